@@ -1,0 +1,24 @@
+# The steps themselves are in .ci/run, so that CI and people run the same ones.
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+check: ## gofmt, vet, staticcheck and all unit tests with -race
+	@bash .ci/run fmt vet lint unit
+
+test: ## unit tests only, without -race
+	go test work
+
+bench: ## every benchmark, with allocations
+	go test -run '^$$' -bench . -benchmem work
+
+integration: ## suites against real containerds (root, Linux; docs/integration.md)
+	@bash .ci/run containerd integration
+
+fuzz: ## every fuzz target for a few seconds
+	@bash .ci/run fuzz
+
+ci: ## everything that CI runs (installs Debian packages)
+	@bash .ci/run
+
+.PHONY: help check test bench integration fuzz ci

@@ -1,0 +1,176 @@
+package kubeparts_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// benchSpine is newSpine for benchmarks, with a hook on the workers.
+func benchSpine(b *testing.B, rt *runtimetest.Runtime, source podsource.PodSource, worked func(podworker.WorkInfo)) (sink *status.MemorySink, stop func()) {
+	b.Helper()
+	check := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	sink = new(status.MemorySink)
+	statuses, err := status.New(status.Config{Sink: sink})
+	check(err)
+	var loop *podworker.Loop
+	changes, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { loop.PodChanged(e.UID) }})
+	check(err)
+	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Status: statuses, Relist: changes.RequestRelist})
+	check(err)
+	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Hooks: podworker.Hooks{Worked: worked}})
+	check(err)
+	loop, err = podworker.NewLoop(podworker.LoopConfig{Workers: workers, Sources: []string{"memory"}, Garbage: rt})
+	check(err)
+	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": source}, Sink: loop})
+	check(err)
+	ctx, cancel := context.WithCancel(b.Context())
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{changes.Run, statuses.Run, loop.Run, merge.Run} {
+		group.Go(func() error { return run(ctx) })
+	}
+	return sink, func() {
+		cancel()
+		check(group.Wait())
+	}
+}
+
+// BenchmarkIdlePod measures what a running pod that has nothing to do costs an
+// agent, from source to sink: goroutines, and heap beside the spec that the
+// source gave. The copies that the sink and the runtime in memory keep, which a
+// real agent has elsewhere, count as well.
+func BenchmarkIdlePod(b *testing.B) {
+	const pods = 1000
+	for b.Loop() {
+		rt, source := newNode(), new(podsource.Memory)
+		specs := make([]*v1.Pod, pods)
+		for i := range specs {
+			specs[i] = wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves")
+		}
+		source.Set()
+		sink, stop := benchSpine(b, rt, source, nil)
+		heap := func() int64 {
+			var m goruntime.MemStats
+			goruntime.GC()
+			goruntime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before, goroutines := heap(), goruntime.NumGoroutine()
+		source.Set(specs...)
+		for i := range specs {
+			running := func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning }
+			if _, err := sink.Wait(b.Context(), specs[i].UID, running); err != nil {
+				b.Fatal(err)
+			}
+		}
+		time.Sleep(3 * time.Second) // what was on its way has arrived
+		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
+		b.ReportMetric(float64(goruntime.NumGoroutine()-goroutines)/pods, "goroutines/pod")
+		stop()
+		goruntime.KeepAlive(specs)
+	}
+}
+
+// BenchmarkSourceToSync measures from a source's set to the end of the SyncPod
+// that starts the pod, over a runtime in memory.
+func BenchmarkSourceToSync(b *testing.B) {
+	synced := make(chan types.UID, 1024)
+	rt, source := newNode(), new(podsource.Memory)
+	source.Set()
+	_, stop := benchSpine(b, rt, source, func(i podworker.WorkInfo) {
+		if i.First {
+			synced <- i.UID
+		}
+	})
+	n := 0
+	for b.Loop() {
+		n++
+		pod := wanted(fmt.Sprint("web-", n), v1.RestartPolicyAlways, "serves")
+		source.Set(pod)
+		for <-synced != pod.UID {
+		}
+	}
+	stop()
+}
+
+// BenchmarkExitToStatus measures from a container's exit to the status in the
+// sink, with the runtime's hints. The kubelet's generic PLEG needs a second on
+// average for the first half of that way.
+func BenchmarkExitToStatus(b *testing.B) {
+	rt, source := newNode(), new(podsource.Memory)
+	source.Set()
+	sink, stop := benchSpine(b, rt, source, nil)
+	n := 0
+	var total time.Duration
+	for b.Loop() {
+		n++
+		pod := wanted(fmt.Sprint("job-", n), v1.RestartPolicyNever, "serves")
+		source.Set(pod)
+		wait := func(phase v1.PodPhase) {
+			if _, err := sink.Wait(b.Context(), pod.UID, func(s v1.PodStatus) bool { return s.Phase == phase }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		wait(v1.PodRunning)
+		begun := time.Now()
+		if err := rt.Exit(pod.UID, "c0", 0); err != nil {
+			b.Fatal(err)
+		}
+		wait(v1.PodSucceeded)
+		total += time.Since(begun)
+	}
+	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/exit")
+	stop()
+}
+
+// BenchmarkRelist measures one relist of 1,000 pods of three containers in which
+// nothing has changed, and how much of it is not the runtime's own list.
+func BenchmarkRelist(b *testing.B) {
+	rt := newNode()
+	for i := range 1000 {
+		for c := range 3 {
+			rt.Start(types.UID(fmt.Sprint("uid-", i)), fmt.Sprint("c", c))
+		}
+	}
+	changes, err := pleg.New(pleg.Config{Runtime: rt})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := changes.Relist(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	var listing, relisting time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		begun := time.Now()
+		if _, err := rt.Pods(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		listed := time.Now()
+		if err := changes.Relist(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		listing += listed.Sub(begun)
+		relisting += time.Since(listed)
+	}
+	b.ReportMetric(float64(relisting)/float64(listing), "×list")
+}

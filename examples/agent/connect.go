@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/process"
+)
+
+// dialTimeout is how long a CRI runtime may take to answer first.
+const dialTimeout = 20 * time.Second
+
+// A connected is the runtime that was chosen.
+type connected struct {
+	*cri.Runtime
+	name  string
+	close func(context.Context) error
+}
+
+// connect makes the runtime: the same pod engine over plain processes or over a
+// CRI socket.
+func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs func() []string, record func(runtime.Event)) (connected, error) {
+	cfg := cri.Config{
+		Node: cri.Node{IPs: hostIPs}, PodLogsDir: opts.logs, RootDir: opts.root, Record: record, Logger: logger,
+	}
+	var c connected
+	if opts.runtime == "process" {
+		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})
+		if err != nil {
+			return c, fmt.Errorf("--root=%s can't be used; choose another, or end the agent that has it: %w", opts.root, err)
+		}
+		if err := offerSelf(filepath.Join(opts.root, "bin")); err != nil {
+			return c, err
+		}
+		cfg.Name, cfg.Runtime, cfg.Images = process.Name, processes, processes
+		c.name, c.close = "plain processes", processes.Close
+	} else {
+		// A socket that somebody holds and nobody answers at says nothing.
+		dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+		client, err := remote.Dial(dialing, opts.runtime, remote.Config{Logger: logger})
+		cancel()
+		if err != nil {
+			return c, fmt.Errorf("is a CRI runtime listening at %s, and may you use its socket? %w", opts.runtime, err)
+		}
+		cfg.Name, cfg.Runtime, cfg.Images = client.Name, client.Runtime, client.Images
+		c.name, c.close = opts.runtime, client.Close
+	}
+	var err error
+	c.Runtime, err = cri.New(cfg)
+	return c, err
+}
+
+// offerSelf puts this program on the PATH of the processes as kubeparts-agent, so
+// that a pod can run its web server where there is no other.
+func offerSelf(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	link := filepath.Join(dir, "kubeparts-agent")
+	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if err := os.Symlink(self, link); err != nil {
+		return err
+	}
+	return os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}

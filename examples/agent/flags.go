@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// options are what a person can choose.
+type options struct {
+	runtime   string
+	manifests string
+	root      string
+	logs      string
+	nodeName  string
+	listen    string
+	leave     bool
+	verbose   bool
+}
+
+const usage = `agent runs pods from manifests, without a cluster.
+
+  agent --manifests=DIR                       as plain processes of this machine
+  agent --manifests=DIR --runtime=unix://SOCK as containers of a CRI runtime
+
+Put a pod's YAML into DIR and it starts; change it and it is replaced; remove it
+and it stops. A file that can't be used is named, and hurts no other.
+
+Flags:
+`
+
+func parseFlags(args []string) (options, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	var o options
+	fs := flag.NewFlagSet("agent", flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
+	fs.Usage = func() {}
+	fs.StringVar(&o.runtime, "runtime", "process", "what runs containers: `process`, or the unix:// address of a CRI socket")
+	fs.StringVar(&o.manifests, "manifests", "", "`file or directory` of pod manifests (required)")
+	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
+	fs.StringVar(&o.logs, "pod-logs-dir", "", "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
+	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
+	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
+	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
+	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(os.Stdout)
+		fmt.Print(usage)
+		fs.PrintDefaults()
+		return o, err
+	case err != nil:
+		return o, fmt.Errorf("%w; see --help", err)
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
+	}
+	if o.manifests == "" {
+		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
+	}
+	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {
+		return o, fmt.Errorf("--runtime=%q: want process, or a socket such as unix:///run/containerd/containerd.sock", o.runtime)
+	}
+	return o, o.fillDirs()
+}
+
+// fillDirs sets the directories that were not given.
+func (o *options) fillDirs() (err error) {
+	if o.root == "" && o.runtime == "process" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("no directory for the agent's state; give one with --root: %w", err)
+		}
+		o.root = filepath.Join(cache, "kubeparts-agent")
+	}
+	if o.root == "" {
+		o.root = "/var/lib/kubeparts"
+	}
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return err
+	}
+	switch {
+	case o.logs != "":
+		o.logs, err = filepath.Abs(o.logs)
+	case o.runtime == "process":
+		o.logs = filepath.Join(o.root, "log", "pods")
+	default:
+		o.logs = "/var/log/pods"
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// asAgent makes the test binary be the agent, so that tests can start one, and
+// kill it.
+const asAgent = "KUBEPARTS_TEST_AS_AGENT"
+
+func TestMain(m *testing.M) {
+	// Not inherited by the supervisors and processes that the agent starts:
+	// they are told what they are by other means, or have nothing to do with
+	// it.
+	be := os.Getenv(asAgent) != ""
+	os.Unsetenv(asAgent)
+	if be {
+		main()
+	}
+	supervise()
+	os.Exit(m.Run())
+}
+
+// patience bounds the wait for what an agent does in the end, on a machine that
+// has other things to do.
+const patience = 90 * time.Second
+
+// An agent is one that runs beside the test, or did.
+type agent struct {
+	t         *testing.T
+	runtime   string // the flag's value
+	dir       string
+	manifests string
+	addr      string
+	cmd       *exec.Cmd
+	out       *output
+}
+
+// newAgent returns an agent with directories of its own, not started yet. What
+// it leaves running is stopped when the test ends.
+func newAgent(t *testing.T, runtime string) *agent {
+	t.Helper()
+	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output)}
+	a.manifests = filepath.Join(a.dir, "manifests")
+	require.NoError(t, os.Mkdir(a.manifests, 0o755))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the agent said:\n%s", a.out)
+		}
+		if a.cmd == nil || a.cmd.ProcessState != nil {
+			a.start() // something may run that only an agent can stop
+		}
+		require.NoError(t, a.interrupt())
+	})
+	return a
+}
+
+// start starts the agent, and returns when it serves.
+func (a *agent) start(more ...string) {
+	a.t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(a.t, err)
+	a.addr = free.Addr().String()
+	require.NoError(a.t, free.Close())
+	a.cmd = exec.Command(os.Args[0], append([]string{
+		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
+		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=" + a.addr,
+	}, more...)...)
+	a.cmd.Env = append(os.Environ(), asAgent+"=1")
+	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
+	require.NoError(a.t, a.cmd.Start())
+	a.eventually("the agent serves", func() bool {
+		_, _, err := a.get("/healthz")
+		return err == nil
+	})
+}
+
+func (a *agent) logs() string { return filepath.Join(a.dir, "logs") }
+
+// kill ends the agent as kill -9 does. Its pods go on.
+func (a *agent) kill() {
+	a.t.Helper()
+	require.NoError(a.t, a.cmd.Process.Kill())
+	_ = a.cmd.Wait() // says that it was killed
+}
+
+// interrupt ends the agent as Ctrl-C does, and returns what came of that.
+func (a *agent) interrupt() error {
+	if err := a.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		return err
+	}
+	return a.cmd.Wait()
+}
+
+func (a *agent) get(path string) (int, []byte, error) {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + a.addr + path)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	return answer.StatusCode, body, err
+}
+
+// healthz returns whether the agent says that all is well, and what it says.
+func (a *agent) healthz() (bool, string) {
+	a.t.Helper()
+	code, body, err := a.get("/healthz")
+	require.NoError(a.t, err)
+	return code == http.StatusOK, string(body)
+}
+
+// pods returns what /pods lists, by name without the node's.
+func (a *agent) pods() map[string]v1.Pod {
+	a.t.Helper()
+	_, body, err := a.get("/pods")
+	require.NoError(a.t, err)
+	var list v1.PodList
+	require.NoError(a.t, json.Unmarshal(body, &list))
+	pods := map[string]v1.Pod{}
+	for _, pod := range list.Items {
+		pods[strings.TrimSuffix(pod.Name, "-node")] = pod
+	}
+	return pods
+}
+
+// write puts a manifest in its place, whole.
+func (a *agent) write(name, manifest string) {
+	a.t.Helper()
+	tmp := filepath.Join(a.dir, name)
+	require.NoError(a.t, os.WriteFile(tmp, []byte(manifest), 0o644))
+	require.NoError(a.t, os.Rename(tmp, filepath.Join(a.manifests, name)))
+}
+
+func (a *agent) remove(name string) {
+	a.t.Helper()
+	require.NoError(a.t, os.Remove(filepath.Join(a.manifests, name)))
+}
+
+// eventually waits until something is so.
+func (a *agent) eventually(what string, so func() bool) {
+	a.t.Helper()
+	for begun := time.Now(); !so(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			a.t.Fatalf("not within %v: %s", patience, what)
+		}
+	}
+}
+
+// An output is what the agents of one test have printed.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}

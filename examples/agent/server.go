@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// A check is one thing that /healthz reports on.
+type check struct {
+	name string
+	ask  func() error
+}
+
+// A server answers /healthz and /pods.
+type server struct {
+	Addr     string
+	listener net.Listener
+	http     http.Server
+}
+
+func listen(addr string, loop *podworker.Loop, statuses *status.Manager, checks []check) (*server, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot serve /healthz and /pods; choose another --listen, or end the agent that has it: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, checks) })
+	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { pods(w, loop, statuses) })
+	return &server{
+		Addr:     listener.Addr().String(),
+		listener: listener,
+		http:     http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+	}, nil
+}
+
+// Run serves until ctx ends.
+func (s *server) Run(ctx context.Context) error {
+	closed := context.AfterFunc(ctx, func() { _ = s.http.Close() })
+	defer closed()
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// healthz says of each check whether all is well, and answers 503 unless all
+// of it is.
+func healthz(w http.ResponseWriter, checks []check) {
+	code, body := http.StatusOK, ""
+	for _, c := range checks {
+		if err := c.ask(); err != nil {
+			code = http.StatusServiceUnavailable
+			body += fmt.Sprintf("[-] %s: %v\n", c.name, err)
+			continue
+		}
+		body += fmt.Sprintf("[+] %s ok\n", c.name)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprint(w, body)
+}
+
+// pods lists the wanted pods with their statuses, as the kubelet's /pods does.
+func pods(w http.ResponseWriter, loop *podworker.Loop, statuses *status.Manager) {
+	list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
+	for _, pod := range loop.Pods() {
+		shown := *pod
+		if s, ok := statuses.Status(pod.UID); ok {
+			shown.Status = s
+		}
+		list.Items = append(list.Items, shown)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(list) // fails only if the client has gone
+}
+
+// manifestsOf returns a check of the manifests that can't be used.
+func manifestsOf(files *podsource.File) func() error {
+	return func() error {
+		var errs []error
+		for _, p := range files.Problems() {
+			errs = append(errs, p.Err)
+		}
+		return errors.Join(errs...)
+	}
+}

@@ -1,0 +1,48 @@
+// Tiny runs one pod on one runtime, to its end.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"time"
+
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/process"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+const manifest = `{apiVersion: v1, kind: Pod, metadata: {name: tiny}, spec: {restartPolicy: OnFailure,
+  initContainers: [{name: wait, image: host, command: [sleep, "1"]}],
+  containers: [{name: greet, image: host, command: [echo, hello]}]}}`
+
+func main() {
+	if code, ok := process.Supervise(); ok { // a container's supervisor is this program, started anew
+		os.Exit(code)
+	}
+	ctx, dir := context.Background(), must(os.MkdirTemp("", "tiny"))
+	pod := must(podsource.Static([]byte(manifest), "node", "main.go"))
+	processes := must(process.New(process.Config{Dir: dir + "/process"}))
+	rt := must(cri.New(cri.Config{Name: process.Name, Runtime: processes, Images: processes, RootDir: dir, PodLogsDir: dir + "/logs"}))
+	for {
+		observed := must(rt.PodStatus(ctx, pod.UID))
+		pod.Status = status.Compute(status.Facts{Pod: pod, Observed: observed, Previous: pod.Status, Now: time.Now()})
+		fmt.Println(pod.Name, status.Summary(&pod.Status))
+		if status.Terminal(pod.Status.Phase) {
+			break
+		}
+		must(rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: observed})) // one step
+		time.Sleep(300 * time.Millisecond)                                     // or be told: package pleg
+	}
+	fmt.Printf("its log is in %s/logs\n", dir)
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}

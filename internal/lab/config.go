@@ -1,0 +1,103 @@
+package lab
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// layout is where a daemon keeps its things. All of it lies below dir, so that
+// a path below dir tells what is ours.
+type layout struct {
+	dir    string // absolute, short: sockets below it must fit 108 bytes
+	bridge string // the link's name, which is the CNI network's as well
+	subnet string // of the bridge, such as 10.88.7.0/24
+	cniBin string // the network plugins
+}
+
+func (l layout) socket() string     { return filepath.Join(l.dir, "containerd.sock") }
+func (l layout) root() string       { return filepath.Join(l.dir, "root") }
+func (l layout) state() string      { return filepath.Join(l.dir, "state") }
+func (l layout) cniConf() string    { return filepath.Join(l.dir, "cni") }
+func (l layout) configFile() string { return filepath.Join(l.dir, "config.toml") }
+func (l layout) bridgeFile() string { return filepath.Join(l.dir, "bridge") }
+func (l layout) logFile() string    { return filepath.Join(l.dir, "containerd.log") }
+
+// config returns containerd's configuration for a version such as "1.6.20".
+// Root, state and socket are not in it: they are flags, which all versions
+// read alike.
+//
+// What is set, and why: restrict_oom_score_adj, or else a sandbox cannot start
+// where CAP_SYS_RESOURCE is missing; a runc root and a directory of network
+// namespaces of our own, because the defaults are shared with every other
+// containerd of the machine; NRI off, whose socket is shared too.
+func (l layout) config(version string) (string, error) {
+	major, err := strconv.Atoi(strings.SplitN(version, ".", 2)[0])
+	if err != nil {
+		return "", fmt.Errorf("lab: containerd version %q: no number in front", version)
+	}
+	if major < 2 {
+		return fmt.Sprintf(`version = 2
+[plugins."io.containerd.internal.v1.opt"]
+  path = %[1]q
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = %[2]q
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dir = %[3]q
+  conf_dir = %[4]q
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+  Root = %[5]q
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc")), nil
+	}
+	return fmt.Sprintf(`version = 3
+imports = []
+[plugins.'io.containerd.internal.v1.opt']
+  path = %[1]q
+[plugins.'io.containerd.nri.v1.nri']
+  disable = true
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = %[2]q
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = true
+  netns_mounts_under_state_dir = true
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = [%[3]q]
+  conf_dir = %[4]q
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+  runtime_type = 'io.containerd.runc.v2'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+  Root = %[5]q
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc")), nil
+}
+
+// conflist returns the CNI network: a bridge that the host is on as well, so
+// that tests reach pods at their own addresses, and host ports. Nothing is
+// masqueraded: pods have no way out of the machine.
+func (l layout) conflist() ([]byte, error) {
+	type object = map[string]any
+	return json.MarshalIndent(object{
+		"cniVersion": "0.4.0",
+		"name":       l.bridge,
+		"plugins": []object{
+			{
+				"type":        "bridge",
+				"bridge":      l.bridge,
+				"isGateway":   true,
+				"hairpinMode": true,
+				"ipam": object{
+					"type":    "host-local",
+					"dataDir": filepath.Join(l.dir, "ipam"),
+					"ranges":  [][]object{{{"subnet": l.subnet}}},
+					"routes":  []object{{"dst": "0.0.0.0/0"}},
+				},
+			},
+			{"type": "portmap", "capabilities": object{"portMappings": true}},
+		},
+	}, "", "  ")
+}

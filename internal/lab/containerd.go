@@ -1,0 +1,173 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	cri "k8s.io/cri-client/pkg"
+)
+
+// dirPrefix is followed by the process ID of the test that owns the directory;
+// sweepDead goes by it.
+const dirPrefix = "kubeparts-lab-"
+
+// ContainerdConfig says which containerd to start; the zero value is right for
+// nearly all tests.
+type ContainerdConfig struct {
+	// Binary is the daemon; its shim and ctr are in the same directory. Empty
+	// means what KUBEPARTS_CONTAINERD says, or else the one in PATH. 1.6 and
+	// later, 2.x included.
+	Binary string
+
+	// Images are imported besides Busybox and Pause.
+	Images []Image
+}
+
+// Containerd starts a containerd that belongs to this test, waits until its
+// CRI says that runtime and network are ready, and imports the images. The
+// test's cleanup removes all of it. A test on a machine that cannot is skipped
+// or failed as Need does.
+func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
+	t.Helper()
+	Need(t, "containerd")
+	if err := sweepDead(os.TempDir()); err != nil {
+		t.Logf("lab: sweep after tests that were killed: %v", err)
+	}
+	d := &Daemon{t: t}
+	// Registered first and the directory last to go: whatever follows may
+	// fail half-way.
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	d.must("make a directory", err)
+	d.layout.dir = dir
+	t.Cleanup(d.cleanup)
+	d.must("prepare", d.prepare(cfg.Binary))
+	d.Start()
+	for _, build := range []func() (Image, error){busyboxImage, func() (Image, error) { return pauseImage(dir) }} {
+		img, err := build()
+		d.must("build an image", err)
+		d.Import(img)
+	}
+	for _, img := range cfg.Images {
+		d.Import(img)
+	}
+	return d
+}
+
+// prepare does all that comes before the first start.
+func (d *Daemon) prepare(binary string) (err error) {
+	if d.binary, err = containerdBinary(binary); err != nil {
+		return err
+	}
+	if d.Version, err = versionOf(d.binary); err != nil {
+		return err
+	}
+	if d.layout.cniBin, err = cniDir(); err != nil {
+		return err
+	}
+	if d.layout.bridge, d.layout.subnet, err = takeBridge(d.layout.bridgeFile()); err != nil {
+		return err
+	}
+	d.Endpoint = "unix://" + d.layout.socket()
+	config, err := d.layout.config(d.Version)
+	if err != nil {
+		return err
+	}
+	network, err := d.layout.conflist()
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(d.layout.configFile(), []byte(config), 0o600),
+		os.Mkdir(d.layout.cniConf(), 0o700),
+		os.WriteFile(filepath.Join(d.layout.cniConf(), "10-lab.conflist"), network, 0o600),
+	)
+}
+
+// versionOf asks a containerd binary; it prints its module's path, its version
+// and perhaps a commit: "1.6.20~ds1", "v2.4.2", "2.4.2+unknown".
+func versionOf(binary string) (string, error) {
+	out, err := exec.Command(binary, "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", binary, err)
+	}
+	return parseVersion(string(out))
+}
+
+func parseVersion(line string) (string, error) {
+	fields := strings.Fields(line)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("lab: containerd's version is not in %q", line)
+	}
+	version := strings.TrimPrefix(fields[2], "v")
+	if end := strings.IndexAny(version, "~+-"); end >= 0 {
+		version = version[:end]
+	}
+	return version, nil
+}
+
+// takeBridge makes a network link whose number nobody else has, which gives a
+// subnet that nobody else has: the kernel refuses a second link of one name,
+// whichever process asks. The name is left in note for whoever cleans up.
+func takeBridge(note string) (name, subnet string, err error) {
+	for i := range 256 {
+		n := (os.Getpid() + i) % 256
+		name := fmt.Sprintf("kplab%d", n)
+		out, err := exec.Command("ip", "link", "add", name, "type", "bridge").CombinedOutput()
+		if err == nil {
+			return name, fmt.Sprintf("10.231.%d.0/24", n), os.WriteFile(note, []byte(name), 0o600)
+		}
+		if _, taken := net.InterfaceByName(name); taken != nil {
+			return "", "", fmt.Errorf("ip link add %s: %w: %s", name, err, out)
+		}
+	}
+	return "", "", errors.New("all 256 bridges of the lab exist; delete links kplab0 to kplab255 that no test uses")
+}
+
+// Import gives the daemon an image, and returns when its CRI knows it.
+func (d *Daemon) Import(img Image) {
+	d.t.Helper()
+	d.must("import "+img.Ref, d.importImage(img))
+}
+
+func (d *Daemon) importImage(img Image) error {
+	f, err := os.CreateTemp(d.layout.dir, "image-*.tar")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	if err := errors.Join(img.WriteArchive(f), f.Close()); err != nil {
+		return err
+	}
+	ctr := filepath.Join(filepath.Dir(d.binary), "ctr")
+	out, err := exec.Command(ctr, "-a", d.layout.socket(), "-n", "k8s.io", "images", "import", f.Name()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s images import: %w: %s", ctr, err, out)
+	}
+	// The CRI learns of it by an event.
+	return d.await("image "+img.Ref, func(ctx context.Context) error { return known(ctx, d.Endpoint, img.Ref) })
+}
+
+func known(ctx context.Context, endpoint, ref string) error {
+	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(10 * time.Second).Build(ctx)
+	if err != nil {
+		return err
+	}
+	defer images.Close(ctx)
+	status, err := images.ImageStatus(ctx, &runtimeapi.ImageSpec{Image: ref}, false)
+	if err != nil {
+		return err
+	}
+	if status.GetImage() == nil {
+		return errors.New("the CRI does not list it")
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// The images that every daemon of the lab has. No registry serves them.
+const (
+	Busybox = "kubeparts.test/busybox:1"
+	Pause   = "kubeparts.test/pause:1"
+)
+
+// An Image is a container image small enough to be written out by a test.
+type Image struct {
+	// Ref is its full name with a tag: "kubeparts.test/web:1".
+	Ref string
+
+	// Files are the image's one layer, in the order given; a directory has to
+	// come before what is in it.
+	Files []File
+
+	// Entrypoint, Env and User are the image's defaults; all may be empty.
+	Entrypoint []string
+	Env        []string
+	User       string
+}
+
+// A File is a directory where the path ends in a slash, a symbolic link where
+// Link is set, and otherwise a file with the content Data. Owner is root.
+type File struct {
+	Path string // relative to the image's root: "bin/sh"
+	Mode int64  // permission bits
+	Link string
+	Data []byte
+}
+
+// WriteArchive writes img as a docker archive, which `ctr images import` and
+// `docker load` read. Equal images give equal bytes.
+func (img Image) WriteArchive(w io.Writer) error {
+	layer, err := img.layer()
+	if err != nil {
+		return err
+	}
+	type object = map[string]any
+	config, err := json.Marshal(object{
+		"architecture": runtime.GOARCH,
+		"os":           "linux",
+		"config":       object{"Entrypoint": img.Entrypoint, "Env": img.Env, "User": img.User},
+		"rootfs":       object{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+	})
+	if err != nil {
+		return fmt.Errorf("lab: image %s: %w", img.Ref, err)
+	}
+	configName := digest(config) + ".json"
+	manifest, err := json.Marshal([]object{{
+		"Config":   configName,
+		"RepoTags": []string{img.Ref},
+		"Layers":   []string{"layer.tar"},
+	}})
+	if err != nil {
+		return fmt.Errorf("lab: image %s: %w", img.Ref, err)
+	}
+	return writeTar(w, []File{
+		{Path: configName, Mode: 0o644, Data: config},
+		{Path: "layer.tar", Mode: 0o644, Data: layer},
+		{Path: "manifest.json", Mode: 0o644, Data: manifest},
+	})
+}
+
+func (img Image) layer() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := writeTar(&buf, img.Files); err != nil {
+		return nil, fmt.Errorf("lab: image %s: %w", img.Ref, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// writeTar leaves all times at zero, so that the digest depends on the files
+// alone.
+func writeTar(w io.Writer, files []File) error {
+	tw := tar.NewWriter(w)
+	for _, f := range files {
+		h := &tar.Header{Name: f.Path, Mode: f.Mode, Size: int64(len(f.Data)), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+		switch {
+		case strings.HasSuffix(f.Path, "/"):
+			h.Typeflag = tar.TypeDir
+		case f.Link != "":
+			h.Typeflag, h.Linkname = tar.TypeSymlink, f.Link
+		}
+		if err := tw.WriteHeader(h); err != nil {
+			return fmt.Errorf("file %q: %w", f.Path, err)
+		}
+		if _, err := tw.Write(f.Data); err != nil {
+			return fmt.Errorf("file %q: %w", f.Path, err)
+		}
+	}
+	return tw.Close()
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// busybox finds one that needs no shared library, since the image has none.
+func busybox() (string, error) {
+	bin, err := exec.LookPath("busybox")
+	if err != nil {
+		return "", err
+	}
+	f, err := elf.Open(bin)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", bin, err)
+	}
+	defer f.Close()
+	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return "", fmt.Errorf("%s is not linked statically", bin)
+	}
+	return bin, nil
+}
+
+// busyboxImage has a link in /bin for each of busybox's applets, and the few
+// directories and files that programs expect.
+func busyboxImage() (Image, error) {
+	bin, err := busybox()
+	if err != nil {
+		return Image{}, err
+	}
+	data, err := os.ReadFile(bin)
+	if err != nil {
+		return Image{}, err
+	}
+	applets, err := exec.Command(bin, "--list").Output()
+	if err != nil {
+		return Image{}, fmt.Errorf("lab: %s --list: %w", bin, err)
+	}
+	img := Image{
+		Ref: Busybox,
+		Env: []string{"PATH=/bin"},
+		Files: []File{
+			{Path: "bin/", Mode: 0o755},
+			{Path: "etc/", Mode: 0o755},
+			{Path: "root/", Mode: 0o700},
+			{Path: "tmp/", Mode: 0o1777},
+			{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n")},
+			{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnogroup:x:65534:\n")},
+			{Path: "bin/busybox", Mode: 0o755, Data: data},
+		},
+	}
+	for applet := range strings.FieldsSeq(string(applets)) {
+		if name := path.Base(applet); name != "busybox" {
+			img.Files = append(img.Files, File{Path: "bin/" + name, Mode: 0o777, Link: "busybox"})
+		}
+	}
+	return img, nil
+}
+
+// pauseImage compiles the program in the directory pause. The Go build cache
+// makes that cheap from the second time on.
+func pauseImage(dir string) (Image, error) {
+	bin := filepath.Join(dir, "pause")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "github.com/kubeparts/kubeparts/internal/lab/pause")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return Image{}, fmt.Errorf("lab: build the pause program: %w\n%s", err, out)
+	}
+	data, err := os.ReadFile(bin)
+	if err != nil {
+		return Image{}, err
+	}
+	return Image{
+		Ref:        Pause,
+		Entrypoint: []string{"/pause"},
+		User:       "65535:65535",
+		Files:      []File{{Path: "pause", Mode: 0o755, Data: data}},
+	}, nil
+}

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A need is one thing that tests ask of a machine.
+type need struct {
+	// check returns nil where the machine has it.
+	check func() error
+
+	// get says in words how to come by it.
+	get string
+
+	// with names other needs without which this one is of no use.
+	with []string
+}
+
+// needs are the names that Need knows.
+var needs = map[string]need{
+	"linux": {check: linux, get: "run the test on Linux"},
+	"root":  {check: root, get: "run the test as root"},
+	"containerd": {
+		check: containerdInstalled,
+		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr beside it",
+		with:  []string{"linux", "root", "runc", "cni", "ip", "busybox"},
+	},
+	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
+	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
+	"iptables": {check: inPath("iptables"), get: "apt-get install iptables"},
+	"cni":      {check: cniInstalled, get: "apt-get install containernetworking-plugins"},
+	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
+}
+
+// Need skips the test unless the machine has everything named; the reason says
+// what is missing and how to get it. Where the environment has KUBEPARTS_CI=1
+// the test fails instead: what may be skipped in CI is not tested anywhere.
+// Elsewhere a machine that could is not asked to, unless KUBEPARTS_CONTAINERD
+// names a daemon: the unit tests touch no real component.
+func Need(t testing.TB, names ...string) {
+	t.Helper()
+	ci := os.Getenv("KUBEPARTS_CI") == "1"
+	if !ci && os.Getenv("KUBEPARTS_CONTAINERD") == "" {
+		t.Skip("lab: an integration test; set KUBEPARTS_CONTAINERD=/usr/bin/containerd to run it")
+	}
+	missing, err := gaps(needs, names)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case len(missing) > 0 && ci:
+		t.Fatalf("lab: KUBEPARTS_CI=1 forbids to skip, and this machine lacks:\n%s", strings.Join(missing, "\n"))
+	case len(missing) > 0:
+		t.Skipf("lab: this machine lacks:\n%s", strings.Join(missing, "\n"))
+	}
+}
+
+// gaps returns a line for each of names, and of what they need in turn, that
+// the machine lacks. An unknown name is an error: a typing mistake must not
+// skip a test for ever.
+func gaps(known map[string]need, names []string) ([]string, error) {
+	var lines []string
+	seen := map[string]bool{}
+	for queue := slices.Clone(names); len(queue) > 0; queue = queue[1:] {
+		name := queue[0]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		n, ok := known[name]
+		if !ok {
+			return nil, fmt.Errorf("lab: need %q is not known; there are %v", name, slices.Sorted(maps.Keys(known)))
+		}
+		if err := n.check(); err != nil {
+			lines = append(lines, fmt.Sprintf("  %s: %v (%s)", name, err, n.get))
+		}
+		queue = append(queue, n.with...)
+	}
+	return lines, nil
+}
+
+func linux() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("this is %s", runtime.GOOS)
+	}
+	return nil
+}
+
+func root() error {
+	if uid := os.Geteuid(); uid != 0 {
+		return fmt.Errorf("the test runs as uid %d", uid)
+	}
+	return nil
+}
+
+func inPath(name string) func() error {
+	return func() error {
+		_, err := exec.LookPath(name)
+		return err
+	}
+}
+
+// containerdBinary is the daemon that tests run: binary, or else what
+// KUBEPARTS_CONTAINERD says, or else the one in PATH.
+func containerdBinary(binary string) (string, error) {
+	if binary == "" {
+		binary = os.Getenv("KUBEPARTS_CONTAINERD")
+	}
+	if binary == "" {
+		binary = "containerd"
+	}
+	path, err := exec.LookPath(binary)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// containerdInstalled asks for the daemon's companions in its own directory,
+// because a shim or a ctr of another version would be tested unawares.
+func containerdInstalled() error {
+	path, err := containerdBinary("")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"containerd-shim-runc-v2", "ctr"} {
+		if _, err := exec.LookPath(filepath.Join(filepath.Dir(path), name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cniDir is where the network plugins are: Debian's package has one place, the
+// plugins' own releases another.
+func cniDir() (string, error) {
+	for _, dir := range []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"} {
+		if _, err := os.Stat(filepath.Join(dir, "bridge")); err == nil {
+			return dir, nil
+		}
+	}
+	return "", errors.New("no plugin \"bridge\" in /usr/lib/cni, /opt/cni/bin or /usr/libexec/cni")
+}
+
+func cniInstalled() error {
+	_, err := cniDir()
+	return err
+}
+
+func busyboxInstalled() error {
+	_, err := busybox()
+	return err
+}

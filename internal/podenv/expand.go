@@ -1,0 +1,34 @@
+package podenv
+
+import "strings"
+
+// Expand replaces $(NAME) by what lookup has for NAME. What it doesn't have, and
+// what is no reference, stays as it is; $$ is a $ that begins no reference, so
+// $$(NAME) gives $(NAME) (pe-4).
+func Expand(s string, lookup func(name string) (string, bool)) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i == len(s)-1 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		switch end := strings.IndexByte(s, ')'); {
+		case s[1] == '$':
+			b.WriteByte('$')
+			s = s[2:]
+		case s[1] == '(' && end > 0:
+			if value, ok := lookup(s[2:end]); ok {
+				b.WriteString(value)
+			} else {
+				b.WriteString(s[:end+1])
+			}
+			s = s[end+1:]
+		default:
+			b.WriteString(s[:2])
+			s = s[2:]
+		}
+	}
+}

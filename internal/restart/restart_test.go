@@ -1,0 +1,56 @@
+package restart_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+)
+
+func TestAfterFollowsRulesThenContainerThenPod(t *testing.T) {
+	rule := func(action v1.ContainerRestartRuleAction, op v1.ContainerRestartRuleOnExitCodesOperator, codes ...int32) v1.ContainerRestartRule {
+		return v1.ContainerRestartRule{Action: action, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: op, Values: codes}}
+	}
+	const (
+		in       = v1.ContainerRestartRuleOnExitCodesOpIn
+		notIn    = v1.ContainerRestartRuleOnExitCodesOpNotIn
+		doAgain  = v1.ContainerRestartRuleActionRestart
+		doAll    = v1.ContainerRestartRuleActionRestartAllContainers
+		always   = v1.ContainerRestartPolicyAlways
+		onFail   = v1.ContainerRestartPolicyOnFailure
+		never    = v1.ContainerRestartPolicyNever
+		nonsense = v1.ContainerRestartPolicy("Sometimes")
+	)
+	for name, tc := range map[string]struct {
+		pod   v1.RestartPolicy
+		own   *v1.ContainerRestartPolicy
+		rules []v1.ContainerRestartRule
+		code  int32
+		want  restart.Verdict
+	}{
+		"empty pod policy is Always":           {pod: "", code: 0, want: restart.Again},
+		"Always restarts success too (rt-34)":  {pod: v1.RestartPolicyAlways, code: 0, want: restart.Again},
+		"OnFailure, success":                   {pod: v1.RestartPolicyOnFailure, code: 0, want: restart.Final},
+		"OnFailure, failure":                   {pod: v1.RestartPolicyOnFailure, code: 3, want: restart.Again},
+		"Never":                                {pod: v1.RestartPolicyNever, code: 3, want: restart.Final},
+		"own Always beats pod Never (rt-33)":   {pod: v1.RestartPolicyNever, own: new(always), code: 0, want: restart.Again},
+		"own Never beats pod Always":           {pod: v1.RestartPolicyAlways, own: new(never), code: 1, want: restart.Final},
+		"own OnFailure, success":               {pod: v1.RestartPolicyAlways, own: new(onFail), code: 0, want: restart.Final},
+		"unknown own policy falls to the pod":  {pod: v1.RestartPolicyNever, own: new(nonsense), code: 1, want: restart.Final},
+		"rule In matches":                      {pod: v1.RestartPolicyNever, own: new(never), rules: []v1.ContainerRestartRule{rule(doAgain, in, 42)}, code: 42, want: restart.Again},
+		"rule In does not match":               {pod: v1.RestartPolicyAlways, own: new(never), rules: []v1.ContainerRestartRule{rule(doAgain, in, 42)}, code: 41, want: restart.Final},
+		"rule NotIn matches (rt-35)":           {pod: v1.RestartPolicyNever, own: new(never), rules: []v1.ContainerRestartRule{rule(doAgain, notIn, 1)}, code: 2, want: restart.Again},
+		"first matching rule wins":             {pod: v1.RestartPolicyNever, own: new(never), rules: []v1.ContainerRestartRule{rule(doAll, in, 7), rule(doAgain, in, 7)}, code: 7, want: restart.All},
+		"rule without exit codes is ignored":   {pod: v1.RestartPolicyNever, own: new(never), rules: []v1.ContainerRestartRule{{Action: doAgain}}, code: 7, want: restart.Final},
+		"rules need an own policy (rt-36)":     {pod: v1.RestartPolicyNever, rules: []v1.ContainerRestartRule{rule(doAgain, in, 7)}, code: 7, want: restart.Final},
+		"unknown action goes on to the policy": {pod: v1.RestartPolicyNever, own: new(always), rules: []v1.ContainerRestartRule{rule("Explode", in, 7)}, code: 7, want: restart.Again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: tc.pod}}
+			c := &v1.Container{RestartPolicy: tc.own, RestartPolicyRules: tc.rules}
+			assert.Equal(t, tc.want, restart.After(pod, c, tc.code))
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package pleg
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Get returns what is known of a pod, without waiting (cache-1). The status is
+// never nil; of a pod that is not known it has the UID only. ObservedAt is the
+// time before the look that last confirmed it, zero if there was none.
+//
+// An error says why the pod could not be inspected when last tried; the status
+// then is what was known before. The status is the caller's, what its slices
+// hold is shared: do not change it (cache-9).
+func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.pods[uid]
+	if r == nil {
+		r = &record{uid: uid, seen: g.listed} // what recordLocked would make, but not kept
+	}
+	return r.snapshot(), r.err
+}
+
+// GetNewerThan returns the status of a pod that shows all that happened until
+// t. If none is at hand it asks for one, which a running Run reads at once and
+// a Relist next time, and waits for it, or until ctx ends, which is an error
+// (cache-2, lq-2, L-11). A time to come is waited for.
+//
+// A pod of which the runtime holds nothing is no error: its status has the UID
+// only, and was read too. On error the status is nil: the read failed, or ctx
+// ended. What the status holds is shared, as that of Get is.
+func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.recordLocked(uid)
+	next := g.looks + 1
+	if !r.answers(t, next) {
+		g.askLocked(r)
+	}
+	for !r.answers(t, next) {
+		if err := g.waitLocked(ctx, r); err != nil {
+			return nil, fmt.Errorf("pleg: wait for the status of pod %s: %w", uid, err)
+		}
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return r.snapshot(), nil
+}
+
+// waitLocked gives up mu until r.seen has moved on, or ctx has ended, which is
+// the error.
+func (g *Generator) waitLocked(ctx context.Context, r *record) error {
+	if r.wake == nil {
+		r.wake = make(chan struct{})
+	}
+	wake := r.wake
+	r.waiting++ // keeps the record
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		r.waiting--
+	}()
+	select {
+	case <-wake:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// wakeLocked lets those who wait for r look again.
+func (r *record) wakeLocked() {
+	if r.wake != nil {
+		close(r.wake)
+		r.wake = nil
+	}
+}
+
+// Pods returns what the runtime held when last looked at, newest first: of a
+// pod that was inspected since the last list, what that showed. The records
+// are shared: do not change them.
+func (g *Generator) Pods() []*runtime.Pod {
+	g.mu.Lock()
+	pods := make([]*runtime.Pod, 0, len(g.pods))
+	for _, r := range g.pods {
+		if r.listed != nil {
+			pods = append(pods, r.listed)
+		}
+	}
+	g.mu.Unlock()
+	slices.SortFunc(pods, func(a, b *runtime.Pod) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID))
+	})
+	return pods
+}

@@ -1,0 +1,11 @@
+package pleg_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestDependencies(t *testing.T) {
+	deptest.Closure{Package: "pleg", Max: 300, House: []string{"runtime"}}.Check(t)
+}

@@ -1,0 +1,75 @@
+package pleg_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/pleg"
+)
+
+func TestHealthIsTheAgeOfTheLastGoodList(t *testing.T) { // pleg-25, L-3
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("u", "c")
+		n.hang["u"] = true
+		n.listErr = errRefused
+		g := newGenerator(t, n, nil, pleg.Config{})
+		assert.EqualError(t, g.Healthy(), "pleg has yet to be successful")
+		require.EqualError(t, g.Relist(t.Context()), "pleg: list pods: refused")
+		assert.EqualError(t, g.Healthy(), "pleg has yet to be successful")
+
+		n.do(func() { n.listErr = nil })
+		defer run(t, g)()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.NoError(t, g.Healthy(), "a pod that hangs is not a matter of health")
+
+		n.do(func() { n.hangLists = true })
+		time.Sleep(3 * time.Minute)
+		assert.NoError(t, g.Healthy())
+		time.Sleep(time.Second)
+		assert.EqualError(t, g.Healthy(), "pleg was last seen active 3m1s ago; threshold is 3m0s")
+
+		n.do(func() { n.hangLists = false })
+		time.Sleep(3 * time.Minute) // the list that hangs is given up after Threshold
+		assert.NoError(t, g.Healthy())
+	})
+}
+
+func TestHooksTellWhatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("u", "c")
+		n.start("v", "c")
+		n.inspectErr["v"] = errRefused
+		n.listTakes = 20 * time.Millisecond
+		n.inspectTake["u"] = 40 * time.Millisecond
+		var relists []pleg.RelistInfo
+		var inspects []pleg.InspectInfo
+		relisting := 0
+		g := newGenerator(t, n, new(listener), pleg.Config{Parallel: 1, Hooks: pleg.Hooks{
+			Relisting: func(time.Time) { relisting++ },
+			Relisted:  func(i pleg.RelistInfo) { relists = append(relists, i) },
+			Inspected: func(i pleg.InspectInfo) { inspects = append(inspects, i) },
+		}})
+		began := time.Now()
+		require.NoError(t, g.Relist(t.Context()))
+		time.Sleep(time.Second)
+		n.do(func() { n.listErr = errRefused })
+		require.Error(t, g.Relist(t.Context()))
+		assert.Equal(t, 2, relisting)
+		require.Len(t, relists, 2)
+		assert.Equal(t, pleg.RelistInfo{Start: began, Duration: 60 * time.Millisecond,
+			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1}, relists[0])
+		assert.Equal(t, pleg.RelistInfo{Start: began.Add(1060 * time.Millisecond), Duration: 20 * time.Millisecond,
+			Interval: 1060 * time.Millisecond, Stale: 1, Err: relists[1].Err}, relists[1])
+		assert.ErrorIs(t, relists[1].Err, errRefused)
+		require.Len(t, inspects, 2)
+		assert.ErrorIs(t, inspects[0].Err, errRefused, "v is listed first: it is newer")
+		assert.Equal(t, pleg.InspectInfo{UID: "u", Duration: 40 * time.Millisecond}, inspects[1])
+	})
+}

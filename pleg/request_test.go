@@ -1,0 +1,128 @@
+package pleg_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/pleg"
+)
+
+func TestARequestIsServedInTheSameInstant(t *testing.T) { // L-11
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		g := newGenerator(t, n, l, pleg.Config{})
+		defer run(t, g)()
+		time.Sleep(500 * time.Millisecond)
+		began := time.Now()
+
+		n.start("u", "c")
+		g.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
+		n.exit("u", "c")
+		g.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied c"}, l.take())
+		n.remove("u", "c")
+		g.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerRemoved c"}, l.take(), "the kubelet's requests miss this (pleg-31)")
+		assert.Zero(t, time.Since(began))
+		assert.Len(t, n.listed(), 1)
+
+		time.Sleep(10 * time.Second)
+		assert.Empty(t, l.take(), "lists find nothing new")
+		assert.Equal(t, 3, n.inspected("u"), "and inspect nothing")
+	})
+}
+
+func TestRequestsAreMerged(t *testing.T) { // L-12, pleg-28
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("u", "c")
+		g := newGenerator(t, n, nil, pleg.Config{})
+		defer run(t, g)()
+		synctest.Wait()
+		n.do(func() { n.inspectTake["u"] = 100 * time.Millisecond })
+		for range 10_000 {
+			g.RequestRelist("u")
+		}
+		time.Sleep(50 * time.Millisecond)
+		for range 10_000 { // what is under way may have missed what these are about (pleg-29)
+			g.RequestRelist("u")
+		}
+		time.Sleep(time.Second)
+		assert.Equal(t, 1+2, n.inspected("u"))
+	})
+}
+
+func TestARequestIsAnsweredByALaterList(t *testing.T) { // pleg-29
+	n, l := newNode(), new(listener)
+	n.start("u", "c")
+	g := newGenerator(t, n, l, pleg.Config{})
+	require.NoError(t, g.Relist(t.Context()))
+	g.RequestRelist("u")
+	g.RequestRelist("")
+	g.RequestRelist("nobody")
+	require.NoError(t, g.Relist(t.Context()))
+	assert.Equal(t, 1, n.inspected("u"), "the list showed no change")
+	assert.Zero(t, n.inspected("nobody"))
+	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
+}
+
+func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		n.start("u", "c")
+		g := newGenerator(t, n, l, pleg.Config{})
+		defer run(t, g)()
+		synctest.Wait()
+		l.take()
+
+		g.RequestReinspect("u")
+		g.RequestReinspect("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u PodSync"}, l.take())
+		assert.Equal(t, 2, n.inspected("u"))
+
+		n.exit("u", "c")
+		g.RequestReinspect("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied c"}, l.take(), "no PodSync beside another event")
+
+		n.do(func() { n.inspectErr["u"] = errRefused })
+		g.RequestReinspect("u")
+		synctest.Wait()
+		assert.Empty(t, l.take(), "not before a good inspection")
+		n.do(func() { clear(n.inspectErr) })
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, []string{"u PodSync"}, l.take())
+
+		n.remove("u", "c")
+		g.RequestReinspect("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerRemoved c"}, l.take())
+	})
+}
+
+func TestRequestsAreServedWhileAListHangs(t *testing.T) { // L-4
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		n.start("u", "c")
+		g := newGenerator(t, n, l, pleg.Config{})
+		defer run(t, g)()
+		synctest.Wait()
+		l.take()
+		n.do(func() { n.hangLists = true })
+		time.Sleep(10 * time.Minute)
+		assert.Error(t, g.Healthy())
+		n.exit("u", "c")
+		g.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied c"}, l.take())
+	})
+}

@@ -1,0 +1,151 @@
+package pleg_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Whatever happens on the node, however slow and broken it is, and however slow
+// the handler: what Handle was told ends in what there is (L-7), within a
+// period, a list and an inspection (inv-12), and the cache is never behind what
+// Handle knows nor older than asked (L-9).
+func TestAnySequenceOfChangesEndsInADeliveredFinalState(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for i := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) { scenario(t, seed+i) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed+i)
+		}
+	}
+}
+
+func scenario(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	n := newNode()
+	uids := make([]types.UID, 12)
+	for i := range uids {
+		uids[i] = types.UID(fmt.Sprint("u", i))
+	}
+	reused := rnd.IntN(2) == 0 // IDs come back after a removal, as with no real runtime
+	const slowest = 700 * time.Millisecond
+	delay := func() time.Duration { return time.Duration(rnd.Int64N(int64(slowest))) }
+
+	var mu sync.Mutex // guards what the handler knows
+	known := make(map[types.UID]map[string]pleg.EventType)
+	slow := time.Duration(rnd.IntN(3)) * 200 * time.Millisecond
+	var g *pleg.Generator
+	g, err := pleg.New(pleg.Config{Runtime: n, Parallel: 1 + rnd.IntN(8), InspectTimeout: 2 * time.Second,
+		Handle: func(e pleg.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			if known[e.UID] == nil {
+				known[e.UID] = make(map[string]pleg.EventType)
+			}
+			assert.True(t, replay(known[e.UID], e), "%v does not follow", e)
+			if status, _ := g.Get(e.UID); e.Type == pleg.ContainerRemoved && !reused {
+				assert.Empty(t, view(status.Brief())[e.ContainerID], "%v, and yet it is in the cache", e)
+			}
+			if slow > 0 {
+				time.Sleep(slow)
+			}
+		}})
+	require.NoError(t, err)
+	defer run(t, g)()
+
+	var askers sync.WaitGroup
+	for i := range 400 {
+		uid := uids[rnd.IntN(len(uids))]
+		id := fmt.Sprint("c", i)
+		if reused {
+			id = fmt.Sprint("c", rnd.IntN(4))
+		}
+		if rnd.IntN(4) == 0 {
+			id = "sb" + id
+		}
+		if p := n.pods[uid]; p != nil && rnd.IntN(3) > 0 {
+			ids := slices.Sorted(maps.Keys(view(p.Brief())))
+			id = ids[rnd.IntN(len(ids))]
+		}
+		switch rnd.IntN(16) {
+		case 0, 1, 2:
+			n.start(uid, id)
+		case 3, 4, 5:
+			n.exit(uid, id)
+		case 6, 7:
+			n.remove(uid, id)
+		case 8:
+			n.set(uid, id, runtime.ContainerCreated)
+		case 9:
+			n.do(func() { delete(n.pods, uid) })
+		case 10:
+			g.RequestRelist(uid)
+		case 11:
+			g.RequestReinspect(uid)
+		case 12:
+			n.do(func() { n.listErr = nil; n.listTakes = delay() })
+			if rnd.IntN(3) == 0 {
+				n.do(func() { n.listErr = errRefused })
+			}
+		case 13:
+			n.do(func() { n.inspectTake[uid] = delay() })
+		case 14:
+			n.do(func() { clear(n.inspectErr); clear(n.hang) })
+			n.do(func() {
+				n.inspectErr[uids[rnd.IntN(len(uids))]] = errRefused
+				n.hang[uids[rnd.IntN(len(uids))]] = true
+			})
+		case 15:
+			asked := time.Now()
+			askers.Go(func() {
+				status, err := g.GetNewerThan(t.Context(), uid, asked)
+				if err == nil {
+					assert.False(t, status.ObservedAt.Before(asked), "older than asked")
+				}
+			})
+		}
+		if rnd.IntN(3) == 0 {
+			time.Sleep(delay())
+		}
+	}
+
+	// All is well again. Now it takes what began before (a list or a hung
+	// inspection), a period and a list, an inspection for each pod (at worst
+	// one after the other), and what the handler takes for two or three
+	// events per container.
+	n.do(func() { n.listErr = nil; clear(n.inspectErr); clear(n.hang) })
+	handling := slow * 12 * 8 * 3
+	time.Sleep(2*time.Second + slowest + time.Second + slowest + 2*time.Duration(len(uids))*slowest + handling)
+	askers.Wait()
+	synctest.Wait()
+
+	mu.Lock()
+	defer mu.Unlock()
+	for _, uid := range uids {
+		want := &runtime.PodStatus{UID: uid}
+		if p := n.pods[uid]; p != nil {
+			want = clone(p)
+		}
+		wantView := view(want.Brief())
+		if known[uid] == nil {
+			known[uid] = make(map[string]pleg.EventType)
+		}
+		assert.Equal(t, wantView, known[uid], "what Handle knows of %s", uid)
+		status, err := g.Get(uid)
+		assert.NoError(t, err)
+		assert.Equal(t, wantView, view(status.Brief()), "what the cache has of %s", uid)
+	}
+	assert.Len(t, g.Pods(), len(slices.Collect(maps.Keys(n.pods))))
+}

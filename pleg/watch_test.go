@@ -1,0 +1,99 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+)
+
+// A hinting node is a node and a runtime.Watcher. Each Watch ends after lasts,
+// or with its context if that is 0.
+type hinting struct {
+	*node
+	hints   chan types.UID
+	lasts   time.Duration
+	watches []time.Time
+}
+
+func (h *hinting) Watch(ctx context.Context, changed func(types.UID)) error {
+	h.do(func() { h.watches = append(h.watches, time.Now()) })
+	var end <-chan time.Time
+	if h.lasts > 0 {
+		end = time.After(h.lasts)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-end:
+			return errRefused
+		case uid := <-h.hints:
+			changed(uid)
+		}
+	}
+}
+
+func (h *hinting) watched() []time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.watches)
+}
+
+func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, l := &hinting{node: newNode(), hints: make(chan types.UID)}, new(listener)
+		g := newGenerator(t, h, l, pleg.Config{})
+		defer run(t, g)()
+		time.Sleep(500 * time.Millisecond)
+		h.start("u", "c")
+		h.hints <- "u"
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
+		h.hints <- "u"
+		h.hints <- ""
+		h.hints <- "nobody"
+		synctest.Wait()
+		assert.Empty(t, l.take())
+		assert.Zero(t, h.inspected(""))
+		time.Sleep(time.Minute)
+		assert.Len(t, h.watched(), 1)
+		assert.Equal(t, 1, pleg.Records(g), "nothing is kept of nobody")
+	})
+}
+
+func TestABrokenWatchIsOpenedAgainForEver(t *testing.T) { // lq-4, L-8
+	synctest.Test(t, func(t *testing.T) {
+		h, l := &hinting{node: newNode(), hints: make(chan types.UID), lasts: time.Millisecond}, new(listener)
+		defer run(t, newGenerator(t, h, l, pleg.Config{}))()
+		began := time.Now()
+		for i := range 100 {
+			h.start("u", fmt.Sprint("c", i))
+			time.Sleep(20 * time.Second)
+			synctest.Wait()
+			assert.Len(t, l.take(), 1, "lists go on at their period")
+		}
+		var at []time.Duration
+		for _, w := range h.watched()[:8] {
+			at = append(at, w.Sub(began).Round(time.Second))
+		}
+		assert.Equal(t, []time.Duration{0, 1e9, 3e9, 7e9, 15e9, 31e9, 61e9, 91e9}, at, "pauses double up to 30 s")
+		assert.GreaterOrEqual(t, len(h.watched()), 60)
+	})
+}
+
+func TestAWatchThatHeldIsOpenedAgainSoon(t *testing.T) { // lq-4
+	synctest.Test(t, func(t *testing.T) {
+		h := &hinting{node: newNode(), hints: make(chan types.UID), lasts: time.Minute}
+		defer run(t, newGenerator(t, h, nil, pleg.Config{}))()
+		time.Sleep(10 * time.Minute)
+		assert.Len(t, h.watched(), 10)
+	})
+}

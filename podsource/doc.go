@@ -1,0 +1,78 @@
+// Package podsource says which pods are wanted on a node.
+//
+// # What it decides
+//
+// Where pods come from, whether they are well-formed, and what changed. A
+// [PodSource] delivers whole sets; [Merge] compares them and tells a [Sink]
+// what to add, update and remove. There are three sources here: [File] (a
+// directory of manifests, or one), [Memory] (the program itself) and [Func];
+// the API server's is in kube/client.
+//
+// Beneath them are functions of values: [Decode] reads a manifest strictly,
+// [Default] fills in what the API server would, [Validate] says what is wrong,
+// [Static] does all three and gives the pod the name and UID that it has on a
+// node.
+//
+// # Usage
+//
+//	files, err := podsource.NewFile(podsource.FileConfig{
+//		Path: "/etc/kubernetes/manifests", NodeName: "node-1"})
+//	merge, err := podsource.NewMerge(podsource.MergeConfig{
+//		Sources: map[string]podsource.PodSource{podsource.FileSource: files},
+//		Sink:    loop, // podworker.Loop, or your own
+//	})
+//	err = merge.Run(ctx)
+//
+// Without a loop of ours, [File.Read] looks once, and [File.Problems] says what
+// it could not use.
+//
+// # Concurrency
+//
+// Merge.Run runs each source on a goroutine of its own and calls the sink from
+// its own, one call at a time (src-13); a sink that blocks makes the sources
+// wait, and nothing is dropped (src-11). Memory's methods and File.Problems may
+// be called from anywhere. The functions keep nothing.
+//
+// # Guarantees and limits
+//
+// The same set again changes nothing (inv-13). The calls add up: applied in
+// order, they give what the sources want. The sink's pods are its own copies.
+// A source that fails is started again, after 1 s to 20 s, and its pods stay.
+// A pod that cannot be used is reported by name and harms no other.
+//
+// A manifest is one regular file of at most 10 MiB. Its last good version is
+// in force until the file is good again or gone; it is kept in memory only, so
+// that a file which is bad when the agent starts has no pod. A file that is
+// being written is left until it has rested. Changes behind symbolic links and
+// on network file systems are seen at the next period.
+//
+// UIDs of static pods depend on the manifest's content (not on its layout or
+// comments), the node's name and the file's path, and on no version of this
+// package.
+//
+// [Validate] says what it does not check.
+//
+// # Differences from the kubelet
+//
+//   - A manifest that turns bad keeps its pod (lq-23); problems can be listed
+//     and observed rather than only logged (lq-24).
+//   - config.hash follows the content even under an explicit UID (lq-25), an
+//     empty directory is an empty set (lq-26), and a UID is derived from the
+//     manifest and not from a dump of the Go type (L-29): a node that is taken
+//     over from a kubelet starts its static pods anew, once.
+//   - Unknown fields, duplicate keys and further documents are errors. A saved
+//     mirror pod is no manifest. Of two files with one pod, the first by name
+//     wins, and the other is reported.
+//   - A pod that is being deleted comes as an update, and one whose status
+//     alone changed does not come at all. An update carries the whole object,
+//     resourceVersion and owners included (src-9).
+//   - A pod that comes back renamed under the same UID is removed and added.
+//   - One UID in two sources belongs to the first; the other gets it when the
+//     first lets go.
+//
+// # Testing
+//
+// The functions are tested by tables, Merge and Memory in synctest bubbles, and
+// File on real directories. FuzzDecode takes arbitrary text through decoding,
+// defaults and validation.
+package podsource

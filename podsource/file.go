@@ -1,0 +1,250 @@
+package podsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// A FileConfig says where manifests lie.
+type FileConfig struct {
+	// Path of a manifest, or of a directory of them. It need not exist (yet).
+	// A relative path is made absolute once, in NewFile. Required.
+	Path string
+
+	// NodeName is the node whose pods these are. Required.
+	NodeName string
+
+	// Period between two looks at everything, whatever the file system's
+	// notifications say. 0: 20 s (src-24). It bounds how long a change stays
+	// unseen where there are none: on network file systems, behind links.
+	Period time.Duration
+
+	// Settle is how long a file must rest before it is read, so that one
+	// that is written in place is not taken half (L-35), and how long
+	// notifications are collected. 0: 100 ms. Negative: not at all; right if
+	// all writers rename their files into place.
+	Settle time.Duration
+
+	// Logger; nil discards.
+	Logger *slog.Logger
+
+	// Hooks observe.
+	Hooks FileHooks
+}
+
+// FileHooks observe a [File]; any may be nil. They are called by the goroutine
+// that reads.
+type FileHooks struct {
+	// Problem: a path cannot be used, or for another reason than before.
+	Problem func(Problem)
+
+	// Mended: nothing is wrong with a path any more, or it is gone.
+	Mended func(path string)
+}
+
+const (
+	defaultPeriod = 20 * time.Second
+	defaultSettle = 100 * time.Millisecond
+
+	// maxSettles bounds how often the first set waits for a file that is
+	// never left alone.
+	maxSettles = 20
+)
+
+// A File is a PodSource of manifests in the file system: one pod per file, made
+// static by [Static].
+//
+// Of a directory, names that begin with "." and what lies in directories below
+// are not looked at. A manifest that cannot be used is reported by Problems and
+// harms no other; if an earlier version of it could be used, that one stays in
+// force, until the file can be used again or is gone (lq-23).
+type File struct {
+	cfg FileConfig
+
+	// Owned by whoever calls Read, one at a time.
+	manifests []manifest // sorted by path
+	pods      []*v1.Pod  // what is in force of them
+	lastRead  time.Time  // when Path could be listed last
+	whole     bool       // every file there was has been read at least once
+
+	mu       sync.Mutex
+	problems []Problem // guarded by mu; replaced, never changed
+}
+
+// NewFile checks cfg. It reads nothing.
+func NewFile(cfg FileConfig) (*File, error) {
+	if cfg.Path == "" {
+		return nil, errors.New("podsource: FileConfig.Path is empty")
+	}
+	if cfg.NodeName == "" {
+		return nil, errors.New("podsource: FileConfig.NodeName is empty")
+	}
+	for _, msg := range apivalidation.NameIsDNSSubdomain(strings.ToLower(cfg.NodeName), false) {
+		return nil, fmt.Errorf("podsource: %w", field.Invalid(field.NewPath("FileConfig", "NodeName"), cfg.NodeName, msg))
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("podsource: FileConfig.Path: %w", err)
+	}
+	cfg.Path = path
+	if cfg.Period < 0 {
+		return nil, fmt.Errorf("podsource: FileConfig.Period is %v", cfg.Period)
+	}
+	setDefault(&cfg.Period, defaultPeriod)
+	setDefault(&cfg.Settle, defaultSettle)
+	cfg.Settle = max(cfg.Settle, 0)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &File{cfg: cfg}, nil
+}
+
+// Problems returns what cannot be used at present, sorted by path. It may be
+// called at any time.
+func (f *File) Problems() []Problem {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.problems)
+}
+
+// Read looks at everything once and returns the pods in force, in the order of
+// their files. It is the step under Run, for programs that have a loop of
+// their own; not to be called while Run runs.
+//
+// An error means that there is no set to deliver: the path cannot be looked at
+// (unlike one that does not exist: that has no pods, src-23), it is a single
+// manifest that has never been good (src-26), or a file was being written to
+// before there ever was a whole set. Other manifests that cannot be used are
+// no error but a [Problem].
+func (f *File) Read() ([]*v1.Pod, error) {
+	unsettled, err := f.read(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if unsettled != "" && !f.whole {
+		return nil, fmt.Errorf("podsource: %s: is being written to", unsettled)
+	}
+	return slices.Clone(f.pods), nil
+}
+
+// read also returns the path of a file that was passed over because it is
+// being written to; "" if there is none.
+func (f *File) read(now time.Time) (unsettled string, err error) {
+	paths, dir, err := list(f.cfg.Path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
+		err = fmt.Errorf("podsource: %s: %w", f.cfg.Path, bare(err))
+		f.publish(now, &Problem{Path: f.cfg.Path, Err: err, LastGood: f.lastRead})
+		return "", err
+	}
+	f.lastRead = now
+
+	known := make(map[string]manifest, len(f.manifests))
+	for _, m := range f.manifests {
+		known[m.path] = m
+	}
+	f.manifests = nil
+	for _, path := range paths {
+		m := known[path]
+		m.path = path
+		data, err := readManifest(path, now, f.cfg.Settle)
+		if err == errUnsettled {
+			unsettled = path
+		}
+		if m, ok := judge(m, data, err, f.cfg.NodeName, now); ok {
+			f.manifests = append(f.manifests, m)
+		}
+	}
+	if missing {
+		f.publish(now, &Problem{Path: f.cfg.Path, Err: fmt.Errorf("podsource: %s: does not exist", f.cfg.Path)})
+		f.whole = true
+		return "", nil
+	}
+	f.publish(now, nil)
+	if !dir && len(f.manifests) == 1 && f.manifests[0].pod == nil {
+		return unsettled, f.manifests[0].err
+	}
+	f.whole = f.whole || unsettled == ""
+	return unsettled, nil
+}
+
+// publish works out what is in force and what is wrong, root being wrong with
+// the path as a whole, and tells what is new.
+func (f *File) publish(now time.Time, root *Problem) {
+	old := f.Problems()
+	pods, problems := settle(f.manifests, old, now)
+	f.pods = pods
+	if root != nil {
+		root.Since = now
+		if i := problemOf(old, root.Path); i >= 0 {
+			root.Since = old[i].Since
+		}
+		problems = slices.Insert(slices.DeleteFunc(problems, func(p Problem) bool { return p.Path == root.Path }), 0, *root)
+	}
+	f.mu.Lock()
+	f.problems = problems
+	f.mu.Unlock()
+
+	changed, mended := news(old, problems)
+	for _, p := range changed {
+		f.cfg.Logger.Warn("manifest cannot be used", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
+		if f.cfg.Hooks.Problem != nil {
+			f.cfg.Hooks.Problem(p)
+		}
+	}
+	for _, path := range mended {
+		f.cfg.Logger.Info("manifest mended or gone", "path", path)
+		if f.cfg.Hooks.Mended != nil {
+			f.cfg.Hooks.Mended(path)
+		}
+	}
+}
+
+// Run delivers the pods at once and whenever they change. It never fails: a
+// path that cannot be read now may be readable later.
+func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
+	w := newWatch(f.cfg.Path)
+	defer w.close()
+	var sent []*v1.Pod
+	synced, rest := false, firstRetry
+	for looks := 1; ; looks++ {
+		// Watched before it is read, so that no change falls in between.
+		wait := f.cfg.Period
+		if err := w.ensure(); err != nil {
+			f.cfg.Logger.Debug("no notifications of changes", "path", f.cfg.Path, "err", err)
+			wait = min(wait, rest) // src-28
+			rest = min(2*rest, lastRetry)
+		} else {
+			rest = firstRetry
+		}
+		unsettled, err := f.read(time.Now())
+		if unsettled != "" {
+			wait = min(wait, f.cfg.Settle+time.Millisecond)
+		}
+		// The first set is the one by which pods of an earlier run of this
+		// agent are judged: it waits for files that are being written.
+		ready := err == nil && (f.whole || looks > maxSettles)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if ready && (!synced || !slices.Equal(sent, f.pods)) {
+			synced, sent = true, f.pods
+			set(slices.Clone(f.pods))
+		}
+		if !w.wait(ctx, wait, f.cfg.Settle) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,360 @@
+package podsource_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// pod returns a pod called name whose UID is the same.
+func pod(name string, change ...func(*v1.Pod)) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func image(image string) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.Containers = []v1.Container{{Name: "c", Image: image}} }
+}
+
+func uid(uid types.UID) func(*v1.Pod) { return func(p *v1.Pod) { p.UID = uid } }
+
+// journal is a Sink that writes down what it is told.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+	pods  map[types.UID]*v1.Pod // what is wanted, by the calls
+}
+
+func (j *journal) note(verb string, pods []*v1.Pod) {
+	var names []string
+	for _, p := range pods {
+		names = append(names, p.Annotations[podsource.SourceAnnotation]+"/"+p.Name)
+	}
+	j.lines = append(j.lines, verb+" "+strings.Join(names, " "))
+}
+
+func (j *journal) AddPods(pods []*v1.Pod) { j.put("add", pods, false) }
+
+func (j *journal) UpdatePods(pods []*v1.Pod) { j.put("update", pods, true) }
+
+func (j *journal) put(verb string, pods []*v1.Pod, known bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.note(verb, pods)
+	for _, p := range pods {
+		if _, ok := j.pods[p.UID]; ok != known {
+			panic(fmt.Sprintf("%s of %s, known is %v", verb, p.UID, ok))
+		}
+		if j.pods == nil {
+			j.pods = make(map[types.UID]*v1.Pod)
+		}
+		j.pods[p.UID] = p
+	}
+}
+
+func (j *journal) RemovePods(pods []*v1.Pod) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.note("remove", pods)
+	for _, p := range pods {
+		if _, ok := j.pods[p.UID]; !ok {
+			panic("remove of unknown " + p.UID)
+		}
+		delete(j.pods, p.UID)
+	}
+}
+
+func (j *journal) SourceSynced(source string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, "synced "+source)
+}
+
+// take returns what was written since, after all has come to rest.
+func (j *journal) take() []string {
+	synctest.Wait()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+// startMerge runs a Merge until the test ends. Call it within a bubble.
+func startMerge(t *testing.T, cfg podsource.MergeConfig) {
+	t.Helper()
+	m, err := podsource.NewMerge(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-done)
+	})
+}
+
+func TestMergeTellsWhatChanged(t *testing.T) {
+	deleted := func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1000, 0)) }
+	label := func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }
+	annotation := func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
+	local := func(p *v1.Pod) {
+		p.Annotations = map[string]string{podsource.SourceAnnotation: "x", podsource.SeenAnnotation: "y", podsource.MirrorAnnotation: "z"}
+	}
+	for name, tc := range map[string]struct {
+		old, next []*v1.Pod
+		want      []string
+	}{
+		"src-5 new UID":                   {nil, []*v1.Pod{pod("a")}, []string{"add file/a"}},
+		"src-5 missing UID":               {[]*v1.Pod{pod("a")}, nil, []string{"remove file/a"}},
+		"src-6 spec":                      {[]*v1.Pod{pod("a", image("1"))}, []*v1.Pod{pod("a", image("2"))}, []string{"update file/a"}},
+		"src-6 labels":                    {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", label)}, []string{"update file/a"}},
+		"src-6 annotations":               {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", annotation)}, []string{"update file/a"}},
+		"src-6 deletionTimestamp":         {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", deleted)}, []string{"update file/a"}},
+		"src-6 deletion grace":            {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.DeletionGracePeriodSeconds = new(int64(1)) })}, []string{"update file/a"}},
+		"src-7 status only":               {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.Status.Phase = v1.PodRunning })}, nil},
+		"src-8 local annotations":         {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", local)}, nil},
+		"src-9 resourceVersion":           {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", func(p *v1.Pod) { p.ResourceVersion = "2" })}, nil},
+		"src-10 order":                    {[]*v1.Pod{pod("a"), pod("b")}, []*v1.Pod{pod("b", label), pod("c")}, []string{"remove file/a", "add file/c", "update file/b"}},
+		"inv-13 the same again":           {[]*v1.Pod{pod("a", image("1")), pod("b")}, []*v1.Pod{pod("a", image("1")), pod("b")}, nil},
+		"another order":                   {[]*v1.Pod{pod("a"), pod("b")}, []*v1.Pod{pod("b"), pod("a")}, nil},
+		"the same name under another UID": {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("a", uid("2"))}, []string{"remove file/a", "add file/a"}},
+		"another name under the same UID": {[]*v1.Pod{pod("a")}, []*v1.Pod{pod("b", uid("a"))}, []string{"remove file/a", "add file/b"}},
+		"nil and nothing":                 {[]*v1.Pod{nil}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var memory podsource.Memory
+				var sink journal
+				startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"file": &memory}, Sink: &sink})
+				assert.Empty(t, sink.take(), "not synced yet")
+				memory.Set(tc.old...)
+				first := sink.take()
+				require.NotEmpty(t, first)
+				assert.Equal(t, "synced file", first[len(first)-1], "src-12")
+				memory.Set(tc.next...)
+				assert.Equal(t, tc.want, sink.take())
+			})
+		})
+	}
+}
+
+func TestMergeMarksItsOwnCopies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var memory podsource.Memory
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"mine": &memory}, Sink: &sink})
+		given := pod("a", image("1"))
+		memory.Set(given)
+		sink.take()
+		got := sink.pods["a"]
+		assert.Equal(t, "mine", got.Annotations[podsource.SourceAnnotation], "src-2")
+		seen := got.Annotations[podsource.SeenAnnotation]
+		assert.Equal(t, time.Now().Format("2006-01-02T15:04:05.000000000Z07:00"), seen, "src-3")
+		assert.Empty(t, given.Annotations)
+
+		got.Spec.Containers[0].Image = "spoilt"
+		time.Sleep(time.Minute)
+		memory.Set(pod("a", image("1")))
+		assert.Empty(t, sink.take(), "the sink's pods are its own")
+		memory.Set(pod("a", image("2")))
+		assert.Equal(t, []string{"update mine/a"}, sink.take())
+		assert.Equal(t, seen, sink.pods["a"].Annotations[podsource.SeenAnnotation], "first sight counts")
+	})
+}
+
+func TestMergeRefusesPodsItCannotTellApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var memory podsource.Memory
+		var sink journal
+		var events []string
+		startMerge(t, podsource.MergeConfig{
+			Sources: map[string]podsource.PodSource{"file": podsource.Func(memory.Run)}, Sink: &sink,
+			Record: func(e runtime.Event) {
+				events = append(events, fmt.Sprintf("%s %s %s: %s", e.Type, e.Reason, e.Object.Name, e.Message))
+			},
+		})
+		set := []*v1.Pod{pod("a"), pod("a", uid("2")), pod("b", uid("a")), pod("c", uid("")), pod("")}
+		set[4].UID = "d"
+		memory.Set(set...)
+		assert.Equal(t, []string{"add file/a", "synced file"}, sink.take())
+		assert.Equal(t, []string{
+			`Warning FailedValidation a: Error validating pod a_default(2) from file due to duplicate pod name "a", ignoring`,
+			`Warning FailedValidation b: Error validating pod b_default(a) from file due to duplicate pod UID "a", ignoring`,
+			`Warning FailedValidation c: Error validating pod c_default() from file without a UID, ignoring`,
+			`Warning FailedValidation : Error validating pod _default(d) from file without a name, ignoring`,
+		}, events, "src-4")
+		memory.Set(set...)
+		assert.Empty(t, sink.take())
+		assert.Len(t, events, 4, "told once")
+		memory.Set(set[1])
+		assert.Equal(t, []string{"remove file/a", "add file/a"}, sink.take())
+	})
+}
+
+func TestOfTwoSourcesWithOneUIDTheFirstHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a, b podsource.Memory
+		var sink journal
+		var events []string
+		var infos []podsource.SetInfo
+		startMerge(t, podsource.MergeConfig{
+			Sources: map[string]podsource.PodSource{"a": &a, "b": &b}, Sink: &sink,
+			Record: func(e runtime.Event) { events = append(events, e.Message) },
+			Hooks:  podsource.Hooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
+		})
+		b.Set(pod("x"), pod("same", uid("1")))
+		assert.Equal(t, []string{"add b/x b/same", "synced b"}, sink.take())
+		a.Set(pod("x"), pod("same", uid("2")))
+		assert.Equal(t, []string{"add a/same", "synced a"}, sink.take(), "one full name in two sources is allowed")
+		assert.Equal(t, []string{"Error validating pod x_default(x) from a due to its UID being in use by source b, ignoring"}, events)
+		assert.Equal(t, podsource.SetInfo{Source: "a", Pods: 1, Refused: 1, Added: 1}, infos[1])
+
+		b.Remove("x")
+		assert.Equal(t, []string{"remove b/x", "add a/x"}, sink.take(), "let go, it falls to the other")
+		b.Add(pod("x"))
+		assert.Empty(t, sink.take())
+		a.Remove("x")
+		assert.Equal(t, []string{"remove a/x", "add b/x"}, sink.take())
+	})
+}
+
+func TestAFailedSourceIsStartedAgainAndItsPodsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var starts []time.Duration
+		var waits []time.Duration
+		flaky := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
+			starts = append(starts, time.Since(start))
+			switch len(starts) {
+			case 1:
+				set([]*v1.Pod{pod("a")})
+			case 8:
+				set([]*v1.Pod{pod("a")})
+			}
+			return errors.New("lost connection")
+		})
+		var other podsource.Memory
+		var sink journal
+		startMerge(t, podsource.MergeConfig{
+			Sources: map[string]podsource.PodSource{"api": flaky, "file": &other}, Sink: &sink,
+			Hooks: podsource.Hooks{Failed: func(i podsource.FailedInfo) {
+				assert.EqualError(t, i.Err, "lost connection")
+				waits = append(waits, i.RetryIn/time.Second)
+			}},
+		})
+		time.Sleep(2 * time.Second)
+		other.Set(pod("b"))
+		time.Sleep(98 * time.Second)
+		assert.Equal(t, []string{"add api/a", "synced api", "add file/b", "synced file"}, sink.take(), "others are unharmed, and a stays")
+		assert.Equal(t, []time.Duration{1, 2, 4, 8, 16, 20, 20, 1, 2, 4, 8, 16}, waits, "src-28")
+	})
+}
+
+func TestASourceMayEndAndItsPodsStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		fixed := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
+			runs++
+			set([]*v1.Pod{pod("a")})
+			return nil
+		})
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"fixed": fixed}, Sink: &sink})
+		time.Sleep(time.Hour)
+		assert.Equal(t, []string{"add fixed/a", "synced fixed"}, sink.take())
+		assert.Equal(t, 1, runs)
+	})
+}
+
+func TestASetAfterTheEndIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var late func([]*v1.Pod)
+		leaky := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
+			late = set
+			return nil
+		})
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"leaky": leaky}, Sink: &sink})
+		synctest.Wait()
+		late([]*v1.Pod{pod("a")})
+		assert.Empty(t, sink.take())
+	})
+}
+
+func TestNewMergeRefusesABadConfig(t *testing.T) {
+	var sink journal
+	source := map[string]podsource.PodSource{"x": new(podsource.Memory)}
+	for want, cfg := range map[string]podsource.MergeConfig{
+		"podsource: MergeConfig.Sources is empty":                    {Sink: &sink},
+		"podsource: MergeConfig.Sink is nil":                         {Sources: source},
+		`podsource: MergeConfig.Sources["x"] is nil`:                 {Sink: &sink, Sources: map[string]podsource.PodSource{"x": nil}},
+		"podsource: MergeConfig.Sources has a source without a name": {Sink: &sink, Sources: map[string]podsource.PodSource{"": new(podsource.Memory)}},
+	} {
+		_, err := podsource.NewMerge(cfg)
+		assert.EqualError(t, err, want)
+	}
+}
+
+// Whatever the sources want in whatever order, applying the calls gives their
+// union; the journal panics on an add of a known pod, or an update or a
+// removal of an unknown one.
+func TestTheCallsAddUpToTheSets(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		sources := map[string]*podsource.Memory{"a": {}, "b": {}, "c": {}}
+		var sink journal
+		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{
+			"a": sources["a"], "b": sources["b"], "c": sources["c"]}, Sink: &sink})
+		wanted := make(map[string]map[types.UID]*v1.Pod)
+		for range 500 {
+			source := []string{"a", "b", "c"}[rnd.IntN(3)]
+			set := make(map[types.UID]*v1.Pod)
+			for range rnd.IntN(6) {
+				// Names of their own for each UID, but at times a renamed pod.
+				id := rnd.IntN(8)
+				p := pod(fmt.Sprintf("p%d-%d", id, rnd.IntN(2)), uid(types.UID(fmt.Sprint(id))), image(fmt.Sprint(rnd.IntN(2))))
+				set[p.UID] = p
+			}
+			wanted[source] = set
+			sources[source].Set(slices.Collect(maps.Values(set))...)
+			synctest.Wait()
+
+			union := make(map[types.UID]bool)
+			for _, s := range wanted {
+				for id := range s {
+					union[id] = true
+				}
+			}
+			require.Len(t, sink.pods, len(union))
+			for id, got := range sink.pods {
+				want := wanted[got.Annotations[podsource.SourceAnnotation]][id]
+				require.NotNil(t, want, "pod %s is in force for a source that does not want it", id)
+				require.Equal(t, want.Name, got.Name)
+				require.Equal(t, want.Spec, got.Spec)
+			}
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package podworker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A Statuses tells what the runtime shows of a pod. pleg.Generator is one. Its
+// methods are called from many goroutines.
+type Statuses interface {
+	// Get returns what was last seen of the pod, without waiting. A pod that
+	// was never looked for gives an error.
+	Get(uid types.UID) (*runtime.PodStatus, error)
+
+	// GetNewerThan waits until the pod has been observed after t, or ctx
+	// ends. The result is shared.
+	GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error)
+}
+
+// Config configures [Workers].
+type Config struct {
+	// Handler does the work. Required.
+	Handler Handler
+
+	// Statuses are what the Handler's Work.Status comes from. Required.
+	Statuses Statuses
+
+	// Pods returns what the runtime holds, as last listed: pleg's records. A
+	// Loop finds orphans in it, and a static pod waits for one of its name to
+	// end. Nil: there are none.
+	Pods func() []*runtime.Pod
+
+	// Resync is how long a healthy pod is left alone, if nothing happens, up
+	// to half as much more. Zero: 1 minute.
+	Resync time.Duration
+
+	// Retry is how long to wait after an error, up to half as much more. Zero:
+	// 10 seconds. Short values turn one broken pod into load on the runtime.
+	Retry time.Duration
+
+	// Parallel is how many pods are worked on at once. Zero: no limit, as in
+	// the kubelet. With a limit, pods take turns in the order they became due.
+	Parallel int
+
+	// Jitter spreads a delay. Nil: a random d … 1.5 d.
+	Jitter func(d time.Duration) time.Duration
+
+	// Record takes the events that kubectl describe shows. Nil: nobody reads
+	// them. It must not block.
+	Record func(runtime.Event)
+
+	// Logger, nil discards.
+	Logger *slog.Logger
+
+	// Hooks observe; see there.
+	Hooks Hooks
+}
+
+// Hooks are called as things happen, on the goroutine they happen on; they must
+// not block. Any may be nil.
+type Hooks struct {
+	// Worked is called after each call of the Handler.
+	Worked func(WorkInfo)
+}
+
+// A WorkInfo tells of one call of the Handler.
+type WorkInfo struct {
+	UID types.UID
+
+	// State in which it was made: Syncing, Terminating or Cleaning.
+	State State
+
+	// Queued is how long the pod was due before the call began, and Observed
+	// how long of that was spent waiting for a fresh status.
+	Queued   time.Duration
+	Observed time.Duration
+
+	// Duration of the call itself.
+	Duration time.Duration
+
+	// First tells the first call made for this pod.
+	First bool
+
+	Err error
+}

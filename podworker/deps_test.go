@@ -1,0 +1,11 @@
+package podworker_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "podworker", Max: 300, House: []string{"runtime", "internal/staticpod"}}.Check(t)
+}

@@ -1,0 +1,106 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// HealthConfig configures a [Health].
+type HealthConfig struct {
+	// Checker is asked how the runtime is. Required.
+	Checker runtime.Checker
+
+	// Period between two questions. Zero: 5 seconds.
+	Period time.Duration
+
+	// Threshold is how old the last answer may be before the runtime counts
+	// as down. Zero: 30 seconds.
+	Threshold time.Duration
+}
+
+// A Health keeps asking a runtime how it is (sl-3 … sl-5), so that others can
+// tell without waiting for an answer that may not come.
+type Health struct {
+	cfg HealthConfig
+
+	// mu guards the fields below.
+	mu       sync.Mutex
+	answered time.Time // when the last answer came; zero: none did
+	last     runtime.Health
+	err      error // of the last question, nil if it was answered
+}
+
+// NewHealth returns a Health for cfg, or an error if it lacks the Checker.
+func NewHealth(cfg HealthConfig) (*Health, error) {
+	if cfg.Checker == nil {
+		return nil, errors.New("podworker: HealthConfig.Checker is nil")
+	}
+	if cfg.Period == 0 {
+		cfg.Period = 5 * time.Second
+	}
+	if cfg.Threshold == 0 {
+		cfg.Threshold = 30 * time.Second
+	}
+	return &Health{cfg: cfg}, nil
+}
+
+// Run asks until ctx ends, and returns nil then.
+func (h *Health) Run(ctx context.Context) error {
+	ticker := time.NewTicker(h.cfg.Period)
+	defer ticker.Stop()
+	for {
+		h.Check(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// Check asks once, for as long as the threshold at most.
+func (h *Health) Check(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Threshold)
+	defer cancel()
+	answer, err := h.cfg.Checker.Check(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = err
+	if err == nil {
+		h.answered, h.last = time.Now(), answer
+	}
+}
+
+// Runtime returns nil if the runtime answers and can start containers, else
+// what is wrong.
+func (h *Health) Runtime() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.answered.IsZero() && h.err == nil:
+		return errors.New("container runtime status check may not have completed yet")
+	case h.answered.IsZero():
+		return fmt.Errorf("container runtime has not answered yet: %w", h.err)
+	case time.Since(h.answered) >= h.cfg.Threshold:
+		return fmt.Errorf("container runtime is down: last answer %v ago: %w", time.Since(h.answered).Round(time.Second), h.err)
+	case h.last.Runtime != nil:
+		return fmt.Errorf("container runtime not ready: %w", h.last.Runtime)
+	}
+	return nil
+}
+
+// Network returns nil if the runtime's last answer was that pods get a network,
+// else what is wrong.
+func (h *Health) Network() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.answered.IsZero() {
+		return errors.New("network state unknown")
+	}
+	return h.last.Network
+}

@@ -1,0 +1,63 @@
+package podworker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+type checker func(ctx context.Context) (runtime.Health, error)
+
+func (c checker) Check(ctx context.Context) (runtime.Health, error) { return c(ctx) }
+
+func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+			switch since := time.Since(began); {
+			case since < 10*time.Second:
+				return runtime.Health{}, errors.New("connection refused")
+			case since < 20*time.Second:
+				return runtime.Health{Runtime: errors.New("starting"), Network: errors.New("cni config uninitialized")}, nil
+			case since < 60*time.Second:
+				return runtime.Health{}, nil
+			default: // it hangs
+				<-ctx.Done()
+				return runtime.Health{}, ctx.Err()
+			}
+		})})
+		require.NoError(t, err)
+		assert.EqualError(t, h.Runtime(), "container runtime status check may not have completed yet")
+		assert.EqualError(t, h.Network(), "network state unknown", "sl-5")
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- h.Run(ctx) }()
+		at := func(seconds int) {
+			time.Sleep(time.Until(began.Add(time.Duration(seconds)*time.Second + time.Millisecond)))
+		}
+		at(5)
+		assert.EqualError(t, h.Runtime(), "container runtime has not answered yet: connection refused")
+		at(15)
+		assert.EqualError(t, h.Runtime(), "container runtime not ready: starting")
+		assert.EqualError(t, h.Network(), "cni config uninitialized")
+		at(30)
+		assert.NoError(t, h.Runtime())
+		assert.NoError(t, h.Network())
+		at(80)
+		assert.NoError(t, h.Runtime(), "one late answer is no outage")
+		at(95)
+		assert.ErrorContains(t, h.Runtime(), "container runtime is down: last answer 40s ago: context deadline exceeded")
+		cancel()
+		require.NoError(t, <-ran)
+	})
+	_, err := podworker.NewHealth(podworker.HealthConfig{})
+	assert.EqualError(t, err, "podworker: HealthConfig.Checker is nil")
+}

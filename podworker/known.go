@@ -1,0 +1,88 @@
+package podworker
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Forget drops a pod that is finished, and reports whether it did. again tells
+// that the pod was wanted anew while it was ending, so that it has to be
+// started over (pw-14, pw-52); pod is its last spec, nil for an orphan.
+func (w *Workers) Forget(uid types.UID) (pod *v1.Pod, again, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, known := w.pods[uid]
+	if !known || p.life.state != Finished || p.running {
+		return nil, false, false
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	delete(w.pods, uid)
+	return p.life.pod, p.life.again, true
+}
+
+// Known reports whether the pod has a life here, and how far it has gone.
+func (w *Workers) Known(uid types.UID) (State, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[uid]
+	if !ok {
+		return 0, false
+	}
+	return p.life.state, true
+}
+
+// Removable reports whether the dead containers of a known pod may all go: it
+// was evicted, or deleted and has stopped (ShouldPodContentBeRemoved in section
+// 2.2). Whether those of an unknown pod may is for the caller to say.
+func (w *Workers) Removable(uid types.UID) (removable, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[uid]
+	if !ok {
+		return false, false
+	}
+	return p.life.evicted || p.life.deleted && p.life.state >= Cleaning, true
+}
+
+// A PodState tells how a pod's life stands, for people.
+type PodState struct {
+	UID   types.UID
+	Pod   *v1.Pod // nil for an orphan; shared, don't change it
+	State State
+
+	// Busy: a call of the Handler is in flight.
+	Busy bool
+
+	// Due is when the next call will be made if nothing happens before. Zero:
+	// when something happens.
+	Due time.Time
+
+	// Err of the last call, nil if it succeeded.
+	Err error
+
+	// GracePeriodSeconds left once it is stopping, else nil.
+	GracePeriodSeconds *int64
+
+	again bool // wanted anew while it was ending
+}
+
+// States returns how every known pod stands, by UID.
+func (w *Workers) States() []PodState {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	states := make([]PodState, 0, len(w.pods))
+	for uid, p := range w.pods {
+		states = append(states, PodState{
+			UID: uid, Pod: p.life.pod, State: p.life.state, Busy: p.running,
+			Due: p.next, Err: p.err, GracePeriodSeconds: p.life.grace, again: p.life.again,
+		})
+	}
+	slices.SortFunc(states, func(a, b PodState) int { return strings.Compare(string(a.UID), string(b.UID)) })
+	return states
+}

@@ -1,0 +1,167 @@
+package podworker_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A bin is a GarbageCollector that remembers whose content it was allowed to
+// remove.
+type bin struct {
+	uids []types.UID
+
+	mu     sync.Mutex
+	passes int
+	freed  map[types.UID]bool
+	policy runtime.GCPolicy
+}
+
+func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.passes++
+	b.policy, b.freed = policy, map[types.UID]bool{}
+	for _, uid := range b.uids {
+		b.freed[uid] = policy.Removed(uid)
+	}
+	return nil
+}
+
+// seen returns the number of passes, and whether the last one might free uid.
+func (b *bin) seen(uid types.UID) (passes int, freed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.passes, b.freed[uid]
+}
+
+func runLoop(t *testing.T, cfg podworker.LoopConfig) (loop *podworker.Loop, stop func()) {
+	loop, err := podworker.NewLoop(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error)
+	go func() { ran <- loop.Run(ctx) }()
+	return loop, func() {
+		cancel()
+		require.NoError(t, <-ran)
+	}
+}
+
+func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
+		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
+		w, err := podworker.New(podworker.Config{
+			Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod { return []*runtime.Pod{lost} },
+		})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
+		loop.SourceSynced("file")
+		loop.PodChanged("lost")
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		h.mu.Lock()
+		assert.Empty(t, h.stage, "sl-13")
+		h.mu.Unlock()
+		_, freed := garbage.seen("lost")
+		assert.False(t, freed)
+		assert.False(t, loop.Synced())
+
+		loop.SourceSynced("api")
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		_, freed = garbage.seen("lost")
+		assert.True(t, freed, "rt-129")
+		stop()
+		assert.Equal(t, 1, garbage.policy.MaxPerContainer)
+		assert.Equal(t, "2terminate", h.stage["lost"], "sl-56")
+		assert.Equal(t, int64(1), h.grace["lost"])
+	})
+}
+
+func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		garbage := &bin{uids: []types.UID{"web", "job"}}
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
+		web, job := newPod("web", 0), newPod("job", 0)
+		loop.AddPods([]*v1.Pod{web, job})
+		synctest.Wait()
+		passes, _ := garbage.seen("web")
+		assert.Zero(t, passes)
+		loop.RemovePods([]*v1.Pod{web})
+		synctest.Wait()
+		passes, freed := garbage.seen("web")
+		assert.Equal(t, 1, passes)
+		assert.True(t, freed)
+		_, freed = garbage.seen("job")
+		assert.False(t, freed)
+
+		w.Kill("job", podworker.KillOptions{Evict: true})
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		_, freed = garbage.seen("job")
+		assert.True(t, freed, "an evicted pod's containers may go while its object stays")
+		assert.Len(t, loop.Pods(), 1)
+		stop()
+	})
+}
+
+func TestPodsAreAddedOldestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var order []types.UID
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Parallel: 1,
+			Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) { order = append(order, i.UID) }}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
+		pods := []*v1.Pod{newPod("c", 0), newPod("a", 0), newPod("b", 0)}
+		for i, age := range []int64{30, 10, 20} {
+			pods[i].CreationTimestamp = metav1.Unix(age, 0)
+		}
+		loop.AddPods(pods)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"a", "b", "c"}, order, "sl-15")
+		stop()
+	})
+}
+
+// A forgetful is a Handler that does something when a pod is forgotten.
+type forgetful struct {
+	recorder
+	forget func(*v1.Pod)
+}
+
+func (f *forgetful) Forget(pod *v1.Pod) { f.forget(pod) }
+
+func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &forgetful{recorder: recorder{work: func() time.Duration { return time.Second }}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
+		web := newPod("web", 0)
+		h.forget = func(*v1.Pod) { loop.RemovePods([]*v1.Pod{web}) } // as a source may at that moment
+		loop.AddPods([]*v1.Pod{web})
+		time.Sleep(2 * time.Second)
+		loop.RemovePods([]*v1.Pod{web})
+		loop.AddPods([]*v1.Pod{web}) // starts over when it has ended
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, loop.Pods())
+		_, known := w.Known("web")
+		assert.False(t, known, "nobody would ever end it")
+		stop()
+	})
+}

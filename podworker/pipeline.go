@@ -1,0 +1,298 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A Reporter takes what becomes known of a pod, and answers with what its
+// status says now. status.Manager is one. Its methods don't block.
+type Reporter interface {
+	// Report computes the pod's status from what was observed (nil: nothing
+	// was), from why containers don't start, and from the agent's own word on
+	// the pod.
+	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus
+
+	// Finish says that the pod is at its end and has been cleaned up: no
+	// container of it is left unaccounted for, and its object may go.
+	Finish(pod *v1.Pod)
+
+	// Forget says that no source wants the pod and nothing of it is left.
+	Forget(pod *v1.Pod)
+}
+
+// An Admitter says whether a pod may run here. It is asked once per life,
+// before anything is done for the pod, and not for pods that run already
+// (lq-28).
+type Admitter interface {
+	// Admit returns nil, or why the pod is refused for good.
+	Admit(ctx context.Context, pod *v1.Pod) *Refusal
+}
+
+// A Refusal is why a pod may not run here, as its status says it (sl-18).
+type Refusal struct {
+	Reason  string // "OutOfcpu", "NodeAffinity"
+	Message string
+}
+
+// Volumes get a pod's volumes ready and away.
+type Volumes interface {
+	// Mount waits until every volume of the pod is ready, and returns where:
+	// host paths by volume name.
+	Mount(ctx context.Context, pod *v1.Pod) (map[string]string, error)
+
+	// Unmount waits until no volume of the pod is left.
+	Unmount(ctx context.Context, pod *v1.Pod) error
+}
+
+// Cgroups make the cgroup that holds a pod.
+type Cgroups interface {
+	// Ensure makes the pod's cgroup what its spec says.
+	Ensure(ctx context.Context, pod *v1.Pod) error
+
+	// Remove ends what is left in the pod's cgroup, and removes it.
+	Remove(ctx context.Context, uid types.UID) error
+}
+
+// Probes watch over the containers of a pod. Their methods don't block.
+type Probes interface {
+	// Add probes the pod, if it isn't probed yet.
+	Add(pod *v1.Pod)
+
+	// StopLiveness ends the probes that could restart a container, and keeps
+	// those that say whether it serves.
+	StopLiveness(pod *v1.Pod)
+
+	// Remove ends all probes of the pod.
+	Remove(uid types.UID)
+}
+
+// A PipelineConfig names the subsystems of a [Pipeline]. All but Runtime may be
+// nil: that subsystem is not there.
+type PipelineConfig struct {
+	Runtime runtime.Runtime
+	Status  Reporter
+	Admit   Admitter
+	Volumes Volumes
+	Cgroups Cgroups
+	Probes  Probes
+
+	// Network returns why pods get no network at the moment, or nil.
+	Network func() error
+
+	// Relist asks for a fresh look at a pod in which something was done:
+	// pleg.Generator.RequestRelist.
+	Relist func(uid types.UID)
+
+	// Record takes the events that kubectl describe shows.
+	Record func(runtime.Event)
+
+	// Logger, nil discards.
+	Logger *slog.Logger
+}
+
+// A Pipeline is the Handler that takes a pod through the subsystems of a node,
+// in the kubelet's order (sections 3.3, 3.4 and 3.6).
+type Pipeline struct {
+	cfg PipelineConfig
+
+	// mu guards starts: why containers of a pod that should run don't.
+	mu     sync.Mutex
+	starts map[types.UID]map[string]runtime.Waiting
+}
+
+// NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
+func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
+	if cfg.Runtime == nil {
+		return nil, errors.New("podworker: PipelineConfig.Runtime is nil")
+	}
+	if cfg.Status == nil {
+		cfg.Status = nobody{}
+	}
+	if cfg.Network == nil {
+		cfg.Network = func() error { return nil }
+	}
+	if cfg.Relist == nil {
+		cfg.Relist = func(types.UID) {}
+	}
+	if cfg.Record == nil {
+		cfg.Record = func(runtime.Event) {}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Pipeline{cfg: cfg, starts: map[types.UID]map[string]runtime.Waiting{}}, nil
+}
+
+// Sync implements [Handler]: status, admission, network, cgroup, volumes,
+// probes, containers.
+func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
+	if refused := p.admit(ctx, w); refused != nil {
+		p.report(w.Pod, w.Status, runtime.Ending{Terminal: true, Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message})
+		p.event(w.Pod, v1.EventTypeWarning, refused.Reason, refused.Message)
+		return Next{Terminal: true}, nil
+	}
+	status := p.report(w.Pod, w.Status, runtime.Ending{})
+	late, deadline := pastDeadline(w.Pod, status, time.Now())
+	if late {
+		status = p.report(w.Pod, w.Status, runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage})
+		p.event(w.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
+	}
+	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
+		return Next{Terminal: true}, nil
+	}
+	next := Next{At: deadline}
+	if err := p.cfg.Network(); err != nil && !w.Pod.Spec.HostNetwork {
+		err = fmt.Errorf("%w: %w", ErrNetworkNotReady, err)
+		p.event(w.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
+		return next, err
+	}
+	if p.cfg.Cgroups != nil {
+		if err := p.cfg.Cgroups.Ensure(ctx, w.Pod); err != nil {
+			p.failed(ctx, w.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
+			return next, fmt.Errorf("podworker: ensure cgroup: %w", err)
+		}
+	}
+	var volumes map[string]string
+	if p.cfg.Volumes != nil {
+		var err error
+		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
+			p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
+			return next, fmt.Errorf("podworker: mount volumes: %w", err)
+		}
+	}
+	if p.cfg.Probes != nil {
+		p.cfg.Probes.Add(w.Pod) // volumes are there: no probe runs before the first mount (sl-36)
+	}
+	res, err := p.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes})
+	next.Retry = res.RetryAt
+	if p.remember(w.UID, res.Actions) {
+		// A container that did not start leaves no trace in the runtime, so
+		// nobody else would tell why.
+		p.report(w.Pod, w.Status, runtime.Ending{})
+	}
+	if len(res.Actions) > 0 {
+		p.cfg.Relist(w.UID)
+	}
+	return next, err
+}
+
+// Terminate implements [Handler]: probes that restart, containers, the other
+// probes.
+func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
+	req := runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status, GracePeriodSeconds: w.GracePeriodSeconds}
+	if w.Pod == nil {
+		if err := p.cfg.Runtime.KillPod(ctx, req); err != nil {
+			return fmt.Errorf("podworker: kill orphan: %w", err)
+		}
+		p.cfg.Relist(w.UID)
+		return nil
+	}
+	p.report(w.Pod, w.Status, w.Ending)
+	if p.cfg.Probes != nil {
+		p.cfg.Probes.StopLiveness(w.Pod)
+	}
+	if err := p.cfg.Runtime.KillPod(ctx, req); err != nil {
+		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
+		return fmt.Errorf("podworker: kill pod: %w", err)
+	}
+	if p.cfg.Probes != nil {
+		p.cfg.Probes.Remove(w.UID)
+	}
+	stopped, err := p.cfg.Runtime.PodStatus(ctx, w.UID)
+	if err != nil {
+		return fmt.Errorf("podworker: look at the stopped pod: %w", err)
+	}
+	for _, c := range stopped.Containers {
+		if c.State == runtime.ContainerRunning {
+			return fmt.Errorf("podworker: container %s (%s) runs after a successful KillPod: the runtime breaks its contract", c.Name, c.ID)
+		}
+	}
+	if len(stopped.IPs) == 0 && w.Status != nil {
+		stopped.IPs = w.Status.IPs // the sandbox took them along, the status keeps them
+	}
+	end := w.Ending
+	end.Terminal = true
+	p.report(w.Pod, stopped, end)
+	p.cfg.Relist(w.UID)
+	return nil
+}
+
+// Cleanup implements [Handler]: volumes, cgroup, the last word on the status.
+// Containers and logs are left for garbage collection, so that logs stay
+// readable until the object is gone (sl-48).
+func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
+	end := w.Ending
+	end.Terminal = true
+	p.report(w.Pod, w.Status, end)
+	if p.cfg.Volumes != nil {
+		if err := p.cfg.Volumes.Unmount(ctx, w.Pod); err != nil {
+			return fmt.Errorf("podworker: unmount volumes: %w", err)
+		}
+	}
+	if p.cfg.Cgroups != nil {
+		if err := p.cfg.Cgroups.Remove(ctx, w.UID); err != nil {
+			return fmt.Errorf("podworker: remove cgroup: %w", err)
+		}
+	}
+	p.cfg.Status.Finish(w.Pod)
+	p.forgetStarts(w.UID)
+	return nil
+}
+
+// Forget implements [Forgetter].
+func (p *Pipeline) Forget(pod *v1.Pod) {
+	p.forgetStarts(pod.UID)
+	p.cfg.Status.Forget(pod)
+}
+
+// admit asks the Admitter about a pod it has not been asked about, unless
+// something of it runs.
+func (p *Pipeline) admit(ctx context.Context, w Work) *Refusal {
+	if p.cfg.Admit == nil || !w.First || w.Status.Running() {
+		return nil
+	}
+	return p.cfg.Admit.Admit(ctx, w.Pod)
+}
+
+func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, end runtime.Ending) v1.PodStatus {
+	p.mu.Lock()
+	starts := p.starts[pod.UID] // never changed once it is in the map
+	p.mu.Unlock()
+	return p.cfg.Status.Report(pod, observed, starts, end)
+}
+
+// failed records a failure, unless it is only that the work was called off.
+func (p *Pipeline) failed(ctx context.Context, pod *v1.Pod, reason, format string, err error) {
+	if ctx.Err() == nil {
+		p.event(pod, v1.EventTypeWarning, reason, fmt.Sprintf(format, err))
+	}
+}
+
+func (p *Pipeline) event(pod *v1.Pod, eventType, reason, message string) {
+	p.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: eventType, Reason: reason, Message: message})
+}
+
+func (p *Pipeline) forgetStarts(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.starts, uid)
+}
+
+// nobody is the Reporter of a Pipeline that has none.
+type nobody struct{}
+
+func (nobody) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Ending) v1.PodStatus {
+	return v1.PodStatus{}
+}
+func (nobody) Finish(*v1.Pod) {}
+func (nobody) Forget(*v1.Pod) {}

@@ -1,0 +1,283 @@
+package podworker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A node is every subsystem of a Pipeline at once: it writes down, in order, what
+// is asked of it, and fails where told.
+type node struct {
+	asked  []string
+	fail   map[string]error
+	phase  v1.PodPhase
+	start  *metav1.Time
+	starts map[string]runtime.Waiting
+	ends   []runtime.Ending
+	events []string
+	result runtime.SyncResult
+	left   *runtime.PodStatus // what the runtime shows after a kill
+	kill   runtime.KillRequest
+	sync   runtime.SyncRequest
+	refuse *podworker.Refusal
+}
+
+func (n *node) ask(what string) error {
+	n.asked = append(n.asked, what)
+	return n.fail[what]
+}
+
+func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+	_ = n.ask("report")
+	n.starts, n.ends = starts, append(n.ends, end)
+	phase := n.phase
+	if end.Failed {
+		phase = v1.PodFailed
+	}
+	return v1.PodStatus{Phase: phase, StartTime: n.start}
+}
+func (n *node) Finish(*v1.Pod) { _ = n.ask("finish") }
+func (n *node) Forget(*v1.Pod) { _ = n.ask("forget") }
+
+func (n *node) Admit(context.Context, *v1.Pod) *podworker.Refusal {
+	_ = n.ask("admit")
+	return n.refuse
+}
+
+func (n *node) Mount(context.Context, *v1.Pod) (map[string]string, error) {
+	return map[string]string{"data": "/vol/data"}, n.ask("mount")
+}
+func (n *node) Unmount(context.Context, *v1.Pod) error { return n.ask("unmount") }
+
+type nodeCgroups struct{ *node }
+
+func (n nodeCgroups) Ensure(context.Context, *v1.Pod) error   { return n.ask("ensure cgroup") }
+func (n nodeCgroups) Remove(context.Context, types.UID) error { return n.ask("remove cgroup") }
+
+type nodeProbes struct{ *node }
+
+func (n nodeProbes) Add(*v1.Pod)          { _ = n.ask("probe") }
+func (n nodeProbes) StopLiveness(*v1.Pod) { _ = n.ask("stop liveness") }
+func (n nodeProbes) Remove(types.UID)     { _ = n.ask("stop probes") }
+
+func (n *node) Pods(context.Context) ([]*runtime.Pod, error) { return nil, n.ask("list") }
+func (n *node) PodStatus(context.Context, types.UID) (*runtime.PodStatus, error) {
+	return n.left, n.ask("look")
+}
+func (n *node) SyncPod(_ context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+	n.sync = req
+	if err := n.ask("sync"); err != nil {
+		return n.result, err
+	}
+	return n.result, n.result.Err()
+}
+func (n *node) KillPod(_ context.Context, req runtime.KillRequest) error {
+	n.kill = req
+	return n.ask("kill")
+}
+func (n *node) network() error { return n.ask("network") }
+
+func newNode(t *testing.T) (*node, *podworker.Pipeline) {
+	n := &node{fail: map[string]error{}, phase: v1.PodPending, left: &runtime.PodStatus{}}
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: n, Status: n, Admit: n, Volumes: n, Cgroups: nodeCgroups{n}, Probes: nodeProbes{n},
+		Network: n.network,
+		Relist:  func(types.UID) { _ = n.ask("relist") },
+		Record:  func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
+	})
+	require.NoError(t, err)
+	return n, p
+}
+
+func firstWork(pod *v1.Pod) podworker.Work {
+	return podworker.Work{UID: pod.UID, Pod: pod, Status: &runtime.PodStatus{UID: pod.UID}, First: true}
+}
+
+func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
+	n, p := newNode(t)
+	n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}}
+	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+	require.NoError(t, err)
+	assert.Zero(t, next)
+	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3")
+	assert.Equal(t, map[string]string{"data": "/vol/data"}, n.sync.Volumes)
+}
+
+func TestSyncStopsWhereASubsystemFails(t *testing.T) {
+	boom := errors.New("boom")
+	for failing, want := range map[string]struct {
+		asked int // how far it got
+		event string
+	}{
+		"network":       {3, "Warning NetworkNotReady network is not ready: boom"},
+		"ensure cgroup": {4, "Warning FailedCreatePodContainer unable to ensure pod container exists: boom"},
+		"mount":         {5, "Warning FailedMount Unable to attach or mount volumes: boom"},
+		"sync":          {7, ""},
+	} {
+		t.Run(failing, func(t *testing.T) {
+			n, p := newNode(t)
+			n.fail[failing] = boom
+			_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+			require.ErrorIs(t, err, boom)
+			assert.Len(t, n.asked, want.asked)
+			if want.event != "" {
+				assert.Equal(t, []string{want.event}, n.events)
+			}
+			if failing == "network" {
+				assert.ErrorIs(t, err, podworker.ErrNetworkNotReady, "sl-28")
+			}
+		})
+	}
+	t.Run("host network pods don't wait for the network (sl-4)", func(t *testing.T) {
+		n, p := newNode(t)
+		n.fail["network"] = boom
+		pod := newPod("web", 0)
+		pod.Spec.HostNetwork = true
+		_, err := p.Sync(t.Context(), firstWork(pod))
+		require.NoError(t, err)
+	})
+	t.Run("what was called off is not an event", func(t *testing.T) {
+		n, p := newNode(t)
+		n.fail["mount"] = context.Canceled
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := p.Sync(ctx, firstWork(newPod("web", 0)))
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Empty(t, n.events)
+	})
+}
+
+func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
+	n, p := newNode(t)
+	n.refuse = &podworker.Refusal{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu"}
+	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+	require.NoError(t, err)
+	assert.True(t, next.Terminal)
+	assert.Equal(t, []string{"admit", "report"}, n.asked)
+	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "OutOfcpu", Message: "Pod was rejected: Node didn't have enough resource: cpu"}, n.ends[0], "sl-18")
+
+	running := firstWork(newPod("web", 0))
+	running.Status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
+	n.asked = nil
+	_, err = p.Sync(t.Context(), running)
+	require.NoError(t, err)
+	assert.NotContains(t, n.asked, "admit", "lq-28: what runs is not asked about again")
+}
+
+func TestAPodAtItsEndIsTerminal(t *testing.T) {
+	for _, phase := range []v1.PodPhase{v1.PodSucceeded, v1.PodFailed} {
+		n, p := newNode(t)
+		n.phase = phase
+		next, err := p.Sync(t.Context(), firstWork(newPod("job", 0)))
+		require.NoError(t, err)
+		assert.True(t, next.Terminal)
+		assert.NotContains(t, n.asked, "sync")
+	}
+}
+
+func TestActiveDeadlineEndsAPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, p := newNode(t)
+		n.start = new(metav1.Now())
+		pod := newPod("job", 0)
+		pod.Spec.ActiveDeadlineSeconds = new(int64(60))
+		next, err := p.Sync(t.Context(), firstWork(pod))
+		require.NoError(t, err)
+		assert.Equal(t, n.start.Add(time.Minute), next.At)
+		time.Sleep(time.Minute)
+		next, err = p.Sync(t.Context(), firstWork(pod))
+		require.NoError(t, err)
+		assert.True(t, next.Terminal)
+		assert.Equal(t, "DeadlineExceeded", n.ends[len(n.ends)-1].Reason)
+		assert.Equal(t, []string{"Normal DeadlineExceeded Pod was active on the node longer than the specified deadline"}, n.events)
+	})
+}
+
+func TestAFailedStartIsReportedAtOnce(t *testing.T) {
+	n, p := newNode(t)
+	until := time.Unix(1000, 0)
+	n.result = runtime.SyncResult{RetryAt: until, Actions: []runtime.Action{
+		{Kind: runtime.StartContainer, Target: "web", Err: errors.New("x"), Reason: "ErrImagePull", Message: "no such image"},
+	}}
+	pod := newPod("web", 0)
+	next, err := p.Sync(t.Context(), firstWork(pod))
+	require.EqualError(t, err, `failed to "StartContainer" for "web" with ErrImagePull: "no such image"`)
+	assert.Equal(t, until, next.Retry)
+	assert.Equal(t, "report", n.asked[len(n.asked)-2], "again, after the sync")
+	assert.Equal(t, map[string]runtime.Waiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, n.starts)
+
+	p.Forget(pod)
+	_, _ = p.Sync(t.Context(), firstWork(pod))
+	first := len(n.ends) - 2
+	assert.GreaterOrEqual(t, first, 0)
+	assert.Contains(t, n.asked, "forget")
+}
+
+func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) {
+	n, p := newNode(t)
+	w := firstWork(newPod("web", 0))
+	w.Status.IPs = []string{"10.0.0.7"}
+	w.GracePeriodSeconds = new(int64(7))
+	w.Ending = runtime.Ending{Failed: true, Reason: "Evicted"}
+	require.NoError(t, p.Terminate(t.Context(), w))
+	assert.Equal(t, []string{"report", "stop liveness", "kill", "stop probes", "look", "report", "relist"}, n.asked, "sl-40")
+	assert.Equal(t, int64(7), *n.kill.GracePeriodSeconds)
+	assert.False(t, n.ends[0].Terminal)
+	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "Evicted"}, n.ends[1])
+	assert.Equal(t, []string{"10.0.0.7"}, n.left.IPs, "sl-40: the IPs are kept")
+}
+
+func TestTerminateFailsWhileAnythingRuns(t *testing.T) {
+	n, p := newNode(t)
+	n.left.Containers = []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}
+	err := p.Terminate(t.Context(), firstWork(newPod("web", 0)))
+	require.ErrorContains(t, err, "container web (x://1) runs after a successful KillPod", "sl-43")
+
+	n.fail["kill"] = errors.New("boom")
+	require.ErrorContains(t, p.Terminate(t.Context(), firstWork(newPod("web", 0))), "kill pod: boom")
+	assert.Equal(t, []string{"Warning FailedKillPod error killing pod: boom"}, n.events, "sl-42")
+}
+
+func TestAnOrphanIsKilledAndNotReported(t *testing.T) {
+	n, p := newNode(t)
+	w := podworker.Work{UID: "lost", Orphan: &runtime.Pod{UID: "lost"}, GracePeriodSeconds: new(int64(1))}
+	require.NoError(t, p.Terminate(t.Context(), w))
+	assert.Equal(t, []string{"kill", "relist"}, n.asked, "sl-46")
+	assert.Nil(t, n.kill.Pod)
+}
+
+func TestCleanupReleasesAndFinishesLast(t *testing.T) {
+	n, p := newNode(t)
+	require.NoError(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))
+	assert.Equal(t, []string{"report", "unmount", "remove cgroup", "finish"}, n.asked, "sl-47")
+	for _, failing := range []string{"unmount", "remove cgroup"} {
+		n.asked, n.fail = nil, map[string]error{failing: errors.New("busy")}
+		require.ErrorContains(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))), "busy")
+		assert.NotContains(t, n.asked, "finish", "sl-49")
+	}
+}
+
+func TestAPipelineOfARuntimeAloneWorks(t *testing.T) {
+	n, _ := newNode(t)
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n})
+	require.NoError(t, err)
+	w := firstWork(newPod("web", 0))
+	_, err = p.Sync(t.Context(), w)
+	require.NoError(t, err)
+	require.NoError(t, p.Terminate(t.Context(), w))
+	require.NoError(t, p.Cleanup(t.Context(), w))
+	p.Forget(w.Pod)
+	assert.Equal(t, []string{"sync", "kill", "look"}, n.asked)
+}

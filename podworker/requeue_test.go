@@ -1,0 +1,100 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestDelayAfterACall(t *testing.T) {
+	now := time.Unix(1000, 0)
+	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
+	half := func(d time.Duration) time.Duration { return d + d/2 }
+	boom := errors.New("boom")
+	for name, tc := range map[string]struct {
+		next Next
+		err  error
+		want time.Duration
+	}{
+		"success waits for the resync":                       {Next{}, nil, 90 * time.Second},
+		"an error is retried":                                {Next{}, boom, 15 * time.Second},
+		"the network is asked for again soon":                {Next{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
+		"a back-off is kept without jitter (lq-9)":           {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second},
+		"a back-off longer than the resync is looked at":     {Next{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
+		"a deadline after success":                           {Next{At: now.Add(3 * time.Second)}, nil, 3 * time.Second},
+		"a time that has passed is now":                      {Next{Retry: now.Add(-time.Second)}, boom, 0},
+		"a deadline does not slow a retry":                   {Next{At: now.Add(time.Hour)}, boom, 15 * time.Second},
+		"nor hide a back-off":                                {Next{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second},
+		"a deadline does not slow the retry for the network": {Next{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, d.after(now, tc.next, tc.err, half))
+		})
+	}
+}
+
+func TestJitterStaysWithinHalf(t *testing.T) {
+	for range 1000 {
+		d := jittered(10 * time.Second)
+		assert.GreaterOrEqual(t, d, 10*time.Second)
+		assert.Less(t, d, 15*time.Second)
+	}
+}
+
+func TestTurnsGoByArrival(t *testing.T) {
+	q := turns{}
+	q.join("web_default", "a")
+	q.join("web_default", "b")
+	q.join("web_default", "c")
+	q.join("web_default", "a")
+	assert.True(t, q.has("web_default", "a"))
+	assert.False(t, q.has("web_default", "b"))
+	assert.Equal(t, types.UID("a"), q.leave("web_default", "b"), "who waits may leave the queue (pw-29)")
+	assert.Equal(t, types.UID("c"), q.leave("web_default", "a"))
+	assert.Equal(t, types.UID(""), q.leave("web_default", "c"))
+	assert.Empty(t, q, "an empty queue takes no room")
+	assert.Equal(t, types.UID(""), q.leave("web_default", "nobody"))
+}
+
+func TestPastDeadline(t *testing.T) {
+	start := time.Unix(1000, 0)
+	pod := new(v1.Pod)
+	status := v1.PodStatus{StartTime: new(metav1.NewTime(start))}
+	late, at := pastDeadline(pod, status, start.Add(time.Hour))
+	assert.False(t, late)
+	assert.Zero(t, at)
+	pod.Spec.ActiveDeadlineSeconds = new(int64(60))
+	late, at = pastDeadline(pod, status, start.Add(59*time.Second))
+	assert.False(t, late)
+	assert.Equal(t, start.Add(time.Minute), at)
+	late, _ = pastDeadline(pod, status, start.Add(time.Minute))
+	assert.True(t, late, "sl-62")
+	late, _ = pastDeadline(pod, v1.PodStatus{}, start.Add(time.Hour))
+	assert.False(t, late, "not started")
+}
+
+func TestStartErrorsFollowTheLastStart(t *testing.T) {
+	fail := runtime.Action{Kind: runtime.StartContainer, Target: "web", Err: errors.New("x"), Reason: "ErrImagePull", Message: "no such image"}
+	known := startErrors(nil, []runtime.Action{fail})
+	assert.Equal(t, map[string]runtime.Waiting{"web": {Reason: "ErrImagePull", Message: "no such image"}}, known)
+
+	same := startErrors(known, []runtime.Action{{Kind: runtime.KillContainer, Target: "web"}})
+	assert.Equal(t, known, same, "only starts count (sl-61)")
+
+	cancelled := fail
+	cancelled.Err, cancelled.Reason = fmt.Errorf("pull: %w", context.Canceled), "Cancelled"
+	assert.Equal(t, known, startErrors(known, []runtime.Action{cancelled}), "a start that was called off is no failure")
+
+	after := startErrors(known, []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}})
+	assert.Empty(t, after)
+	assert.Len(t, known, 1, "the map that readers hold is not changed")
+}

@@ -1,0 +1,171 @@
+package podworker
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) {
+	pod := func(spec, deletion *int64) *v1.Pod {
+		p := new(v1.Pod)
+		p.Spec.TerminationGracePeriodSeconds = spec
+		p.DeletionGracePeriodSeconds = deletion
+		return p
+	}
+	for name, tc := range map[string]struct {
+		stored    *int64
+		pod       *v1.Pod
+		override  *int64
+		want      int64
+		shortened bool
+	}{
+		"spec 30 (pw-27)":                                 {pod: pod(new(int64(30)), nil), want: 30},
+		"spec 30, deletion 5":                             {pod: pod(new(int64(30)), new(int64(5))), want: 5},
+		"and override 2":                                  {pod: pod(new(int64(30)), new(int64(5))), override: new(int64(2)), want: 2},
+		"deletion 0 is raised to 1 (pw-25)":               {pod: pod(new(int64(30)), new(int64(0))), want: 1},
+		"deletion 5, override 0":                          {pod: pod(new(int64(30)), new(int64(5))), override: new(int64(0)), want: 1},
+		"deletion 0 stays below override 30 (lq-7)":       {pod: pod(new(int64(30)), new(int64(0))), override: new(int64(30)), want: 1},
+		"an override beats the spec":                      {pod: pod(new(int64(30)), nil), override: new(int64(60)), want: 60},
+		"what was said does not grow (inv-4)":             {stored: new(int64(5)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 5},
+		"it shrinks, and tells (pw-26)":                   {stored: new(int64(20)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10, shortened: true},
+		"the first value is not a shortening (pw-26)":     {pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
+		"the same value is not a shortening":              {stored: new(int64(10)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
+		"no pod, nothing said":                            {want: 1},
+		"negative is raised too":                          {pod: pod(new(int64(-7)), nil), want: 1},
+		"raised to the floor is no shortening afterwards": {stored: new(int64(1)), pod: pod(nil, new(int64(0))), want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, shortened := effectiveGrace(tc.stored, tc.pod, tc.override)
+			assert.Equal(t, tc.want, *got)
+			assert.Equal(t, tc.shortened, shortened)
+		})
+	}
+}
+
+func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) {
+	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
+	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
+	failed.Status.Phase = v1.PodFailed
+	evict := KillOptions{Evict: true, Ending: runtime.Ending{Failed: true, Reason: "Evicted"}}
+
+	for name, tc := range map[string]struct {
+		from  life
+		input func(life) (life, effect)
+		want  State
+		eff   effect
+	}{
+		"a first update wakes": {
+			life{state: Syncing}, func(l life) (life, effect) { return l.want(plain, true, true, false) },
+			Syncing, effect{wake: true}},
+		"first sight of an ended pod whose containers are gone cleans up only (pw-11)": {
+			life{state: Syncing}, func(l life) (life, effect) { return l.want(failed, true, true, true) },
+			Cleaning, effect{wake: true}},
+		"first sight of an ended pod that still runs terminates it (pw-12)": {
+			life{state: Syncing}, func(l life) (life, effect) { return l.want(failed, true, true, false) },
+			Stopping, effect{wake: true, cancel: true}},
+		"a deletion stops (pw-16)": {
+			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			Stopping, effect{wake: true, cancel: true}},
+		"a removal stops": {
+			life{state: Syncing, pod: plain}, life.remove, Stopping, effect{wake: true, cancel: true}},
+		"an eviction stops": {
+			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
+			Stopping, effect{wake: true, cancel: true}},
+		"a pod that never started is finished at once (pw-31)": {
+			life{state: Waiting, pod: plain}, life.remove, Finished, effect{done: true}},
+		"killing what has stopped completes at once (pw-17, lq-6)": {
+			life{state: Cleaning, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
+			Cleaning, effect{done: true}},
+		"killing what has finished completes at once (lq-6)": {
+			life{state: Finished, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
+			Finished, effect{done: true}},
+		"a second kill without less grace changes nothing in flight": {
+			life{state: Terminating, pod: plain, grace: new(int64(5))}, func(l life) (life, effect) { return l.kill(KillOptions{GracePeriodSeconds: new(int64(9))}) },
+			Terminating, effect{wake: true}},
+		"a shorter grace interrupts (pw-22)": {
+			life{state: Terminating, pod: plain, grace: new(int64(5))}, func(l life) (life, effect) { return l.kill(KillOptions{GracePeriodSeconds: new(int64(2))}) },
+			Terminating, effect{wake: true, cancel: true}},
+		"an update of a terminating pod is taken in quietly": {
+			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.want(plain, false, false, false) },
+			Terminating, effect{}},
+		"a late deletion of a finished pod cleans up once more": {
+			life{state: Finished, pod: plain}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			Cleaning, effect{wake: true}},
+		"but only once": {
+			life{state: Finished, pod: plain, deleted: true}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			Finished, effect{}},
+		"a terminal Sync stops (pw-39)": {
+			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.end(callSync, true, nil) },
+			Stopping, effect{wake: true, cancel: true}},
+		"an ordinary Sync stays": {
+			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.end(callSync, false, nil) },
+			Syncing, effect{}},
+		"a Sync that ends after the kill changes nothing": {
+			life{state: Stopping, pod: plain}, func(l life) (life, effect) { return l.end(callSync, true, nil) },
+			Stopping, effect{}},
+		"stopped leads to cleaning (pw-40)": {
+			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.end(callTerminate, false, nil) },
+			Cleaning, effect{wake: true, done: true}},
+		"a stop that failed is repeated": {
+			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.end(callTerminate, false, assert.AnError) },
+			Terminating, effect{}},
+		"an orphan has nothing to clean (pw-41)": {
+			life{state: Terminating, orphan: new(runtime.Pod)}, func(l life) (life, effect) { return l.end(callTerminate, false, nil) },
+			Finished, effect{done: true}},
+		"clean is finished (pw-42)": {
+			life{state: Cleaning, pod: plain}, func(l life) (life, effect) { return l.end(callCleanup, false, nil) },
+			Finished, effect{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, eff := tc.input(tc.from)
+			assert.Equal(t, tc.want.String(), got.state.String())
+			assert.Equal(t, tc.eff, eff)
+		})
+	}
+}
+
+func TestLifeWantedAnewWhileEndingStartsOverLater(t *testing.T) {
+	plain := new(v1.Pod)
+	l := life{state: Terminating, pod: plain, deleted: true}
+	l, e := l.want(plain, true, false, false)
+	assert.True(t, l.again, "pw-14")
+	assert.Equal(t, Terminating, l.state)
+	assert.Zero(t, e)
+
+	newer := new(v1.Pod)
+	l, _ = l.want(newer, false, false, false)
+	assert.Same(t, plain, l.pod, "an update for the next life does not change the one that is ending")
+
+	l, _ = l.remove()
+	assert.False(t, l.again, "not wanted after all")
+
+	orphan := life{state: Terminating, orphan: new(runtime.Pod)}
+	orphan, _ = orphan.want(plain, true, false, false)
+	assert.True(t, orphan.again, "a source wants what was ended as an orphan: it starts over")
+}
+
+func TestBeginCallsWhatTheStateAllows(t *testing.T) {
+	for _, tc := range []struct {
+		from     State
+		mayStart bool
+		call     call
+		want     State
+	}{
+		{Waiting, false, callNone, Waiting}, // pw-30
+		{Waiting, true, callSync, Syncing},
+		{Syncing, false, callSync, Syncing},
+		{Stopping, true, callTerminate, Terminating}, // pw-44
+		{Terminating, true, callTerminate, Terminating},
+		{Cleaning, true, callCleanup, Cleaning},
+		{Finished, true, callNone, Finished},
+	} {
+		l, c := life{state: tc.from}.begin(tc.mayStart)
+		assert.Equal(t, tc.call, c, tc.from.String())
+		assert.Equal(t, tc.want, l.state, tc.from.String())
+	}
+}

@@ -1,0 +1,101 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A Handler does the work of one pod's life. Workers call it, from many
+// goroutines; calls for one UID never overlap, and come in the order of the
+// states: Sync any number of times, then Terminate until it succeeds, then
+// Cleanup until it succeeds. Terminating is irreversible.
+//
+// Every method returns when its context ends: that is how a deletion gets
+// through a slow image pull, and a shorter grace period through a running
+// stop. [Pipeline] is the ready-made one.
+type Handler interface {
+	// Sync brings the pod one step towards its spec. After an error it is
+	// called again with back-off, else when something changed.
+	Sync(ctx context.Context, w Work) (Next, error)
+
+	// Terminate returns nil when every container of the pod has stopped.
+	Terminate(ctx context.Context, w Work) error
+
+	// Cleanup releases what the pod held: volumes, cgroups. After it the
+	// pod's object may go.
+	Cleanup(ctx context.Context, w Work) error
+}
+
+// A Forgetter is a Handler that keeps something per pod. Forget is called once
+// for each life that is finished, or was never started, and whose pod no source
+// wants any more, or wants anew: then before the next life begins. Without it,
+// nothing is said.
+type Forgetter interface {
+	Forget(pod *v1.Pod)
+}
+
+// A Work is what a Handler is given to do.
+type Work struct {
+	UID types.UID
+
+	// Pod is the latest spec; the Handler must not change it. It is nil for
+	// an orphan: a pod found in the runtime that no source wants, which is
+	// only ever terminated.
+	Pod *v1.Pod
+
+	// Orphan is what the runtime showed of such a pod, else nil.
+	Orphan *runtime.Pod
+
+	// Status was observed after the last call for this pod had returned. It
+	// may be shared: don't change it. Nil for an orphan.
+	Status *runtime.PodStatus
+
+	// First tells that no call for this pod was made before by this agent.
+	First bool
+
+	// GracePeriodSeconds the pod has left to stop; nil in Sync.
+	GracePeriodSeconds *int64
+
+	// Ending is why the pod is terminated, if somebody said (KillOptions).
+	Ending runtime.Ending
+}
+
+// Next says how a pod goes on after a Sync.
+type Next struct {
+	// Terminal: the pod has run to its end, or must not run on; Terminate
+	// follows.
+	Terminal bool
+
+	// At is when to Sync again at the latest, because of a deadline. Zero: when
+	// something changes, or at the next resync.
+	At time.Time
+
+	// Retry is when what failed may succeed: the end of a back-off. It goes
+	// with an error. Zero: not known, so the ordinary delay.
+	Retry time.Time
+}
+
+// KillOptions say how a pod is to be ended by the agent.
+type KillOptions struct {
+	// GracePeriodSeconds to stop in, if that is less than what the pod has
+	// anyway. Nil: the pod's own.
+	GracePeriodSeconds *int64
+
+	// Evict: the pod's containers may be removed while its object stays, so
+	// that their resources are free (pw-16).
+	Evict bool
+
+	// Ending is what the pod's status will say.
+	Ending runtime.Ending
+}
+
+// ErrNetworkNotReady is what a Handler returns (wrapped) for a pod that has to
+// wait for the node's network; the pod is tried again after a second instead
+// of ten (sl-28).
+var ErrNetworkNotReady = errors.New("network is not ready")

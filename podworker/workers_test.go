@@ -1,0 +1,274 @@
+package podworker_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	goruntime "runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestNewNamesWhatIsMissing(t *testing.T) {
+	_, err := podworker.New(podworker.Config{})
+	assert.EqualError(t, err, "podworker: Config.Handler is nil")
+	_, err = podworker.New(podworker.Config{Handler: &recorder{}})
+	assert.EqualError(t, err, "podworker: Config.Statuses is nil")
+	_, err = podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Retry: -1})
+	assert.EqualError(t, err, "podworker: negative Config.Resync, Retry or Parallel")
+	_, err = podworker.NewLoop(podworker.LoopConfig{})
+	assert.EqualError(t, err, "podworker: LoopConfig.Workers is nil")
+	_, err = podworker.NewPipeline(podworker.PipelineConfig{})
+	assert.EqualError(t, err, "podworker: PipelineConfig.Runtime is nil")
+}
+
+// observed is a Statuses of an empty runtime that has just been looked at.
+type observed struct{}
+
+func (observed) Get(uid types.UID) (*runtime.PodStatus, error) {
+	return &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}, nil
+}
+
+func (o observed) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+	return o.Get(uid)
+}
+
+// A recorder is a Handler that checks the laws of its calls and remembers the
+// last ones.
+type recorder struct {
+	work func() time.Duration // how long a call takes
+
+	mu       sync.Mutex
+	busy     map[types.UID]bool
+	stage    map[types.UID]string
+	grace    map[types.UID]int64
+	last     map[types.UID]*v1.Pod
+	inFlight int
+	most     int
+	broken   []string
+}
+
+func (r *recorder) enter(w podworker.Work, stage string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.busy == nil {
+		r.busy, r.stage = map[types.UID]bool{}, map[types.UID]string{}
+		r.grace, r.last = map[types.UID]int64{}, map[types.UID]*v1.Pod{}
+	}
+	if r.busy[w.UID] {
+		r.broken = append(r.broken, fmt.Sprintf("%s: %s overlaps another call", w.UID, stage))
+	}
+	if r.stage[w.UID] > stage { // "1sync" < "2terminate" < "3cleanup"
+		r.broken = append(r.broken, fmt.Sprintf("%s: %s after %s", w.UID, stage, r.stage[w.UID]))
+	}
+	if g := w.GracePeriodSeconds; g != nil {
+		if before, ok := r.grace[w.UID]; ok && *g > before {
+			r.broken = append(r.broken, fmt.Sprintf("%s: grace grew from %d to %d", w.UID, before, *g))
+		}
+		r.grace[w.UID] = *g
+	}
+	r.busy[w.UID], r.stage[w.UID], r.last[w.UID] = true, stage, w.Pod
+	r.inFlight++
+	r.most = max(r.most, r.inFlight)
+}
+
+func (r *recorder) do(ctx context.Context, w podworker.Work, stage string) error {
+	r.enter(w, stage)
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.busy[w.UID] = false
+		r.inFlight--
+	}()
+	if r.work == nil {
+		return nil
+	}
+	select {
+	case <-time.After(r.work()):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *recorder) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+	return podworker.Next{}, r.do(ctx, w, "1sync")
+}
+
+func (r *recorder) Terminate(ctx context.Context, w podworker.Work) error {
+	return r.do(ctx, w, "2terminate")
+}
+
+func (r *recorder) Cleanup(ctx context.Context, w podworker.Work) error {
+	return r.do(ctx, w, "3cleanup")
+}
+
+func newPod(uid string, generation int) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: uid, Namespace: "default", Generation: int64(generation)},
+		Spec:       v1.PodSpec{TerminationGracePeriodSeconds: new(int64(30))},
+	}
+}
+
+func TestLawsHoldUnderRandomHistories(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var lock sync.Mutex
+		h := &recorder{work: func() time.Duration {
+			lock.Lock()
+			defer lock.Unlock()
+			return time.Duration(rng.IntN(3000)) * time.Millisecond
+		}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 7})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- w.Run(ctx) }()
+
+		ended := map[string]bool{}
+		latest := map[string]*v1.Pod{}
+		var kills []<-chan struct{}
+		script := rand.New(rand.NewPCG(seed, 1))
+		for step := range 2000 {
+			uid := fmt.Sprint("pod-", script.IntN(20))
+			switch script.IntN(12) {
+			case 0:
+				w.Remove(types.UID(uid))
+				ended[uid] = latest[uid] != nil
+			case 1:
+				if latest[uid] != nil {
+					kills = append(kills, w.Kill(types.UID(uid), podworker.KillOptions{GracePeriodSeconds: new(int64(script.IntN(60)))}))
+					ended[uid] = true
+				}
+			case 2, 3, 4:
+				w.Sync(types.UID(uid))
+			default:
+				pod := newPod(uid, step)
+				w.Update(pod, false)
+				if !ended[uid] {
+					latest[uid] = pod
+				}
+			}
+			time.Sleep(time.Duration(script.IntN(500)) * time.Millisecond)
+		}
+		time.Sleep(10 * time.Minute)
+		for _, k := range kills {
+			<-k
+		}
+		cancel()
+		require.NoError(t, <-ran)
+		assert.Empty(t, h.broken)
+		assert.LessOrEqual(t, h.most, 7, "Config.Parallel")
+		for uid, pod := range latest {
+			if !ended[uid] {
+				assert.Equal(t, pod.Generation, h.last[types.UID(uid)].Generation, "inv-14: the last spec is the one that counts")
+			} else {
+				state, ok := w.Known(types.UID(uid))
+				assert.True(t, ok)
+				assert.Equal(t, podworker.Finished, state, uid)
+			}
+		}
+	})
+}
+
+func TestIdlePodsHoldNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- w.Run(ctx) }()
+		synctest.Wait()
+		before := goruntime.NumGoroutine()
+		for i := range 1000 {
+			w.Update(newPod(fmt.Sprint("pod-", i), 0), true)
+		}
+		synctest.Wait()
+		assert.Less(t, goruntime.NumGoroutine(), before+100, "inv-17: goroutines of other tests come and go, one per pod would not")
+		cancel()
+		require.NoError(t, <-ran)
+	})
+}
+
+// firsts counts the first calls it is given.
+type firsts struct {
+	*recorder
+	n int
+}
+
+func (f *firsts) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+	if w.First {
+		f.n++
+	}
+	return f.recorder.Sync(ctx, w)
+}
+
+func TestACallThatDoesNotReachTheHandlerIsNotTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &firsts{recorder: &recorder{}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: &blind{until: time.Now().Add(5 * time.Second)}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- w.Run(ctx) }()
+		w.Update(newPod("web", 0), true)
+		time.Sleep(3 * time.Minute)
+		cancel()
+		require.NoError(t, <-ran)
+		assert.Equal(t, 1, h.n, "what the Handler does once, admission, was left out")
+	})
+}
+
+func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &recorder{}
+		var events []runtime.Event
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: &blind{until: time.Now().Add(5 * time.Second)},
+			Record: func(e runtime.Event) { events = append(events, e) }})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- w.Run(ctx) }()
+		w.Update(newPod("web", 0), true)
+		synctest.Wait()
+		require.Len(t, events, 1)
+		assert.Equal(t, "FailedSync", events[0].Reason, "pw-37")
+		assert.Equal(t, "error determining status: no light", events[0].Message)
+		assert.Empty(t, h.stage)
+		states := w.States()
+		require.Len(t, states, 1)
+		assert.ErrorContains(t, states[0].Err, "no light")
+		assert.False(t, states[0].Due.IsZero())
+		time.Sleep(16 * time.Second)
+		cancel()
+		require.NoError(t, <-ran)
+		assert.Equal(t, "1sync", h.stage["web"])
+	})
+}
+
+// blind is a Statuses that sees nothing until then.
+type blind struct{ until time.Time }
+
+func (b *blind) Get(uid types.UID) (*runtime.PodStatus, error) {
+	if time.Now().Before(b.until) {
+		return nil, fmt.Errorf("no light")
+	}
+	return observed{}.Get(uid)
+}
+
+func (b *blind) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+	return b.Get(uid)
+}

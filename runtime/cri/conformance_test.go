@@ -1,0 +1,81 @@
+package cri_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/process"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+func TestMain(m *testing.M) {
+	if code, ok := process.Supervise(); ok { // a container of the process runtime
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// shell returns a container that runs a script, on the host or in busybox.
+func shell(image, script string) v1.Container {
+	return v1.Container{Image: image, ImagePullPolicy: v1.PullIfNotPresent, Command: []string{"sh", "-c", script}}
+}
+
+// shellSuite is the conformance suite for runtimes that have a shell.
+func shellSuite(image string) runtimetest.Suite {
+	return runtimetest.Suite{
+		Long:     shell(image, "trap 'exit 0' TERM; while true; do sleep 0.1; done"),
+		Exit:     func(code int32) v1.Container { return shell(image, fmt.Sprintf("sleep 0.2; exit %d", code)) },
+		Stubborn: shell(image, "trap '' TERM; while true; do sleep 0.1; done"),
+		Print: func(text string, code int32) []string {
+			return []string{"sh", "-c", fmt.Sprintf("printf %%s '%s'; exit %d", text, code)}
+		},
+		Block: []string{"sleep", "100"},
+	}
+}
+
+// newRuntime returns the engine over the services of cfg, with its files in a
+// directory of the test.
+func newRuntime(t *testing.T, cfg cri.Config) *cri.Runtime {
+	t.Helper()
+	dir := t.TempDir()
+	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	rt, err := cri.New(cfg)
+	require.NoError(t, err)
+	return rt
+}
+
+func TestProcessesKeepTheContract(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("the process runtime does not run on Windows")
+	}
+	suite := shellSuite("host")
+	if testing.Short() {
+		suite.Stubborn = v1.Container{}
+	}
+	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
+		p, err := process.New(process.Config{Dir: t.TempDir()})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close(t.Context())) })
+		return newRuntime(t, cri.Config{Name: process.Name, Runtime: p, Images: p})
+	}, suite)
+}
+
+func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
+	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
+		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
+		return newRuntime(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images})
+	}, shellSuite(lab.Busybox))
+}

@@ -1,0 +1,27 @@
+package cri_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+func TestNewNamesWhatIsMissing(t *testing.T) {
+	f := newFake()
+	for want, cfg := range map[string]cri.Config{
+		"cri: Config.Runtime is nil":                               {Name: "fake", Images: fakeImages{f}},
+		"cri: Config.Images is nil":                                {Name: "fake", Runtime: f},
+		`cri: Config.Name "" is not the name of a runtime`:         {Runtime: f, Images: fakeImages{f}},
+		`cri: Config.Name "unix://x" is not the name of a runtime`: {Name: "unix://x", Runtime: f, Images: fakeImages{f}},
+		"cri: Config.Backoff: plan: BackoffConfig.Initial is negative: -1s": {
+			Name: "fake", Runtime: f, Images: fakeImages{f}, Backoff: plan.BackoffConfig{Initial: -time.Second},
+		},
+	} {
+		_, err := cri.New(cfg)
+		assert.EqualError(t, err, want)
+	}
+}

@@ -1,0 +1,13 @@
+package cri_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
+		"runtime", "runtime/cri/plan", "internal/restart", "internal/qos", "internal/podenv", "internal/quiet",
+	}}.Check(t)
+}

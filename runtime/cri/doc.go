@@ -1,0 +1,77 @@
+// Package cri runs pods on any CRI v1 runtime (containerd, CRI-O, or plain
+// processes by runtime/process), the way the kubelet does.
+//
+// # What it decides
+//
+// How a step is carried out: which calls with which arguments, in which order,
+// and what follows when one fails. Which step is due is decided by
+// [plan.Compute], a pure function; [Runtime.SyncPod] computes the plan and does
+// what it says. Labels, annotations, names, attempt numbers, log paths, events
+// and waiting reasons are the kubelet's, byte for byte, so that crictl and log
+// collectors see what they know, and containers that a kubelet made are taken
+// over.
+//
+// # Usage
+//
+// Dial a socket with package runtime/cri/remote and hand its two services to
+// [New]; or hand it any other values of the CRI's Go interfaces. A [Runtime] is
+// a [runtime.Runtime]; it is a Checker, Watcher, Execer and GarbageCollector too.
+//
+// # Concurrency
+//
+// All methods may be called from many goroutines. For one pod, SyncPod and
+// KillPod must not overlap (package podworker sees to that). Containers of a pod
+// are started one after the other and stopped all at once, sidecars last. Images
+// are pulled one at a time.
+//
+// # Guarantees and limits
+//
+//   - What a failed call leaves open is looked up before anything is done twice,
+//     and once more before a container is made: a sandbox or container that was
+//     made or started although the runtime said otherwise is taken as it is.
+//   - Everything ends when its context ends: a pull, a hook, a wait for a sidecar.
+//     Only a call that makes or starts something gets 5 s more to end by itself.
+//   - A container's end has one deadline; its preStop hook, its turn and the
+//     grace of its TERM share it.
+//   - State that has to outlast the agent is in the runtime: restart counts in
+//     annotations (and log names), back-off in the times of dead containers.
+//   - What the runtime or a manifest names as a path is not followed out of the
+//     directories it belongs to.
+//
+// Not there yet: probes (containers count as well), pull secrets and parallel
+// pulls, device plugins, resize, limits of huge pages and swap, and the warnings
+// of the DNS rules. An environment from ConfigMaps or Secrets, a volume that the
+// caller did not prepare (those of images too), and recursiveReadOnly: Enabled
+// keep a container from starting, with CreateContainerConfigError; a RuntimeClass
+// or hostUsers: false keep the pod from getting a sandbox. Pods with Windows
+// containers are not supported.
+//
+// An agent that is killed while containerd 2 starts a container for it leaves one
+// that containerd calls exited (128, StartError) and refuses to remove; no program
+// of it runs, a new instance takes its place, and each garbage collection tries
+// again.
+//
+// A sub-path is resolved when the container is made, and opened by the runtime a
+// moment later: who can write to the volume can mislead that.
+//
+// # Differences from the kubelet
+//
+// Instances that were created and never started are started, not replaced
+// (lq-13); any running instance of a name counts (lq-12); the back-off
+// survives a restart of the agent and has no jitter (lq-29, lq-9); of the
+// instances of one container the highest attempt is the newest, also if the
+// clock was set back between them (rt-10); a deletion interrupts pulls and
+// hooks (lq-8). When a sandbox is replaced, its dead init containers are
+// left to garbage collection. An image name that no registry could have is
+// asked of the runtime before it is refused. A postStart hook is lost if the
+// agent dies while it runs (lq-14, as in the kubelet). A stop is given at
+// least 2 s (lq-34, as in the kubelet).
+//
+// # Testing
+//
+// The unit tests run the engine on a small CRI in memory that can lose answers;
+// what it is sent is compared with testdata (go test -update rewrites that).
+// runtimetest.TestRuntime runs over runtime/process with the unit tests, and over
+// real containerds with the integration suite (docs/integration.md), in which a
+// pod lives its life, and a daemon hangs in the middle of starts.
+package cri

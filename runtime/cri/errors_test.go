@@ -1,0 +1,29 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestACallThatWasCalledOffSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := status.Error(codes.DeadlineExceeded, "context deadline exceeded")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		assert.NoError(t, calledOff(ctx, nil))
+		assert.NotErrorIs(t, calledOff(ctx, late), context.DeadlineExceeded, "a time-out of the client's own")
+		time.Sleep(990 * time.Millisecond)
+		assert.ErrorIs(t, calledOff(ctx, late), context.DeadlineExceeded, "the runtime's clock was a little early")
+		assert.NotErrorIs(t, calledOff(ctx, errors.New("busy")), context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		assert.ErrorIs(t, calledOff(ctx, errors.New("busy")), context.DeadlineExceeded)
+		assert.NoError(t, calledOff(ctx, nil))
+	})
+}

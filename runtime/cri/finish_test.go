@@ -1,0 +1,31 @@
+package cri
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+type key struct{}
+
+func TestFinishLetsACallEndByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
+		patient, done := finish(ctx)
+		assert.Equal(t, "value", patient.Value(key{}))
+		cancel()
+		time.Sleep(finishTime - 1)
+		assert.NoError(t, patient.Err(), "the call has time")
+		time.Sleep(2 * time.Nanosecond)
+		synctest.Wait()
+		assert.ErrorIs(t, patient.Err(), context.Canceled, "but not for ever")
+		done()
+
+		early, done := finish(t.Context())
+		done()
+		assert.Error(t, early.Err())
+	})
+}

@@ -1,0 +1,131 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// PodStatus implements [runtime.Lister]: two list calls for the pod, and one
+// status call for each sandbox and container.
+func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	st := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
+	sandboxes, containers, err := r.list(ctx, uid)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range sandboxes {
+		one, err := r.sandboxStatus(ctx, s.Id)
+		if isNotFound(err) {
+			continue // removed since it was listed (rt-7)
+		}
+		if err != nil {
+			return nil, err
+		}
+		st.Sandboxes = append(st.Sandboxes, one)
+		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
+	}
+	for _, c := range containers {
+		answer, err := r.containerStatus(ctx, c.Id)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		st.Containers = append(st.Containers, r.describe(c, answer))
+		if st.Name == "" {
+			st.Name, st.Namespace = c.Labels[labelPodName], c.Labels[labelPodNamespace] // rt-6
+		}
+	}
+	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
+		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
+	})
+	newestFirst(st.Containers, func(c *runtime.ContainerStatus) made {
+		return made{c.Name, int64(c.RestartCount), c.CreatedAt, c.ID}
+	})
+	if len(st.Sandboxes) > 0 && st.Sandboxes[0].State == runtime.SandboxReady {
+		st.IPs = slices.Clone(st.Sandboxes[0].IPs) // rt-8
+	}
+	return st, nil
+}
+
+func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.SandboxStatus, error) {
+	answer, err := r.cfg.Runtime.PodSandboxStatus(r.quiet(ctx), id, false)
+	if err != nil {
+		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, calledOff(ctx, err))
+	}
+	s := answer.GetStatus()
+	if s.GetMetadata() == nil {
+		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime gave no metadata", id)
+	}
+	network := s.GetLinux().GetNamespaces().GetOptions().GetNetwork()
+	return runtime.SandboxStatus{
+		ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
+		HostNetwork:  network == runtimeapi.NamespaceMode_NODE,
+		NetworkKnown: s.Network != nil,
+		IPs:          addresses(s.Network), RuntimeHandler: s.RuntimeHandler,
+	}, nil
+}
+
+// addresses returns the sandbox's addresses, the primary one first. One that is
+// not an address makes the whole answer worthless (rt-8).
+func addresses(n *runtimeapi.PodSandboxNetworkStatus) []string {
+	if n.GetIp() == "" {
+		return nil
+	}
+	ips := []string{n.Ip}
+	for _, more := range n.AdditionalIps {
+		ips = append(ips, more.GetIp())
+	}
+	for i, ip := range ips {
+		addr, err := netip.ParseAddr(ip)
+		if err != nil {
+			return nil
+		}
+		ips[i] = addr.String()
+	}
+	return ips
+}
+
+func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
+	answer, err := r.cfg.Runtime.ContainerStatus(r.quiet(ctx), id, false)
+	if err != nil {
+		return nil, fmt.Errorf("cri: status of container %s: %w", id, calledOff(ctx, err))
+	}
+	if answer.GetStatus().GetMetadata() == nil {
+		return nil, fmt.Errorf("cri: status of container %s: the runtime gave no metadata", id)
+	}
+	return answer.Status, nil
+}
+
+// describe puts what the list and the status said of a container in our terms.
+func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus) runtime.ContainerStatus {
+	c := runtime.ContainerStatus{
+		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
+		RestartCount: restartCountOf(s.Annotations), Hash: hashOf(s.Annotations),
+		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef,
+		CreatedAt: nanos(s.CreatedAt), LogPath: s.LogPath,
+	}
+	if c.ImageID == "" {
+		c.ImageID = s.ImageRef // rt-12
+	}
+	if asked := s.GetImage().GetUserSpecifiedImage(); asked != "" {
+		c.Image = asked
+	}
+	if c.State != runtime.ContainerCreated {
+		c.StartedAt = nanos(s.StartedAt) // rt-11
+	}
+	if c.State == runtime.ContainerExited {
+		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, s.Reason
+		c.Message = terminationMessage(s)
+	}
+	return c
+}

@@ -1,0 +1,285 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Grace periods in seconds.
+const (
+	unknownGrace = 2 // of a container of which nothing says how long it may take (rt-108)
+	leastGrace   = 2 // that StopContainer is given (rt-112)
+
+	// mostGrace is as good as for ever, and not too long for a time.Duration.
+	mostGrace = math.MaxInt32
+)
+
+// KillPod implements [runtime.Syncer] (sections 4.13 … 4.15).
+func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
+	if req.UID == "" {
+		return errors.New("cri: KillRequest.UID is empty")
+	}
+	status := req.Status
+	if status == nil {
+		var err error
+		if status, err = r.PodStatus(ctx, req.UID); err != nil {
+			return err
+		}
+	}
+	err := r.stop(ctx, stopRequest{pod: req.Pod, status: status, override: req.GracePeriodSeconds, event: r.record})
+	if err != nil {
+		return err
+	}
+	if err := r.nothingRuns(ctx, req.UID); err != nil {
+		return err
+	}
+	if req.Pod == nil || req.Pod.DeletionTimestamp != nil {
+		r.backoff.Forget(req.UID)
+		r.images.forget(req.UID)
+	}
+	return nil
+}
+
+// nothingRuns looks again: a success that left something running is none
+// (sl-43).
+func (r *Runtime) nothingRuns(ctx context.Context, uid types.UID) error {
+	sandboxes, containers, err := r.list(ctx, uid)
+	if err != nil {
+		return err
+	}
+	for _, c := range containers {
+		if containerState(c.State) == runtime.ContainerRunning {
+			return fmt.Errorf("cri: detected running containers after a successful KillPod, CRI violation: %s (%s)", c.Metadata.Name, c.Id)
+		}
+	}
+	for _, s := range sandboxes {
+		if sandboxState(s.State) == runtime.SandboxReady {
+			return fmt.Errorf("cri: detected a ready sandbox after a successful KillPod, CRI violation: %s", s.Id)
+		}
+	}
+	return nil
+}
+
+func (r *Runtime) record(ref v1.ObjectReference, eventType, reason, message string) {
+	r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
+}
+
+// An eventFunc records an event.
+type eventFunc func(ref v1.ObjectReference, eventType, reason, message string)
+
+// A stopRequest says which pod to stop. A nil pod is restored from what the
+// runtime recorded of it.
+type stopRequest struct {
+	pod      *v1.Pod
+	status   *runtime.PodStatus
+	override *int64
+	event    eventFunc
+}
+
+// stop stops every container of the pod at the same time, sidecars after the
+// others (rt-115 … rt-120), and then its sandboxes (rt-121).
+func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
+	var running []*runtime.ContainerStatus
+	for i := range req.status.Containers {
+		c := &req.status.Containers[i]
+		if c.State == runtime.ContainerRunning || c.State == runtime.ContainerUnknown {
+			running = append(running, c)
+		}
+	}
+	order := newStopOrder(req.pod, running)
+	errs := make([]error, len(running), len(running)+len(req.status.Sandboxes))
+	var wg sync.WaitGroup
+	for i, c := range running {
+		wg.Go(func() {
+			errs[i] = r.stopOne(ctx, target{
+				pod: req.pod, id: c.ID, name: c.Name, override: req.override, ips: req.status.IPs,
+				event: req.event, wait: func(ctx context.Context, deadline time.Time) { order.await(ctx, c.Name, deadline) },
+			})
+			if errs[i] == nil {
+				order.finished(c.Name)
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return errors.Join(ctx.Err(), err)
+	}
+	// A container that could not be stopped does not keep the sandbox up
+	// (rt-122): stopping that ends what is in it.
+	for _, sb := range req.status.Sandboxes { // also those that are not ready: they may hold a network
+		if err := r.cfg.Runtime.StopPodSandbox(r.quiet(ctx), sb.ID); err != nil && !isNotFound(err) {
+			errs = append(errs, fmt.Errorf("cri: stop sandbox %s: %w", sb.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A target is one instance to stop.
+type target struct {
+	pod      *v1.Pod // nil: restored from what the runtime recorded
+	spec     *v1.Container
+	id       string // as seen above the runtime
+	name     string
+	message  string // of the event; "" is the usual one
+	override *int64
+	ips      []string // of the pod, for hooks
+	event    eventFunc
+
+	// wait, if set, holds the TERM back until it is the container's turn, or
+	// the deadline.
+	wait func(ctx context.Context, deadline time.Time)
+}
+
+func (t target) withSpec(c *v1.Container) target {
+	t.spec = c
+	return t
+}
+
+// stopOne stops one instance (section 4.13): event, preStop hook, turn, TERM,
+// and KILL when its grace has run out. All of that has one deadline (L-19).
+func (r *Runtime) stopOne(ctx context.Context, t target) error {
+	if t.pod == nil {
+		if err := r.restore(ctx, &t); err != nil {
+			if isNotFound(err) {
+				return nil
+			}
+			return err
+		}
+	}
+	if t.spec == nil {
+		t.spec = containerSpec(t.pod, t.name)
+	}
+	grace := graceOf(t.pod)
+	if t.override != nil {
+		grace = *t.override // rt-110
+	}
+	message := t.message
+	if message == "" {
+		message = "Stopping container " + t.name
+	}
+	t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeNormal, "Killing", message)
+	deadline := time.Now().Add(time.Duration(min(grace, mostGrace)) * time.Second)
+	if grace > 0 {
+		r.preStop(ctx, t, deadline) // rt-105
+	}
+	if t.wait != nil {
+		t.wait(ctx, deadline)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	left := max(int64(math.Ceil(time.Until(deadline).Seconds())), leastGrace)
+	err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
+	if err != nil && !isNotFound(err) {
+		return fmt.Errorf("cri: stop container %s: %w", t.name, calledOff(ctx, err))
+	}
+	return nil
+}
+
+// graceOf returns how long the containers of pod may take to stop, in seconds
+// (rt-108, rt-109).
+func graceOf(pod *v1.Pod) int64 {
+	switch {
+	case pod.DeletionGracePeriodSeconds != nil:
+		return *pod.DeletionGracePeriodSeconds
+	case pod.Spec.TerminationGracePeriodSeconds != nil:
+		return *pod.Spec.TerminationGracePeriodSeconds
+	default:
+		return unknownGrace
+	}
+}
+
+// restore fills in what of a pod's spec is needed to stop a container from what
+// the runtime recorded when it was created (rt-107).
+func (r *Runtime) restore(ctx context.Context, t *target) error {
+	s, err := r.containerStatus(ctx, bare(t.id))
+	if err != nil {
+		return err
+	}
+	c := v1.Container{Name: t.name, Ports: portsOf(s.Annotations)}
+	if hook := preStopOf(s.Annotations); hook != nil {
+		c.Lifecycle = &v1.Lifecycle{PreStop: hook}
+	}
+	t.pod = &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: s.Labels[labelPodName], Namespace: s.Labels[labelPodNamespace], UID: types.UID(s.Labels[labelPodUID]),
+			DeletionGracePeriodSeconds: secondsOf(s.Annotations, annotationDeletionGrace),
+		},
+		Spec: v1.PodSpec{
+			TerminationGracePeriodSeconds: secondsOf(s.Annotations, annotationTerminationGrace),
+			Containers:                    []v1.Container{c},
+		},
+	}
+	return nil
+}
+
+// A stopOrder lets sidecars wait for all regular containers, and for the
+// sidecars that started after them (rt-116).
+type stopOrder struct {
+	after map[string][]string      // whom a sidecar waits for
+	done  map[string]chan struct{} // closed when no instance of the container is left
+
+	mu   sync.Mutex
+	left map[string]int // instances that have not stopped yet; guarded by mu
+}
+
+func newStopOrder(pod *v1.Pod, running []*runtime.ContainerStatus) *stopOrder {
+	o := &stopOrder{after: map[string][]string{}, done: map[string]chan struct{}{}, left: map[string]int{}}
+	for _, c := range running {
+		if o.left[c.Name]++; o.left[c.Name] == 1 {
+			o.done[c.Name] = make(chan struct{})
+		}
+	}
+	if pod == nil {
+		return o
+	}
+	var later []string
+	for i := range pod.Spec.Containers {
+		later = append(later, pod.Spec.Containers[i].Name)
+	}
+	for i := len(pod.Spec.InitContainers) - 1; i >= 0; i-- {
+		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+			o.after[c.Name] = slices.Clone(later)
+			later = append(later, c.Name)
+		}
+	}
+	return o
+}
+
+// await returns when it is the container's turn, at the deadline, or when ctx
+// ends. What was not running counts as stopped (rt-117).
+func (o *stopOrder) await(ctx context.Context, name string, deadline time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	for _, other := range o.after[name] {
+		done, ok := o.done[other]
+		if !ok {
+			continue
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// finished tells that one instance of the container has stopped.
+func (o *stopOrder) finished(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.left[name]--; o.left[name] == 0 {
+		close(o.done[name])
+	}
+}

@@ -1,0 +1,266 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// up brings all of the pod up, its init containers included.
+func up(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
+	t.Helper()
+	f.has("img:1")
+	for range len(pod.Spec.InitContainers) + 1 {
+		syncs(t, rt, pod)
+		for _, c := range pod.Spec.InitContainers {
+			if c.RestartPolicy == nil && f.newest(c.Name) != nil {
+				f.exits(c.Name, 0)
+			}
+		}
+	}
+}
+
+func TestSidecarsAreStoppedAfterTheOthersAndInReverse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, seen := f.engine(t, cri.Config{})
+		pod := podOf(container("web"), container("log"))
+		pod.Spec.InitContainers = []v1.Container{sidecar("net"), container("setup"), sidecar("proxy")}
+		up(t, f, rt, pod)
+		f.dies = map[string]time.Duration{"web": 5 * time.Second, "log": time.Second, "proxy": 3 * time.Second, "net": time.Second}
+		seen.take()
+		begun := time.Now()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		for name, want := range map[string]struct {
+			after time.Duration
+			grace int64
+		}{"web": {5, 30}, "log": {1, 30}, "proxy": {8, 25}, "net": {9, 22}} { // rt-116, rt-118
+			c := f.newest(name)
+			assert.Equal(t, want.after*time.Second, c.ended.Sub(begun), name)
+			assert.Equal(t, []int64{want.grace}, c.stop, name)
+		}
+		assert.ElementsMatch(t, []string{ // rt-111
+			"Normal Killing spec.containers{web}: Stopping container web",
+			"Normal Killing spec.containers{log}: Stopping container log",
+			"Normal Killing spec.initContainers{proxy}: Stopping container proxy",
+			"Normal Killing spec.initContainers{net}: Stopping container net",
+		}, seen.take())
+	})
+}
+
+// All that a container may do at its end has one deadline: hook, turn and TERM
+// together take no more than the grace period and the least that TERM is given.
+func TestTheGracePeriodIsSpentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 12}}}
+		pod := podOf(web)
+		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
+		up(t, f, rt, pod)
+		f.dies["web"], f.dies["proxy"] = time.Hour, time.Hour
+		begun := time.Now()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		assert.Equal(t, []int64{18}, f.newest("web").stop) // rt-105
+		assert.Equal(t, 30*time.Second, f.newest("web").ended.Sub(begun))
+		assert.Equal(t, []int64{2}, f.newest("proxy").stop, "its grace ran out while it waited (rt-118)")
+		assert.Equal(t, 32*time.Second, time.Since(begun))
+	})
+}
+
+func TestGracePeriods(t *testing.T) {
+	for _, tc := range []struct {
+		name                     string
+		deletion, spec, override *int64
+		want                     int64
+		hook                     bool // whether preStop runs
+	}{
+		{"nothing says anything rt-108", nil, nil, nil, 2, true},
+		{"spec rt-108", nil, new(int64(7)), nil, 7, true},
+		{"deletion beats spec rt-109", new(int64(5)), new(int64(7)), nil, 5, true},
+		{"override beats both rt-110", new(int64(5)), new(int64(7)), new(int64(3)), 3, true},
+		{"one is raised rt-113", nil, nil, new(int64(1)), 2, true},
+		{"none: no hook rt-105", nil, new(int64(7)), new(int64(0)), 2, false},
+		{"without end", nil, new(int64(math.MaxInt64)), nil, math.MaxInt32, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, _ := f.engine(t, cri.Config{})
+				web := container("web")
+				web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
+				pod := podOf(web)
+				pod.Spec.TerminationGracePeriodSeconds = tc.spec
+				up(t, f, rt, pod)
+				f.did()
+				pod.DeletionGracePeriodSeconds = tc.deletion
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: tc.override}))
+				assert.Equal(t, []int64{tc.want}, f.newest("web").stop)
+				want := []string{"ExecSync web", "StopContainer web", "StopPodSandbox s01"}
+				if !tc.hook {
+					want = want[1:]
+				}
+				assert.Equal(t, want, f.did())
+			})
+		})
+	}
+}
+
+// A pod nobody has the spec of is stopped as it wanted when it was created
+// (rt-107, lq-33).
+func TestAnUnknownPodIsStoppedByItsAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, seen := f.engine(t, cri.Config{})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye", "$(A)"}}}}
+		pod := podOf(web)
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(9))
+		up(t, f, rt, pod)
+		seen.take()
+		var ran []string
+		f.exec = func(_ context.Context, _ string, cmd []string) error { ran = cmd; return nil }
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}))
+		assert.Equal(t, []string{"bye", "$(A)"}, ran)
+		assert.Equal(t, []int64{9}, f.newest("web").stop)
+		assert.Equal(t, []string{"Normal Killing spec.containers{web}: Stopping container web"}, seen.take())
+	})
+}
+
+func TestAShorterGraceCountsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(300))
+		up(t, f, rt, pod)
+		f.dies["web"] = time.Hour
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		begun := time.Now()
+		require.ErrorIs(t, rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}), context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second, time.Since(begun))
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(2))}))
+		require.Equal(t, 12*time.Second, time.Since(begun)) // L-18
+		require.Equal(t, []int64{300, 2}, f.newest("web").stop)
+	})
+}
+
+func TestAHookThatHangsIsCutOffWithItsGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, seen := f.engine(t, cri.Config{})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hang"}}}}
+		pod := podOf(web)
+		up(t, f, rt, pod)
+		seen.take()
+		f.exec = func(ctx context.Context, _ string, _ []string) error { <-ctx.Done(); return ctx.Err() }
+		begun := time.Now()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		require.Equal(t, 30*time.Second, time.Since(begun))
+		require.Equal(t, []int64{2}, f.newest("web").stop)
+		require.Len(t, seen.take(), 1, "a time-out has no event (rt-105)")
+
+		syncs(t, rt, pod)
+		seen.take()
+		f.exec = func(context.Context, string, []string) error { return errors.New("no such command") }
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		require.Contains(t, seen.take(), "Warning FailedPreStopHook spec.containers{web}: PreStopHook failed")
+	})
+}
+
+func TestAContainerWhosePostStartFailsIsStopped(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	f.exec = func(context.Context, string, []string) error { return errors.New("exit 1") }
+	rt, seen := f.engine(t, cri.Config{})
+	web := container("web")
+	web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(web)})
+	require.Error(t, err)
+	assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
+	assert.Empty(t, f.running())
+	assert.Equal(t, []string{ // rt-103
+		"Warning FailedPostStartHook spec.containers{web}: PostStartHook failed",
+		"Normal Killing spec.containers{web}: FailedPostStartHook",
+	}, seen.take()[3:])
+}
+
+func TestAContainerThatCannotBeStoppedDoesNotKeepTheSandbox(t *testing.T) {
+	f := newFake()
+	rt, _ := f.engine(t, cri.Config{})
+	pod := podOf(container("web"))
+	up(t, f, rt, pod)
+	f.before = failing(9, "StopContainer", errors.New("shim is deaf"))
+	require.ErrorContains(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}), "shim is deaf")
+	assert.Empty(t, f.running(), "stopping the sandbox ended it (rt-122)")
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+}
+
+// A runtime that says it stopped what it did not is not believed (sl-43).
+func TestKillPodLooksAgain(t *testing.T) {
+	f := newFake()
+	pod := podOf(container("web"))
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	require.NoError(t, err)
+	up(t, f, rt, pod)
+	err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
+	require.ErrorContains(t, err, "detected running containers after a successful KillPod, CRI violation: ")
+}
+
+// A liar stops nothing.
+type liar struct{ *fakeCRI }
+
+func (liar) StopContainer(context.Context, string, int64) error { return nil }
+func (liar) StopPodSandbox(context.Context, string) error       { return nil }
+
+// Two copies of one container, as an agent may find them (lq-12), are both
+// waited for.
+func TestTwoCopiesOfAContainerAreBothStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
+		up(t, f, rt, pod)
+		web := f.newest("web")
+		twin := &fakeContainer{
+			id: "twin", sandbox: web.sandbox, state: web.state, created: web.created, started: web.started, term: make(chan struct{}),
+			config: &runtimeapi.ContainerConfig{
+				Metadata: &runtimeapi.ContainerMetadata{Name: "web", Attempt: 1}, Image: web.config.Image, Labels: web.config.Labels,
+			},
+		}
+		f.containers = append(f.containers, twin)
+		f.dies["web"] = 4 * time.Second
+		begun := time.Now()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		require.Equal(t, 4*time.Second, f.newest("proxy").ended.Sub(begun))
+		require.Empty(t, f.running())
+	})
+}
+
+func TestAStoppedPodIsForgotten(t *testing.T) {
+	f := newFake()
+	rt, _ := f.engine(t, cri.Config{})
+	for _, uid := range []types.UID{"a", "b"} {
+		pod := podOf(container("web"))
+		pod.UID = uid
+		up(t, f, rt, pod)
+	}
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "a"}))
+	assert.Equal(t, []string{"web"}, f.running(), "the other pod is left alone")
+}

@@ -1,0 +1,132 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// removeRotated removes a log and what was rotated from it (lg-8).
+func removeRotated(path string) error {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(path)) {
+			if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !os.IsNotExist(err) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeLink removes the legacy link to a container's log.
+func (r *Runtime) removeLink(labels map[string]string, id string) {
+	if r.cfg.ContainerLogsDir == "" {
+		return
+	}
+	link := filepath.Join(r.cfg.ContainerLogsDir, linkName(labels[labelPodName], labels[labelPodNamespace], labels[labelContainerName], id))
+	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
+		r.log.Warn("a link to a container's log can't be removed", "path", link, "err", err)
+	}
+}
+
+// removeDeadLinks removes the links that lead nowhere, but not those of
+// containers that have not exited: their log may be about to be written, or
+// rotated (rt-135).
+func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
+	if r.cfg.ContainerLogsDir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(r.cfg.ContainerLogsDir)
+	if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("cri: links to logs: %w", err)
+	}
+	alive := map[string]bool{}
+	for _, pod := range pods {
+		for _, c := range pod.Containers {
+			if c.State != runtime.ContainerExited {
+				alive[linkName(pod.Name, pod.Namespace, c.Name, bare(c.ID))] = true
+			}
+		}
+	}
+	var errs []error
+	for _, e := range entries {
+		path := filepath.Join(r.cfg.ContainerLogsDir, e.Name())
+		if e.Type()&os.ModeSymlink == 0 || filepath.Ext(path) != ".log" || alive[e.Name()] {
+			continue
+		}
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+				errs = append(errs, fmt.Errorf("cri: a link to a log: %w", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeDirs removes the log directories of removed pods (rt-134), and the
+// files that were mounted into their containers. A pod that the runtime still
+// holds anything of keeps both.
+func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) error {
+	pods, err := r.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	held := map[types.UID]bool{}
+	for _, p := range pods {
+		held[p.UID] = true
+	}
+	gone := func(uid types.UID) bool { return uid != "" && !held[uid] && removed(uid) }
+	var errs []error
+	logs, err := os.ReadDir(r.cfg.PodLogsDir)
+	if err != nil && !os.IsNotExist(err) {
+		errs = append(errs, err)
+	}
+	for _, e := range logs {
+		_, uid, ok := cutLast(e.Name(), "_")
+		if e.IsDir() && ok && gone(types.UID(uid)) {
+			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.PodLogsDir, e.Name())))
+		}
+	}
+	dirs, err := os.ReadDir(filepath.Join(r.cfg.RootDir, "pods"))
+	if err != nil && !os.IsNotExist(err) {
+		errs = append(errs, err)
+	}
+	for _, e := range dirs {
+		if !e.IsDir() || !gone(types.UID(e.Name())) {
+			continue
+		}
+		dir := filepath.Join(r.cfg.RootDir, "pods", e.Name())
+		// Only what this package makes. Volumes are not ours, and removing
+		// them from here could reach through a mount (sl-57).
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, "containers")))
+		if err := os.Remove(filepath.Join(dir, "etc-hosts")); err != nil && !os.IsNotExist(err) {
+			errs = append(errs, err)
+		}
+		_ = os.Remove(dir) // unless somebody else has something in it
+	}
+	return errors.Join(errs...)
+}
+
+// cutLast cuts s at the last sep.
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

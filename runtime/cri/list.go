@@ -1,0 +1,155 @@
+package cri
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Pods implements [runtime.Lister] with two list calls (rt-1 … rt-6).
+func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
+	sandboxes, containers, err := r.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	byUID := map[types.UID]*runtime.Pod{}
+	pod := func(uid, name, namespace string, created int64) *runtime.Pod {
+		p, ok := byUID[types.UID(uid)]
+		if !ok {
+			p = &runtime.Pod{UID: types.UID(uid), Name: name, Namespace: namespace}
+			byUID[p.UID] = p
+		}
+		if at := nanos(created); p.CreatedAt.IsZero() || at.Before(p.CreatedAt) {
+			p.CreatedAt = at
+		}
+		return p
+	}
+	for _, s := range sandboxes {
+		p := pod(s.Metadata.Uid, s.Metadata.Name, s.Metadata.Namespace, s.CreatedAt)
+		p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
+			ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
+		})
+	}
+	for _, c := range containers {
+		p := pod(c.Labels[labelPodUID], c.Labels[labelPodName], c.Labels[labelPodNamespace], c.CreatedAt)
+		p.Containers = append(p.Containers, runtime.Container{
+			ID: r.id(c.Id), Name: c.Metadata.Name, SandboxID: c.PodSandboxId, State: containerState(c.State),
+			Attempt: c.Metadata.Attempt, CreatedAt: nanos(c.CreatedAt),
+		})
+	}
+	pods := make([]*runtime.Pod, 0, len(byUID))
+	for _, p := range byUID {
+		slices.SortFunc(p.Sandboxes, func(a, b runtime.Sandbox) int {
+			return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
+		})
+		newestFirst(p.Containers, func(c *runtime.Container) made { return made{c.Name, int64(c.Attempt), c.CreatedAt, c.ID} })
+		pods = append(pods, p)
+	}
+	slices.SortFunc(pods, func(a, b *runtime.Pod) int {
+		return newest(a.CreatedAt, b.CreatedAt, string(a.UID), string(b.UID))
+	})
+	return pods, nil
+}
+
+// list returns the sandboxes and containers of one pod, or, if uid is empty, of
+// all. What has no metadata, or no pod, was not made for a pod and is left out
+// (rt-4).
+func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
+	ctx = r.quiet(ctx)
+	var sandboxFilter runtimeapi.PodSandboxFilter
+	var containerFilter runtimeapi.ContainerFilter
+	if uid != "" {
+		selector := map[string]string{labelPodUID: string(uid)}
+		sandboxFilter.LabelSelector, containerFilter.LabelSelector = selector, selector
+	}
+	sandboxes, err := r.cfg.Runtime.ListPodSandbox(ctx, &sandboxFilter)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cri: list sandboxes: %w", calledOff(ctx, err))
+	}
+	containers, err := r.cfg.Runtime.ListContainers(ctx, &containerFilter)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cri: list containers: %w", calledOff(ctx, err))
+	}
+	sandboxes = slices.DeleteFunc(sandboxes, func(s *runtimeapi.PodSandbox) bool {
+		return s.GetMetadata().GetUid() == "" || uid != "" && s.GetMetadata().GetUid() != string(uid)
+	})
+	containers = slices.DeleteFunc(containers, func(c *runtimeapi.Container) bool {
+		of := c.GetLabels()[labelPodUID]
+		return c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid)
+	})
+	return sandboxes, containers, nil
+}
+
+// newest orders by creation time, the newest first, then by ID (rt-3).
+func newest(a, b time.Time, aID, bID string) int {
+	return cmp.Or(b.Compare(a), cmp.Compare(aID, bID))
+}
+
+// made tells when an instance of a container was made.
+type made struct {
+	name    string
+	attempt int64
+	created time.Time
+	id      string
+}
+
+// newestFirst orders instances as newest does, but for those of one container
+// goes by the attempt: a clock that was set back makes the latest instance look
+// older than what is long over, which would then be taken for its state.
+func newestFirst[T any](list []T, of func(*T) made) {
+	slices.SortFunc(list, func(a, b T) int {
+		x, y := of(&a), of(&b)
+		return newest(x.created, y.created, x.id, y.id)
+	})
+	for i := range list {
+		for j := i + 1; j < len(list); j++ {
+			if x, y := of(&list[i]), of(&list[j]); x.name == y.name && x.attempt < y.attempt {
+				list[i], list[j] = list[j], list[i]
+			}
+		}
+	}
+}
+
+// newestSandbox orders by attempt, the highest first, then as newest (rt-3).
+func newestSandbox(aAttempt, bAttempt uint32, a, b time.Time, aID, bID string) int {
+	return cmp.Or(cmp.Compare(bAttempt, aAttempt), newest(a, b, aID, bID))
+}
+
+// nanos turns a CRI timestamp into a time; the CRI has 0 for "not yet".
+func nanos(n int64) time.Time {
+	if n <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n)
+}
+
+func sandboxState(s runtimeapi.PodSandboxState) runtime.SandboxState {
+	switch s {
+	case runtimeapi.PodSandboxState_SANDBOX_READY:
+		return runtime.SandboxReady
+	case runtimeapi.PodSandboxState_SANDBOX_NOTREADY:
+		return runtime.SandboxNotReady
+	default:
+		return runtime.SandboxUnknown
+	}
+}
+
+func containerState(s runtimeapi.ContainerState) runtime.ContainerState {
+	switch s {
+	case runtimeapi.ContainerState_CONTAINER_CREATED:
+		return runtime.ContainerCreated
+	case runtimeapi.ContainerState_CONTAINER_RUNNING:
+		return runtime.ContainerRunning
+	case runtimeapi.ContainerState_CONTAINER_EXITED:
+		return runtime.ContainerExited
+	default:
+		return runtime.ContainerUnknown
+	}
+}

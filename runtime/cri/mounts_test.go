@@ -1,0 +1,69 @@
+package cri
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podenv"
+)
+
+func TestSubPathsStayInTheVolume(t *testing.T) {
+	volume, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	outside := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(volume, "dir"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(volume, "file"), nil, 0o644))
+	require.NoError(t, os.Symlink("dir", filepath.Join(volume, "in")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(volume, "out")))
+	require.NoError(t, os.Symlink("../..", filepath.Join(volume, "up")))
+	for sub, want := range map[string]string{ // vol-69
+		"dir": "dir", "file": "file", "in": "dir", "new/deep": "new/deep", "in/new": "dir/new", ".": ".",
+	} {
+		got, err := inVolume(volume, sub)
+		require.NoError(t, err, sub)
+		assert.Equal(t, filepath.Join(volume, want), got)
+	}
+	for _, sub := range []string{"..", "../x", "dir/../../x", "/etc", "out", "out/x", "up", "up/x", "file/x"} {
+		_, err := inVolume(volume, sub)
+		assert.Error(t, err, sub)
+	}
+	entries, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	assert.Empty(t, entries, "nothing was made outside")
+}
+
+func TestVolumeMounts(t *testing.T) {
+	dir := t.TempDir()
+	s := &step{
+		r: new(Runtime), volumes: map[string]string{"data": dir, "secret": dir},
+		pod: &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{
+			{Name: "data"}, {Name: "secret", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
+		}}},
+	}
+	env, err := podenv.Make(podenv.Facts{Pod: s.pod}, &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x"}}})
+	require.NoError(t, err)
+	m, err := s.volumeMount(v1.VolumeMount{Name: "secret", MountPath: "/s"}, env)
+	require.NoError(t, err)
+	assert.True(t, m.Readonly, "nobody writes to a secret")
+	m, err = s.volumeMount(v1.VolumeMount{Name: "data", MountPath: "/d", SubPathExpr: "$(A)/y"}, env)
+	require.NoError(t, err)
+	assert.False(t, m.Readonly)
+	assert.Equal(t, "y", filepath.Base(m.HostPath))
+	for _, bad := range []v1.VolumeMount{
+		{Name: "none", MountPath: "/n"},
+		{Name: "data", SubPathExpr: "$(B)/y"}, // vol-71
+		{Name: "data", SubPathExpr: "$(A)/../.."},
+		{Name: "data", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyEnabled)}, // vol-73
+	} {
+		_, err := s.volumeMount(bad, env)
+		assert.Error(t, err, "%v", bad)
+	}
+	devices, err := s.devices(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/x"}}})
+	require.NoError(t, err)
+	assert.Equal(t, "mrw", devices[0].Permissions) // vol-74
+}

@@ -1,0 +1,256 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+// crash ends the running instance of web after a run, waits until the plan
+// starts it again, starts it, and returns the delay in between.
+func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
+	t.Helper()
+	inst := s.status.Container("web")
+	require.Equal(t, runtime.ContainerRunning, inst.State)
+	s.now = s.now.Add(run)
+	s.exit(inst, 1)
+	died := s.now
+	p := s.plan()
+	require.Len(t, p.Start, 1)
+	if p.Start[0].PutOff() {
+		require.False(t, p.Empty(), "a start that is put off is still in the plan")
+		s.now = p.RetryAt().Add(-time.Nanosecond)
+		require.True(t, s.plan().Start[0].PutOff(), "not due a moment before")
+		s.now = p.RetryAt()
+		p = s.plan()
+	}
+	require.False(t, p.Start[0].PutOff())
+	s.apply(p)
+	return s.now.Sub(died)
+}
+
+const running = `
+	container web
+	sandbox s0
+	has web#0 running`
+
+func TestBackoffSequence(t *testing.T) { // rt-91
+	s := newScene(t, running)
+	var waits []time.Duration
+	for range 9 {
+		waits = append(waits, s.crash(t, time.Second)/time.Second)
+	}
+	assert.Equal(t, []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}, waits)
+}
+
+func TestBackoffBeginsAgainAfterALongRun(t *testing.T) { // rt-92
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	assert.Equal(t, 80*time.Second, s.crash(t, 600*time.Second), "600 s is not more than 600 s")
+	assert.Zero(t, s.crash(t, 600*time.Second+1))
+	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
+}
+
+func TestBackoffBeginsAgainWithAnotherImageOrOtherResources(t *testing.T) { // rt-89
+	for name, change := range map[string]func(*v1.Container){
+		"image": func(c *v1.Container) { c.Image = "nginx:2" },
+		"resources": func(c *v1.Container) {
+			c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
+		},
+	} {
+		s := newScene(t, running)
+		for range 4 {
+			s.crash(t, time.Second)
+		}
+		s.now = s.now.Add(time.Second)
+		s.exit(s.status.Container("web"), 1)
+		require.Equal(t, 80*time.Second, s.plan().Start[0].Delay)
+		change(&s.pod.Spec.Containers[0])
+		p := s.plan()
+		require.False(t, p.Start[0].PutOff(), name)
+		s.apply(p)
+		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), name)
+	}
+}
+
+func TestBackoffPunishesSuccessLikeFailure(t *testing.T) { // rt-95
+	s := newScene(t, running)
+	s.crash(t, time.Second)
+	s.exit(s.status.Container("web"), 0)
+	assert.Equal(t, 10*time.Second, s.plan().Start[0].Delay)
+}
+
+func TestBackoffIsSharedByNobody(t *testing.T) {
+	s := newScene(t, `
+		container web
+		container log
+		sandbox s0
+		has web#0 running
+		has log#0 running`)
+	s.crash(t, time.Second)
+	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
+	s.exit(s.status.Container("log"), 1)
+	assert.False(t, s.plan().Start[0].PutOff(), "log has not crashed before")
+}
+
+func TestBackoffMessages(t *testing.T) { // rt-90
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 1)
+	st := s.plan().Start[0]
+	assert.Equal(t, "back-off 1m20s restarting failed container=web pod=shop_default(u1)", st.BackoffMessage(s.pod))
+	assert.Equal(t, "Back-off restarting failed container web in pod shop_default(u1)", st.BackoffEvent(s.pod))
+}
+
+func TestBackoffConfig(t *testing.T) {
+	_, err := plan.NewBackoff(plan.BackoffConfig{Max: -1})
+	require.EqualError(t, err, "plan: BackoffConfig.Max is negative: -1ns")
+
+	s := newScene(t, running)
+	s.backoff, err = plan.NewBackoff(plan.BackoffConfig{Max: 4 * time.Second}) // rt-93
+	require.NoError(t, err)
+	assert.Zero(t, s.crash(t, time.Second))
+	assert.Equal(t, 4*time.Second, s.crash(t, time.Second))
+	assert.Equal(t, 4*time.Second, s.crash(t, time.Second))
+
+	s = newScene(t, running)
+	s.backoff = nil
+	assert.Zero(t, s.crash(t, time.Second))
+	assert.Zero(t, s.crash(t, time.Second), "no table, no delay")
+	s.backoff.Forget(s.pod.UID)
+}
+
+func TestBackoffHearsOfOneStartTwice(t *testing.T) {
+	s := newScene(t, running)
+	s.crash(t, time.Second)
+	s.exit(s.status.Container("web"), 1)
+	s.now = s.now.Add(10 * time.Second)
+	p := s.plan()
+	s.backoff.Started(s.pod, p.Start[0], s.now)
+	s.apply(p)
+	assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
+}
+
+func TestBackoffDoesNotDelayAnInstanceThatIsResumed(t *testing.T) {
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	inst := s.status.Container("web") // started, says the answer that was lost
+	inst.State, inst.StartedAt = runtime.ContainerCreated, time.Time{}
+	p := s.plan()
+	assert.Equal(t, "resume "+inst.ID+"(Created)", brief(p))
+	s.apply(p)
+	s.backoff.Started(s.pod, p.Start[0], s.now)
+	assert.Equal(t, 80*time.Second, s.crash(t, time.Second), "resuming is not a start")
+}
+
+func TestBackoffIsNotHeldByAClockThatWasSetBack(t *testing.T) {
+	s := newScene(t, running)
+	s.crash(t, time.Second)
+	s.exit(s.status.Container("web"), 1)
+	require.True(t, s.plan().Start[0].PutOff())
+	s.now = s.now.Add(-24 * time.Hour)
+	assert.False(t, s.plan().Start[0].PutOff())
+}
+
+func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
+	const setup = `
+		container web
+		sandbox s0
+		`
+	for _, tc := range []struct{ name, instances, want string }{
+		{"first exit", `has web#0 exited=1 ran=-5..0`, "start web#1(Exited)"},
+		{"second", `has web#1 exited=1 ran=-5..0`, "start web#2(Exited) at 10"},
+		{"fourth", `has web#3 exited=1 ran=-5..0`, "start web#4(Exited) at 40"},
+		{"many", `has web#1000000 exited=1 ran=-5..0`, "start web#1000001(Exited) at 300"},
+		{"it is over already", `has web#3 exited=1 ran=-50..-40`, "start web#4(Exited)"},
+		{"after a long run", `has web#9 exited=1 ran=-605..-4`, "start web#10(Exited)"},
+		{"after a crash after a long run", `
+			has web#8 exited=1 ran=-800..-10
+			has web#9 exited=1 ran=-5..0`, "start web#10(Exited) at 10"},
+		{"with another image", `has web#9 exited=1 ran=-5..0 made=nginx:0`, "start web#10(Exited)"},
+		{"with another image before", `
+			has web#7 exited=1 ran=-10..-9 made=nginx:0
+			has web#8 exited=1 ran=-8..-7
+			has web#9 exited=1 ran=-5..0`, "start web#10(Exited) at 20"},
+		{"with an unknown hash", `has web#2 exited=1 ran=-5..0 nohash`, "start web#3(Exited) at 20"},
+	} {
+		assert.Equal(t, tc.want, brief(newScene(t, setup+tc.instances).plan()), tc.name)
+	}
+}
+
+// The derived delay is the one the lost table had, if the runtime still holds
+// every instance; and never shorter if it holds the last one only.
+func TestBackoffDerivesWhatItForgot(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 50 {
+		s := newScene(t, running)
+		for range 12 {
+			run := time.Duration(rng.IntN(5)) * time.Second
+			if rng.IntN(5) == 0 {
+				run = time.Duration(500+rng.IntN(300)) * time.Second
+			}
+			s.crash(t, run)
+			died := *s
+			status := *s.status
+			status.Containers = append([]runtime.ContainerStatus(nil), s.status.Containers...)
+			died.status = &status
+			died.now = s.now.Add(time.Second)
+			died.exit(died.status.Container("web"), 1)
+			want := died.plan().Start[0]
+
+			died.forget(t)
+			got := died.plan().Start[0]
+			require.Equal(t, []any{want.Delay, want.NotBefore}, []any{got.Delay, got.NotBefore})
+
+			died.status.Containers = died.status.Containers[:1]
+			require.GreaterOrEqual(t, died.plan().Start[0].Delay, want.Delay)
+		}
+	}
+}
+
+func TestBackoffForgets(t *testing.T) {
+	s := newScene(t, running)
+	s.crash(t, time.Second)
+	s.crash(t, time.Second)
+	s.exit(s.status.Container("web"), 1)
+	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
+	require.True(t, s.plan().Start[0].PutOff())
+	s.backoff.Forget(s.pod.UID)
+	assert.False(t, s.plan().Start[0].PutOff())
+}
+
+func TestBackoffMayBeSharedByGoroutines(t *testing.T) {
+	s := newScene(t, running)
+	s.exit(s.status.Container("web"), 1)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			pod := s.pod.DeepCopy()
+			pod.Name = fmt.Sprint(i) // another key for the same entry
+			for range 100 {
+				p := plan.Compute(plan.Input{Pod: pod, Status: s.status, Backoff: s.backoff, Now: s.now})
+				s.backoff.Started(pod, p.Start[0], s.now)
+				s.backoff.Forget(pod.UID)
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,476 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+// A row is a scene and the plan it gives, in brief; its name begins with the
+// rules it shows.
+type row struct{ name, scene, want string }
+
+func check(t *testing.T, rows []row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			assert.Equal(t, r.want, brief(newScene(t, r.scene).plan()))
+		})
+	}
+}
+
+// Spec 4.4, rt-39 … rt-44.
+func TestSandbox(t *testing.T) {
+	check(t, []row{
+		{"4.4 no sandbox", `
+			pod Always
+			container web`,
+			"sandbox 0; start web#0(New)"},
+		{"4.4 two are ready", `
+			container web
+			sandbox s0
+			has web#0 running
+			sandbox s1 attempt=1`,
+			"killpod(SandboxChanged); sandbox 2; start web#1(NewSandbox)"},
+		{"4.4 the newest is not ready", `
+			container web
+			sandbox s0 notready
+			has web#0 exited=137 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"4.4 the newest is in an unknown state", `
+			container web
+			sandbox s0 attempt=4 unknown`,
+			"killpod(SandboxChanged); sandbox 5; start web#0(New)"},
+		{"4.4 an older one that is down does not matter", `
+			container web
+			sandbox s0 notready
+			sandbox s1 attempt=1
+			has web#0 running`,
+			"nothing"},
+		{"4.4 host network wanted", `
+			pod hostnetwork
+			container web
+			sandbox s0
+			has web#0 running`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"4.4 host network not wanted", `
+			container web
+			sandbox s0 hostnetwork`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"4.4 no IP", `
+			container web
+			sandbox s0 noip`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"4.4 host network needs no IP", `
+			pod hostnetwork
+			container web
+			sandbox s0 hostnetwork noip`,
+			"start web#0(New)"},
+		{"rt-41 a pod that runs once is not run twice", `
+			pod Never
+			container web
+			container log
+			sandbox s0 notready
+			has web#0 running in=s0`,
+			"killpod(SandboxChanged)"},
+		{"rt-41 once more, when it is down", `
+			pod Never
+			container web
+			sandbox s0 notready
+			has web#0 exited=137`,
+			"nothing"},
+		{"rt-41 the sandbox has been removed", `
+			pod Never
+			container web
+			container log
+			has web#0 exited=0`,
+			"nothing"},
+		{"rt-41 no container was made yet", `
+			pod Never
+			container web
+			sandbox s0 notready`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-41 a container with a policy of its own keeps the pod going", `
+			pod Never
+			container web
+			container sync policy=Always
+			sandbox s0 notready
+			has web#0 exited=0
+			has sync#0 exited=1 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
+		{"rt-42 what succeeded under OnFailure is left out", `
+			pod OnFailure
+			container web
+			container job
+			sandbox s0 notready
+			has web#0 exited=1 ran=-900..-800
+			has job#0 exited=0 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"rt-42 and stays left out in the new sandbox", `
+			pod OnFailure
+			container web
+			container job
+			sandbox s0 notready
+			has web#0 exited=1
+			has job#0 exited=0
+			sandbox s1 attempt=1
+			has web#1 running`,
+			"nothing"},
+		{"rt-42 the container's own policy goes first", `
+			pod Always
+			container web
+			container job policy=OnFailure
+			sandbox s0 notready
+			has job#0 exited=0`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-42 own policy Never: no second run", `
+			container web
+			container job policy=Never
+			sandbox s0 notready
+			has web#0 exited=1 ran=-900..-800
+			has job#0 exited=1 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"rt-43 all succeeded, the sandbox is gone", `
+			pod OnFailure
+			container job
+			sandbox s0 notready
+			has job#0 exited=0`,
+			"nothing"},
+		{"rt-43 all succeeded, a sidecar still runs", `
+			pod OnFailure
+			init proxy policy=Always
+			container job
+			sandbox s0 notready
+			has proxy#0 running
+			has job#0 exited=0`,
+			"killpod(SandboxChanged)"},
+		{"rt-44 only the first init container", `
+			init setup
+			init migrate
+			container web
+			sandbox s0 notready
+			has setup#0 exited=0 ran=-900..-800
+			has migrate#0 exited=0 ran=-900..-800
+			has web#0 exited=137 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start setup#1(NewSandbox)"},
+		{"rt-64 a failed init container keeps the pod down", `
+			pod Always
+			init setup policy=Never
+			container web
+			sandbox s0 notready
+			has setup#0 exited=1`,
+			"nothing"},
+		{"containers without any sandbox", `
+			container web
+			has web#0 running in=gone`,
+			"killpod(SandboxChanged); sandbox 0; start web#1(NewSandbox)"},
+		{"a pod without containers gets no sandbox", `pod Always`, "nothing"},
+	})
+}
+
+// Spec 4.6 and 4.7.
+func TestRegularContainers(t *testing.T) {
+	const old = " ran=-900..-800 " // long enough ago for any back-off
+	check(t, []row{
+		{"rt-32 no status", `
+			container web
+			sandbox s0`,
+			"start web#0(New)"},
+		{"rt-32 running", `
+			container web
+			sandbox s0
+			has web#0 running`,
+			"nothing"},
+		{"rt-34 Always", `
+			container web
+			sandbox s0
+			has web#0 exited=0` + old,
+			"start web#1(Exited)"},
+		{"rt-34 OnFailure", `
+			pod OnFailure
+			container web
+			container log
+			sandbox s0
+			has web#0 exited=0` + old + `
+			has log#0 exited=2` + old,
+			"start log#1(Exited)"},
+		{"rt-34 Never", `
+			pod Never
+			container web
+			container log
+			sandbox s0
+			has web#0 exited=1` + old + `
+			has log#0 running`,
+			"nothing"},
+		{"rt-33 own policy", `
+			pod Never
+			container web policy=Always
+			sandbox s0
+			has web#0 exited=0` + old,
+			"start web#1(Exited)"},
+		{"rt-35 rule", `
+			pod Never
+			container web policy=Never rule=Restart:In:42
+			sandbox s0
+			has web#0 exited=42` + old,
+			"start web#1(Exited)"},
+		{"rt-33 RestartAllContainers restarts the one, for now", `
+			pod Never
+			container web policy=Never rule=RestartAllContainers:In:42
+			container log
+			sandbox s0
+			has log#0 running
+			has web#0 exited=42` + old,
+			"start web#1(Exited)"},
+		{"rt-30 definition changed, whatever the policy", `
+			pod Never
+			container web
+			sandbox s0
+			has web#0 running made=nginx:0`,
+			"kill web-0(DefinitionChanged); start web#1(DefinitionChanged)"},
+		{"rt-30 an unknown hash proves nothing", `
+			container web
+			sandbox s0
+			has web#0 running nohash`,
+			"nothing"},
+		{"rt-30 what has exited for good is not restarted for it", `
+			pod Never
+			container web
+			container log
+			sandbox s0
+			has web#0 exited=0 made=nginx:0
+			has log#0 running`,
+			"nothing"},
+		{"rt-47 unknown: kill first", `
+			pod Never
+			container web
+			sandbox s0
+			has web#0 unknown`,
+			"kill web-0(UnknownState); start web#1(UnknownState)"},
+		{"rt-47 an older unknown one may run, too", `
+			container web
+			sandbox s0
+			has web#0 unknown
+			has web#1 exited=1` + old,
+			"kill web-0(UnknownState); start web#2(Exited)"},
+		{"rt-47 unknown in a dead sandbox is dead", `
+			container web
+			sandbox s0 notready
+			has web#0 unknown
+			sandbox s1 attempt=1`,
+			"start web#1(NewSandbox)"},
+		{"rt-50 all have exited for good", `
+			pod Never
+			container web
+			sandbox s0
+			has web#0 exited=0`,
+			"killpod(Completed)"},
+		{"rt-50 sidecars do not keep it up", `
+			pod OnFailure
+			init proxy policy=Always
+			container job
+			sandbox s0
+			has proxy#0 exited=1
+			has job#0 exited=0`,
+			"killpod(Completed)"},
+		{"rt-51 ephemeral containers neither", `
+			pod Never
+			container job
+			ephemeral debug
+			ephemeral debug2
+			sandbox s0
+			has job#0 exited=0
+			has debug#0 running`,
+			"killpod(Completed)"},
+		{"rt-75 counts run on over sandboxes", `
+			container web
+			sandbox s0 notready
+			has web#7 exited=1` + old + `
+			sandbox s1 attempt=1`,
+			"start web#8(NewSandbox)"},
+		{"rt-75 counts never fall", `
+			container web
+			sandbox s0
+			has web#3 exited=1` + old + `
+			has web#1 exited=1` + old,
+			"start web#4(Exited)"},
+	})
+}
+
+// Section 13 and the asks: lq-12, lq-13, L-46 … L-48.
+func TestSeveralInstances(t *testing.T) {
+	check(t, []row{
+		{"lq-12 an older running one counts as running", `
+			container web
+			sandbox s0
+			has web#0 running
+			has web#1 exited=1`,
+			"nothing"},
+		{"lq-12 also when a newer one was only created", `
+			container web
+			sandbox s0
+			has web#0 running
+			has web#1 created`,
+			"nothing"},
+		{"lq-12 extra copies go, the oldest last", `
+			container web
+			sandbox s0
+			has web#0 running
+			has web#1 running
+			has web#2 running`,
+			"kill web-1(Duplicate); kill web-0(Duplicate)"},
+		{"lq-12 the copy with the right definition stays", `
+			container web
+			sandbox s0
+			has web#0 running
+			has web#1 running made=nginx:0`,
+			"kill web-1(Duplicate)"},
+		{"lq-12 none is right: all go, one comes", `
+			container web
+			sandbox s0
+			has web#0 running made=nginx:0
+			has web#1 running made=nginx:0`,
+			"kill web-0(Duplicate); kill web-1(DefinitionChanged); start web#2(DefinitionChanged)"},
+		{"L-48 a copy in a former sandbox goes", `
+			container web
+			sandbox s0 notready
+			has web#0 running
+			sandbox s1 attempt=1
+			has web#1 running`,
+			"kill web-0(OldSandbox)"},
+		{"L-48 and is replaced in this one", `
+			container web
+			sandbox s0 notready
+			has web#0 running
+			sandbox s1 attempt=1`,
+			"kill web-0(OldSandbox); start web#1(NewSandbox)"},
+		{"lq-13 created and never started is resumed", `
+			container web
+			sandbox s0
+			has web#0 exited=1 ran=0..0
+			has web#1 created`,
+			"resume web-1(Created)"},
+		{"lq-13 not from an older definition", `
+			container web
+			sandbox s0
+			has web#0 created made=nginx:0`,
+			"start web#1(Created)"},
+		{"lq-13 not from an unknown one", `
+			container web
+			sandbox s0
+			has web#0 created nohash`,
+			"start web#1(Created)"},
+		{"lq-13 not from a former sandbox", `
+			container web
+			sandbox s0 notready
+			has web#0 created
+			sandbox s1 attempt=1`,
+			"start web#1(NewSandbox)"},
+		{"lq-13 not an attempt that was overtaken", `
+			container web
+			sandbox s0
+			has web#1 exited=1 ran=-900..-800
+			has web#0 created`,
+			"start web#2(Created)"},
+	})
+}
+
+func TestEphemeralContainers(t *testing.T) {
+	check(t, []row{
+		{"rt-45 started, before init is done", `
+			init setup
+			container web
+			ephemeral debug
+			sandbox s0
+			has setup#0 running`,
+			"start debug#0(New)"},
+		{"rt-45 never restarted", `
+			container web
+			ephemeral debug
+			sandbox s0
+			has web#0 running
+			has debug#0 exited=1`,
+			"nothing"},
+		{"rt-45 not in another sandbox either", `
+			container web
+			ephemeral debug
+			sandbox s0 notready
+			has debug#0 exited=1
+			sandbox s1 attempt=1
+			has web#0 running`,
+			"nothing"},
+		{"rt-45 never killed for its spec", `
+			container web
+			ephemeral debug
+			sandbox s0
+			has web#0 running
+			has debug#0 running made=nginx:0`,
+			"nothing"},
+		{"lq-13 created and never started is resumed", `
+			container web
+			ephemeral debug
+			sandbox s0
+			has web#0 running
+			has debug#0 created`,
+			"resume debug-0(Created)"},
+		{"4.9 order: ephemeral, init, regular", `
+			init proxy policy=Always
+			container web
+			container log
+			ephemeral debug
+			sandbox s0
+			has proxy#0 exited=1 ran=-900..-800
+			has web#0 exited=1 ran=-900..-800`,
+			"start debug#0(New); start proxy#1(Exited); start web#1(Exited); start log#0(New)"},
+	})
+}
+
+func TestDeletedPodsAreNotStarted(t *testing.T) {
+	check(t, []row{
+		{"rt-31 nothing was made yet", `
+			pod deleted
+			container web`,
+			"nothing"},
+		{"rt-31 no sandbox is made", `
+			pod deleted
+			container web
+			sandbox s0 notready
+			has web#0 running`,
+			"killpod(SandboxChanged)"},
+		{"rt-31 what exits stays", `
+			pod deleted
+			container web
+			container log
+			sandbox s0
+			has web#0 exited=1
+			has log#0 running made=nginx:0`,
+			"nothing"},
+		{"rt-31 init goes on to its end", `
+			pod deleted
+			init setup
+			container web
+			sandbox s0
+			has setup#0 running`,
+			"nothing"},
+		{"rt-50 nothing is left but sidecars", `
+			pod deleted
+			init proxy policy=Always
+			container web
+			sandbox s0
+			has proxy#0 running
+			has web#0 exited=1`,
+			"killpod(Completed)"},
+	})
+}
+
+func TestNothingInNothingOut(t *testing.T) {
+	p := plan.Compute(plan.Input{})
+	assert.True(t, p.Empty())
+	assert.Equal(t, "nothing to do", p.String())
+
+	s := newScene(t, "container web")
+	s.status = nil
+	assert.Equal(t, "sandbox 0; start web#0(New)", brief(s.plan()))
+}

@@ -1,0 +1,15 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImportsStayLight(t *testing.T) {
+	deptest.Closure{
+		Package: "runtime/cri/plan",
+		Max:     300,
+		House:   []string{"runtime", "internal/restart"},
+	}.Check(t)
+}

@@ -1,0 +1,90 @@
+// Package plan decides what a pod needs next: from its spec and what the
+// runtime holds of it, to the containers to stop, the sandbox to make and the
+// containers to start. It does none of it; package runtime/cri carries plans
+// out.
+//
+// # What it decides
+//
+// [Compute] is the whole of it: whether the sandbox can stay, how far the init
+// containers are, which containers run again after an exit, which instance has
+// to go, and what waits for what. A [Plan] is data, with a reason on each step,
+// and prints itself in words. Beside it are the two things a plan depends on:
+// [Hash], the mark by which an instance tells which definition it was made from,
+// and [Backoff], the delays of containers that crash.
+//
+// # Usage
+//
+//	p := plan.Compute(plan.Input{Pod: pod, Status: status, Backoff: backoff, Now: time.Now()})
+//	if p.Empty() {
+//		return // the pod is as it should be, or waits for p.Waits
+//	}
+//	// stop the pod if p.KillPod, else each of p.Kill; make the sandbox; then
+//	for _, s := range p.Start {
+//		if s.PutOff() {
+//			// report CrashLoopBackOff, s.BackoffMessage(pod); come back at p.RetryAt()
+//			continue
+//		}
+//		// create a new instance, or start the one that s.Resume names
+//		backoff.Started(pod, s, time.Now())
+//	}
+//
+// A plan is one step: it starts one init container, and the next plan, made
+// when that one was seen to exit, starts the one after it. Compute from a
+// status that was observed after the last plan was carried out.
+//
+// # Concurrency
+//
+// Compute is a pure function and may run anywhere. It reads the [Backoff] it is
+// given, whose methods may be called from many goroutines. A Plan points into
+// its Input: neither may be changed while the plan is in use.
+//
+// # Guarantees and limits
+//
+//   - The same input gives the same plan; the input is not changed (inv-15).
+//   - Carried out by a runtime without faults, plans come to rest (inv-16): after
+//     at most two more than there are init containers there is nothing to do, as
+//     long as these succeed and nothing else exits.
+//   - A container is never started while an instance of it runs, unless the same
+//     plan stops that instance first.
+//   - Nothing is started for a pod with a deletion timestamp (rt-31).
+//   - Restart counts and sandbox attempts only grow.
+//   - Probe results and resizes are not looked at yet: a sidecar counts as
+//     started when it runs, also with a startup probe.
+//   - An exit for which the rules say RestartAllContainers restarts that one
+//     container.
+//   - An instance whose name the spec does not have is left alone.
+//
+// # Differences from the kubelet
+//
+//   - Any running instance of a name makes the container running, not only the
+//     newest one; extra copies are stopped (lq-12).
+//   - An instance that was created from the present definition but never started
+//     is started, not left lying and replaced (lq-13).
+//   - Which init containers are done, and whether the regular ones have begun, is
+//     told by the instances of the present sandbox alone. So there is no need to
+//     remove old init containers when a sandbox is replaced, a reboot does not
+//     read as initialised, and a crashed sidecar does not hold up the restart of
+//     crashed containers.
+//   - A sidecar that has to be replaced holds the init container after it until
+//     the new one runs.
+//   - A container whose own policy is Never and that had its run is not run again
+//     because the sandbox was lost (the kubelet: rt-42); and a pod of policy Never
+//     is not given up for that loss if a container's own policy says to go on
+//     (rt-41). A pod whose init container failed for good is not begun anew. Thus
+//     plans agree before and after the new sandbox.
+//   - A pod that is down is not stopped again with each plan.
+//   - An instance without a readable hash is kept, not replaced.
+//   - An init container that ran out of memory with exit code 0 has failed, and
+//     its restart is decided as for a failure.
+//   - Back-off has no jitter and is derived after a restart of the agent (lq-29).
+//     A finish time far in the future, left by a clock that was set back, delays
+//     nothing.
+//
+// # Testing
+//
+// The decisions are tables named after the rules they show; testdata holds
+// stories, each a pod with the plans of its life in words (go test -update
+// rewrites them). The guarantees above are checked on random pods and statuses,
+// from a seed that is printed, with a simulated runtime that carries the plans
+// out.
+package plan

@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"iter"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A history is what the instances of one container say about it.
+//
+// Decisions follow the instances of the current sandbox only: those of former
+// sandboxes tell nothing about what has been done in this one (L-48). Numbers
+// run on over all sandboxes.
+type history struct {
+	// counts is the instance of the current sandbox that decides: the running
+	// one that is kept, else the newest; nil if the sandbox has none.
+	counts *runtime.ContainerStatus
+
+	runs   *runtime.ContainerStatus // counts, if it is running
+	newest *runtime.ContainerStatus // of all sandboxes
+	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes
+
+	restarts int32 // the highest restart count of all
+
+	hash uint64 // of the present spec; not set while counts is nil
+}
+
+// look returns the history of ct, which it gathers once.
+func (c *computation) look(ct *v1.Container) history {
+	h, ok := c.looked[ct]
+	if !ok {
+		h = c.gather(ct)
+		c.looked[ct] = h
+	}
+	return h
+}
+
+// gather makes the history of ct. Any running instance makes the container
+// running, also if a newer one is not (lq-12). Of several that run in the
+// sandbox the newest made from the present spec is kept, else the newest.
+func (c *computation) gather(ct *v1.Container) history {
+	var h history
+	rightSpec := false
+	for inst := range c.instances(ct.Name) {
+		if h.newest == nil {
+			h.newest = inst
+		}
+		if h.exited == nil && inst.State == runtime.ContainerExited {
+			h.exited = inst
+		}
+		h.restarts = max(h.restarts, inst.RestartCount)
+		if c.sandbox == "" || inst.SandboxID != c.sandbox {
+			continue
+		}
+		if h.counts == nil {
+			h.counts = inst
+			h.hash = Hash(ct)
+		}
+		if inst.State == runtime.ContainerRunning && !rightSpec {
+			reason, _ := condemned(inst, h.hash)
+			rightSpec = reason == ""
+			if h.runs == nil || rightSpec {
+				h.runs = inst
+			}
+		}
+	}
+	if h.runs != nil {
+		h.counts = h.runs
+	}
+	return h
+}
+
+// nextCount returns the restart count of the next instance (rt-75).
+func (h *history) nextCount() int32 {
+	if h.newest == nil {
+		return 0
+	}
+	return h.restarts + 1
+}
+
+// resumable reports whether the instance that counts was made for this very
+// start and only waits to be started (lq-13): created from the present spec,
+// and the latest attempt. An unknown hash is not the present spec's.
+func (h *history) resumable() bool {
+	return h.counts != nil && h.counts.State == runtime.ContainerCreated &&
+		h.counts.RestartCount >= h.restarts && h.counts.Hash == h.hash
+}
+
+// instances yields the instances of the named container, newest first.
+func (c *computation) instances(name string) iter.Seq[*runtime.ContainerStatus] {
+	return func(yield func(*runtime.ContainerStatus) bool) {
+		for i := range c.Status.Containers {
+			if inst := &c.Status.Containers[i]; inst.Name == name && !yield(inst) {
+				return
+			}
+		}
+	}
+}
+
+// exited returns the instances of the named container that have exited, newest
+// first.
+func (c *computation) exited(name string) []*runtime.ContainerStatus {
+	var list []*runtime.ContainerStatus
+	for inst := range c.instances(name) {
+		if inst.State == runtime.ContainerExited {
+			list = append(list, inst)
+		}
+	}
+	return list
+}
+
+// killStrays stops each running instance of the pod's containers that is not
+// the one that counts: second copies in the sandbox (lq-12), and what runs in a
+// sandbox that is not the pod's any more. Of one container the oldest goes
+// last.
+func (c *computation) killStrays() {
+	for kind, ct := range c.containers() {
+		runs := c.look(ct).runs
+		for inst := range c.instances(ct.Name) {
+			switch {
+			case inst.State != runtime.ContainerRunning || inst == runs:
+			case inst.SandboxID != c.sandbox:
+				c.kill(kind, ct, inst, KillOldSandbox, "Container "+ct.Name+" runs in a former sandbox of the pod")
+			default:
+				c.kill(kind, ct, inst, KillDuplicate, "Container "+ct.Name+" runs more than once")
+			}
+		}
+	}
+}
+
+// containers yields every container of the spec with its kind.
+func (c *computation) containers() iter.Seq2[Kind, *v1.Container] {
+	return func(yield func(Kind, *v1.Container) bool) {
+		spec := &c.Pod.Spec
+		for i := range spec.EphemeralContainers {
+			if !yield(Ephemeral, (*v1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon)) {
+				return
+			}
+		}
+		for i := range spec.InitContainers {
+			if !yield(Init, &spec.InitContainers[i]) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			if !yield(Regular, &spec.Containers[i]) {
+				return
+			}
+		}
+	}
+}
+
+// somethingRuns reports whether anything of the pod runs or may run.
+func (c *computation) somethingRuns() bool {
+	for i := range c.Status.Sandboxes {
+		if c.Status.Sandboxes[i].State != runtime.SandboxNotReady {
+			return true
+		}
+	}
+	for i := range c.Status.Containers {
+		if c.mayRun(&c.Status.Containers[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayRun reports whether the instance runs, or is in a state that does not
+// rule it out. Stopping a sandbox stops what is in it, so an instance that the
+// runtime lost track of is dead where its sandbox is.
+func (c *computation) mayRun(inst *runtime.ContainerStatus) bool {
+	switch inst.State {
+	case runtime.ContainerRunning:
+		return true
+	case runtime.ContainerUnknown:
+		for i := range c.Status.Sandboxes {
+			if s := &c.Status.Sandboxes[i]; s.ID == inst.SandboxID {
+				return s.State != runtime.SandboxNotReady
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}

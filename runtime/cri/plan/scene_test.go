@@ -1,0 +1,318 @@
+package plan_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+// epoch is the second 0 of every scene.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A scene is a pod and what the runtime holds of it, and is itself a runtime
+// that carries plans out. It is written as text, one thing per line; of
+// sandboxes and instances the oldest first:
+//
+//	pod OnFailure hostnetwork deleted
+//	init setup policy=Always image=nginx:1 rule=Restart:In:3,4
+//	container web
+//	ephemeral debug
+//	sandbox s0 attempt=0 notready noip hostnetwork
+//	has web#0 in=s0 exited=1 reason=OOMKilled made=nginx:0 ran=10..20 id=x nohash
+//	has web#1 running
+//
+// An instance is in the sandbox that was named last and was made from the
+// present spec, unless it says otherwise; times are seconds after the epoch.
+type scene struct {
+	pod     *v1.Pod
+	status  *runtime.PodStatus
+	backoff *plan.Backoff
+	now     time.Time
+	created int // IDs given out
+}
+
+func newScene(t testing.TB, text string) *scene {
+	t.Helper()
+	s := &scene{
+		pod: &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},
+			Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways},
+		},
+		status: &runtime.PodStatus{UID: "u1", Name: "shop", Namespace: "default"},
+		now:    epoch,
+	}
+	s.forget(t)
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 0 {
+			require.NoError(t, s.add(words), line)
+		}
+	}
+	return s
+}
+
+// forget empties the back-off table, as a restart of the agent does.
+func (s *scene) forget(t testing.TB) {
+	t.Helper()
+	var err error
+	s.backoff, err = plan.NewBackoff(plan.BackoffConfig{})
+	require.NoError(t, err)
+}
+
+// add takes one line of a scene.
+func (s *scene) add(words []string) error {
+	opts := make(map[string]string)
+	for _, w := range words[1:] {
+		k, v, _ := strings.Cut(w, "=")
+		opts[k] = v
+	}
+	has := func(opt string) bool { _, ok := opts[opt]; return ok }
+	switch words[0] {
+	case "pod":
+		for w := range opts {
+			switch w {
+			case "hostnetwork":
+				s.pod.Spec.HostNetwork = true
+			case "deleted":
+				s.pod.DeletionTimestamp = new(metav1.NewTime(epoch))
+			default:
+				s.pod.Spec.RestartPolicy = v1.RestartPolicy(w)
+			}
+		}
+	case "init":
+		s.pod.Spec.InitContainers = append(s.pod.Spec.InitContainers, sceneContainer(words[1], opts))
+	case "container":
+		s.pod.Spec.Containers = append(s.pod.Spec.Containers, sceneContainer(words[1], opts))
+	case "ephemeral":
+		s.pod.Spec.EphemeralContainers = append(s.pod.Spec.EphemeralContainers, v1.EphemeralContainer{
+			EphemeralContainerCommon: v1.EphemeralContainerCommon(sceneContainer(words[1], opts)),
+		})
+	case "sandbox":
+		attempt, _ := strconv.Atoi(opts["attempt"])
+		sb := runtime.SandboxStatus{
+			ID: words[1], State: runtime.SandboxReady, Attempt: uint32(attempt), CreatedAt: s.now,
+			HostNetwork: has("hostnetwork"), NetworkKnown: true,
+		}
+		if has("notready") {
+			sb.State = runtime.SandboxNotReady
+		} else if has("unknown") {
+			sb.State = runtime.SandboxUnknown
+		}
+		if !has("noip") && !sb.HostNetwork {
+			sb.IPs = []string{"10.0.0.1"}
+		}
+		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
+	case "has":
+		return s.addInstance(words[1], opts)
+	default:
+		return fmt.Errorf("unknown word %q", words[0])
+	}
+	return nil
+}
+
+func sceneContainer(name string, opts map[string]string) v1.Container {
+	c := v1.Container{Name: name, Image: "nginx:1"}
+	if image, ok := opts["image"]; ok {
+		c.Image = image
+	}
+	if p, ok := opts["policy"]; ok {
+		c.RestartPolicy = new(v1.ContainerRestartPolicy(p))
+	}
+	if r, ok := opts["rule"]; ok {
+		parts := strings.Split(r, ":")
+		rule := v1.ContainerRestartRule{
+			Action:    v1.ContainerRestartRuleAction(parts[0]),
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOperator(parts[1])},
+		}
+		for code := range strings.SplitSeq(parts[2], ",") {
+			n, _ := strconv.Atoi(code)
+			rule.ExitCodes.Values = append(rule.ExitCodes.Values, int32(n))
+		}
+		c.RestartPolicyRules = append(c.RestartPolicyRules, rule)
+	}
+	return c
+}
+
+func (s *scene) addInstance(name string, opts map[string]string) error {
+	name, attempt, ok := strings.Cut(name, "#")
+	n, err := strconv.Atoi(attempt)
+	if !ok || err != nil {
+		return fmt.Errorf("want name#attempt, have %q", name)
+	}
+	c := s.spec(name)
+	if c == nil {
+		return fmt.Errorf("the pod has no container %q", name)
+	}
+	inst := runtime.ContainerStatus{
+		ID: fmt.Sprintf("%s-%d", name, n), Name: name, RestartCount: int32(n), Hash: plan.Hash(c), CreatedAt: s.now, StartedAt: s.now,
+	}
+	if len(s.status.Sandboxes) > 0 {
+		inst.SandboxID = s.status.Sandboxes[0].ID
+	}
+	for k, v := range opts {
+		switch k {
+		case "in":
+			inst.SandboxID = v
+		case "id":
+			inst.ID = v
+		case "created":
+			inst.State, inst.StartedAt = runtime.ContainerCreated, time.Time{}
+		case "running":
+			inst.State = runtime.ContainerRunning
+		case "unknown":
+			inst.State = runtime.ContainerUnknown
+		case "exited":
+			code, _ := strconv.Atoi(v)
+			inst.State, inst.ExitCode = runtime.ContainerExited, int32(code)
+		case "reason":
+			inst.Reason = v
+		case "made":
+			inst.Hash = plan.Hash(&v1.Container{Name: name, Image: v})
+		case "nohash":
+			inst.Hash = 0
+		case "ran":
+			var from, to int
+			if _, err := fmt.Sscanf(v, "%d..%d", &from, &to); err != nil {
+				return err
+			}
+			inst.CreatedAt = epoch.Add(time.Duration(from) * time.Second)
+			inst.StartedAt, inst.FinishedAt = inst.CreatedAt, epoch.Add(time.Duration(to)*time.Second)
+		default:
+			if strings.Contains(k, "#") {
+				continue
+			}
+			return fmt.Errorf("unknown word %q", k)
+		}
+	}
+	if inst.State == runtime.ContainerExited && inst.FinishedAt.IsZero() {
+		inst.FinishedAt = epoch
+	}
+	s.status.Containers = slices.Insert(s.status.Containers, 0, inst)
+	return nil
+}
+
+func (s *scene) spec(name string) *v1.Container {
+	for i := range s.pod.Spec.InitContainers {
+		if s.pod.Spec.InitContainers[i].Name == name {
+			return &s.pod.Spec.InitContainers[i]
+		}
+	}
+	for i := range s.pod.Spec.Containers {
+		if s.pod.Spec.Containers[i].Name == name {
+			return &s.pod.Spec.Containers[i]
+		}
+	}
+	for i := range s.pod.Spec.EphemeralContainers {
+		if s.pod.Spec.EphemeralContainers[i].Name == name {
+			return (*v1.Container)(&s.pod.Spec.EphemeralContainers[i].EphemeralContainerCommon)
+		}
+	}
+	return nil
+}
+
+func (s *scene) input() plan.Input {
+	return plan.Input{Pod: s.pod, Status: s.status, Backoff: s.backoff, Now: s.now}
+}
+
+func (s *scene) plan() plan.Plan { return plan.Compute(s.input()) }
+
+// apply carries a plan out as a runtime without faults does. Starts that are
+// put off are left out.
+func (s *scene) apply(p plan.Plan) {
+	if p.KillPod {
+		for i := range s.status.Containers {
+			s.stop(&s.status.Containers[i])
+		}
+		for i := range s.status.Sandboxes {
+			s.status.Sandboxes[i].State = runtime.SandboxNotReady
+			s.status.Sandboxes[i].IPs = nil
+		}
+	}
+	for _, k := range p.Kill {
+		s.stop(s.instance(k.ID))
+	}
+	sandbox := p.SandboxID
+	if p.CreateSandbox {
+		s.created++
+		sandbox = fmt.Sprintf("sandbox-%d", s.created)
+		sb := runtime.SandboxStatus{
+			ID: sandbox, State: runtime.SandboxReady, Attempt: p.Attempt, CreatedAt: s.now,
+			HostNetwork: s.pod.Spec.HostNetwork, NetworkKnown: true, IPs: []string{"10.0.0.1"},
+		}
+		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
+	}
+	for _, st := range p.Start {
+		if st.PutOff() {
+			continue
+		}
+		if st.Resume != "" {
+			inst := s.instance(st.Resume)
+			inst.State, inst.StartedAt = runtime.ContainerRunning, s.now
+			continue
+		}
+		s.created++
+		s.status.Containers = slices.Insert(s.status.Containers, 0, runtime.ContainerStatus{
+			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
+			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
+			CreatedAt: s.now, StartedAt: s.now,
+		})
+		s.backoff.Started(s.pod, st, s.now)
+	}
+}
+
+func (s *scene) instance(id string) *runtime.ContainerStatus {
+	for i := range s.status.Containers {
+		if s.status.Containers[i].ID == id {
+			return &s.status.Containers[i]
+		}
+	}
+	panic("no instance " + id)
+}
+
+func (s *scene) stop(inst *runtime.ContainerStatus) {
+	if inst.State == runtime.ContainerRunning || inst.State == runtime.ContainerUnknown {
+		s.exit(inst, 137)
+	}
+}
+
+func (s *scene) exit(inst *runtime.ContainerStatus, code int32) {
+	inst.State, inst.ExitCode, inst.FinishedAt = runtime.ContainerExited, code, s.now
+}
+
+// brief returns the data of a plan on one line.
+func brief(p plan.Plan) string {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if p.KillPod {
+		say("killpod(%s)", p.KillReason)
+	}
+	for _, k := range p.Kill {
+		say("kill %s(%s)", k.ID, k.Reason)
+	}
+	if p.CreateSandbox {
+		say("sandbox %d", p.Attempt)
+	}
+	for _, s := range p.Start {
+		switch {
+		case s.Resume != "":
+			say("resume %s(%s)", s.Resume, s.Reason)
+		case s.PutOff():
+			say("start %s#%d(%s) at %d", s.Name, s.RestartCount, s.Reason, int(s.NotBefore.Sub(epoch).Seconds()))
+		default:
+			say("start %s#%d(%s)", s.Name, s.RestartCount, s.Reason)
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,121 @@
+package plan_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
+
+// TestStories plays the files of testdata. A story is the lines of a scene and
+// of what happens to it; the plans that are asked for follow, indented:
+//
+//	plan               what would be done
+//	sync               the same, and does it
+//	exit web 1         the running instance exits
+//	lose web           the runtime loses track of it
+//	reboot             everything has exited, with its sandbox
+//	wait 10s           time passes
+//	image web nginx:2  the spec changes
+//	delete             so does this
+//	agent              the agent is started anew, and its back-off table empty
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			want := strings.ReplaceAll(string(text), "\r\n", "\n")
+			got := play(t, want)
+			if *update && got != want {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+				return
+			}
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// play returns the story with the plans as they are now.
+func play(t *testing.T, story string) string {
+	t.Helper()
+	s := newScene(t, "")
+	var out strings.Builder
+	for line := range strings.Lines(story) {
+		if strings.HasPrefix(line, "\t") {
+			continue // a plan as it was
+		}
+		out.WriteString(line)
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if words[0] == "plan" || words[0] == "sync" {
+			p := checkPlan(t, s)
+			for step := range strings.Lines(p.String()) {
+				fmt.Fprintf(&out, "\t%s\n", strings.TrimSuffix(step, "\n"))
+			}
+			if words[0] == "sync" {
+				s.apply(p)
+			}
+			continue
+		}
+		require.NoError(t, s.happen(t, words), line)
+	}
+	return out.String()
+}
+
+// happen lets something happen to the pod, or adds a line to the scene.
+func (s *scene) happen(t *testing.T, words []string) error {
+	switch words[0] {
+	case "exit", "lose":
+		for i := range s.status.Containers {
+			inst := &s.status.Containers[i]
+			if inst.Name != words[1] || inst.State != runtime.ContainerRunning {
+				continue
+			}
+			if words[0] == "lose" {
+				inst.State = runtime.ContainerUnknown
+				return nil
+			}
+			code, err := strconv.Atoi(words[2])
+			s.exit(inst, int32(code))
+			return err
+		}
+		return fmt.Errorf("%s does not run", words[1])
+	case "reboot":
+		for i := range s.status.Containers {
+			s.stop(&s.status.Containers[i])
+		}
+		for i := range s.status.Sandboxes {
+			s.status.Sandboxes[i].State = runtime.SandboxNotReady
+		}
+	case "wait":
+		d, err := time.ParseDuration(words[1])
+		s.now = s.now.Add(d)
+		return err
+	case "image":
+		s.spec(words[1]).Image = words[2]
+	case "delete":
+		s.pod.DeletionTimestamp = new(metav1.NewTime(s.now))
+	case "agent":
+		s.forget(t)
+	default:
+		return s.add(words)
+	}
+	return nil
+}

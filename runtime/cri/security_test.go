@@ -1,0 +1,128 @@
+package cri
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func TestWhoAContainerRunsAs(t *testing.T) {
+	uid := func(n int64) *int64 { return &n }
+	for _, tc := range []struct {
+		name     string
+		pod, own *int64
+		nonRoot  bool
+		image    imageUser
+		want     string // "uid 5", "name x", or the error
+	}{
+		{"the image's uid se-4", nil, nil, false, imageUser{uid: uid(5)}, "uid 5"},
+		{"the image's name", nil, nil, false, imageUser{name: "www"}, "name www"},
+		{"nobody says", nil, nil, false, imageUser{}, "name "},
+		{"the pod's", uid(6), nil, false, imageUser{uid: uid(5)}, "uid 6"},
+		{"its own se-1", uid(6), uid(7), false, imageUser{uid: uid(5)}, "uid 7"},
+		{"root is refused se-5", uid(6), uid(0), true, imageUser{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},
+		{"an image of root", nil, nil, true, imageUser{uid: uid(0)}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
+		{"an image without a user", nil, nil, true, imageUser{}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
+		{"a name proves nothing rt-83", nil, nil, true, imageUser{name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
+		{"a uid does", nil, nil, true, imageUser{uid: uid(5)}, "uid 5"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{RunAsUser: tc.pod, RunAsNonRoot: &tc.nonRoot}}}
+			pod.Name, pod.Namespace, pod.UID = "p", "ns", "u"
+			c := &v1.Container{Name: "c", SecurityContext: &v1.SecurityContext{RunAsUser: tc.own}}
+			sc, err := containerSecurity(pod, c, tc.image, "/seccomp")
+			if err != nil {
+				assert.Equal(t, tc.want, err.Error())
+				return
+			}
+			got := "name " + sc.RunAsUsername
+			if sc.RunAsUser != nil {
+				got = "uid " + string(rune('0'+sc.RunAsUser.Value))
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	const pod, own, node = runtimeapi.NamespaceMode_POD, runtimeapi.NamespaceMode_CONTAINER, runtimeapi.NamespaceMode_NODE
+	for _, tc := range []struct { // rt-22, se-9
+		name              string
+		spec              v1.PodSpec
+		network, ipc, pid runtimeapi.NamespaceMode
+	}{
+		{"none of the host's", v1.PodSpec{}, pod, pod, own},
+		{"shared processes", v1.PodSpec{ShareProcessNamespace: new(true)}, pod, pod, pod},
+		{"all of the host's", v1.PodSpec{HostNetwork: true, HostIPC: true, HostPID: true}, node, node, node},
+		{"the host's processes", v1.PodSpec{HostPID: true, ShareProcessNamespace: new(true)}, pod, pod, node},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := namespaces(&v1.Pod{Spec: tc.spec})
+			assert.Equal(t, []runtimeapi.NamespaceMode{tc.network, tc.ipc, tc.pid}, []runtimeapi.NamespaceMode{got.Network, got.Ipc, got.Pid})
+		})
+	}
+}
+
+func TestAppArmorProfiles(t *testing.T) {
+	field := func(kind v1.AppArmorProfileType, name string) *v1.AppArmorProfile {
+		p := &v1.AppArmorProfile{Type: kind}
+		if name != "" {
+			p.LocalhostProfile = &name
+		}
+		return p
+	}
+	for _, tc := range []struct { // se-3
+		name       string
+		own        *v1.AppArmorProfile
+		annotation string
+		of         *v1.AppArmorProfile
+		want       string
+	}{
+		{"nothing", nil, "", nil, ""},
+		{"the pod's", nil, "", field(v1.AppArmorProfileTypeUnconfined, ""), "unconfined"},
+		{"the annotation's", nil, "localhost/web", field(v1.AppArmorProfileTypeUnconfined, ""), "localhost/web"},
+		{"its own", field(v1.AppArmorProfileTypeRuntimeDefault, ""), "unconfined", nil, "runtime/default"},
+		{"no name", field(v1.AppArmorProfileTypeLocalhost, ""), "", nil, "error: missing localhost apparmor profile name"},
+		{"nonsense", nil, "somewhere/web", nil, `error: annotation container.apparmor.security.beta.kubernetes.io/*: invalid AppArmor profile "somewhere/web"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			profile, old, err := appArmor(tc.own, tc.annotation, tc.of)
+			if err != nil {
+				old = "error: " + err.Error()
+			}
+			assert.Equal(t, tc.want, old)
+			assert.Equal(t, tc.want == "" || err != nil, profile == nil)
+		})
+	}
+}
+
+func TestSeccompProfilesStayInTheirDirectory(t *testing.T) {
+	p, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a/b.json")}, "/root/seccomp")
+	require.NoError(t, err)
+	assert.Equal(t, "/root/seccomp/a/b.json", p.LocalhostRef)
+	for _, bad := range []*string{nil, new(""), new("../x"), new("/etc/x")} { // se-2
+		_, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: bad}, "/root/seccomp")
+		assert.Error(t, err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGUSR1, signal(v1.SIGUSR1))
+	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3, signal("SIGRTMIN+3"))
+	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGRTMAXMINUS2, signal("SIGRTMAX-2"))
+	assert.Equal(t, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, signal("SIGNONSENSE"))
+}
+
+func TestSysctlNames(t *testing.T) {
+	for in, want := range map[string]string{
+		"kernel.shm_rmid_forced":          "kernel.shm_rmid_forced",
+		"net/ipv4/tcp_syncookies":         "net.ipv4.tcp_syncookies",
+		"net/ipv4/conf/eth0.1/forwarding": "net.ipv4.conf.eth0/1.forwarding",
+		"net.ipv4.conf.eth0/1.forwarding": "net.ipv4.conf.eth0/1.forwarding",
+	} {
+		assert.Equal(t, want, sysctlName(in))
+	}
+}

@@ -1,0 +1,184 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+func isSidecar(c *v1.Container) bool { return restart.Sidecar(c) }
+
+// start starts one container, and reports whether that succeeded.
+func (s *step) start(ctx context.Context, st *plan.Start) bool {
+	begun := time.Now()
+	action := runtime.Action{Kind: runtime.StartContainer, Target: st.Name}
+	if st.Kind == plan.Init {
+		action.Kind = runtime.InitContainer
+	}
+	if st.PutOff() {
+		action.Reason, action.Message = "CrashLoopBackOff", st.BackoffMessage(s.pod)
+		action.Err = errors.New(action.Message)
+		s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeWarning, "BackOff", st.BackoffEvent(s.pod))
+		s.retryAt(st.NotBefore)
+		return s.done(action, begun)
+	}
+	if err := s.bringUp(ctx, st); err != nil {
+		action.Err, action.Reason, action.Message = err, "RunContainerError", words(err)
+		if why, ok := errors.AsType[*startError](err); ok {
+			action.Reason, action.Message = why.reason, why.message
+			if !why.until.IsZero() {
+				s.retryAt(why.until)
+			}
+		}
+		if ctx.Err() != nil {
+			action.Err = errors.Join(ctx.Err(), err) // called off, not failed
+		}
+		s.mendable = true
+	}
+	return s.done(action, begun)
+}
+
+// An instance is what a start works on.
+type instance struct {
+	id      string
+	attempt uint32
+	runs    bool // already: there is nothing left to do
+}
+
+// bringUp takes a container from its image to running (section 4.10).
+func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
+	inst := &instance{id: bare(st.Resume), attempt: uint32(st.RestartCount)}
+	if st.Resume == "" {
+		var err error
+		if inst, err = s.create(ctx, st); err != nil {
+			return err
+		}
+		if inst.runs {
+			return nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err // made, and found again by the next look; not started any more (inv-2)
+	}
+	if err := s.run(ctx, inst.id); err != nil {
+		message := words(err)
+		if ctx.Err() == nil {
+			s.failed(st.Container, message)
+		}
+		return &startError{reason: "RunContainerError", message: message, err: err}
+	}
+	s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeNormal, "Started", "Container started")
+	s.linkLog(st.Name, inst)
+	return s.postStart(ctx, st.Container, inst.id)
+}
+
+// create makes the instance, or finds the one that is there.
+//
+// The plan was made from an observation, and a call whose answer was lost may
+// have taken effect after it. So the runtime is asked once more before anything
+// is made, and again if making it failed: a time-out is no proof, and a name
+// that is reserved is the opposite of one (lq-12, lq-13).
+func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
+	c := st.Container
+	image, user, err := s.ensure(ctx, c)
+	if err != nil {
+		if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
+			s.failed(c, why.reason) // img-10
+		}
+		return nil, err
+	}
+	count := st.RestartCount
+	if st.NoStatus {
+		count = s.r.restartsLogged(s.pod, c.Name)
+	}
+	config, err := s.containerConfig(c, count, image, user)
+	if err == nil {
+		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
+	}
+	if err != nil {
+		s.failed(c, err.Error())
+		return nil, &startError{reason: "CreateContainerConfigError", message: err.Error(), err: err}
+	}
+	inst, err := s.standing(ctx, c)
+	if inst != nil {
+		return inst, nil
+	}
+	var id string
+	if err == nil {
+		patient, done := finish(ctx)
+		id, err = s.r.cfg.Runtime.CreateContainer(s.r.quiet(patient), s.sandbox, config, s.config)
+		done()
+		inst = &instance{id: id, attempt: config.Metadata.Attempt}
+	}
+	if err != nil && ctx.Err() == nil {
+		if found, _ := s.standing(ctx, c); found != nil {
+			inst, err = found, nil
+		}
+	}
+	if err != nil {
+		message := words(err)
+		if ctx.Err() == nil {
+			s.failed(c, message)
+		}
+		return nil, &startError{reason: "CreateContainerError", message: message, err: err}
+	}
+	s.r.backoff.Started(s.pod, *st, time.Now())
+	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
+	return inst, nil
+}
+
+// standing returns the instance of c that stands in the way of another one: one
+// that runs, or one in the sandbox that was made from the same definition and
+// never started. Nil if there is none. One that runs in another sandbox is an
+// error: the plan should have stopped it.
+func (s *step) standing(ctx context.Context, c *v1.Container) (*instance, error) {
+	containers, err := s.r.cfg.Runtime.ListContainers(s.r.quiet(ctx), &runtimeapi.ContainerFilter{
+		LabelSelector: map[string]string{labelPodUID: string(s.pod.UID), labelContainerName: c.Name},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cri: list containers: %w", err)
+	}
+	var created *instance
+	for _, o := range containers {
+		if o.GetMetadata().GetName() != c.Name || o.Labels[labelPodUID] != string(s.pod.UID) {
+			continue // a runtime that does not filter
+		}
+		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}
+		switch {
+		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING && o.PodSandboxId != s.sandbox:
+			return nil, fmt.Errorf("instance %s of container %s still runs in sandbox %s", o.Id, c.Name, o.PodSandboxId)
+		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING:
+			inst.runs = true
+			return inst, nil
+		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox &&
+			hashOf(o.Annotations) == plan.Hash(c) && (created == nil || inst.attempt > created.attempt):
+			created = inst
+		}
+	}
+	return created, nil
+}
+
+// run starts an instance that was created. If the runtime says that it could
+// not, the instance itself is asked: it may run (#139670).
+func (s *step) run(ctx context.Context, id string) error {
+	patient, done := finish(ctx)
+	defer done()
+	err := s.r.cfg.Runtime.StartContainer(s.r.quiet(patient), id)
+	if err == nil {
+		return nil
+	}
+	if st, lookErr := s.r.containerStatus(ctx, id); lookErr == nil && st.StartedAt > 0 &&
+		st.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,186 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+// A step is one SyncPod: the plan is carried out with it, and it collects what
+// came of that.
+type step struct {
+	r       *Runtime
+	pod     *v1.Pod
+	status  *runtime.PodStatus
+	volumes map[string]string
+
+	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
+	sandbox string                       // its ID
+	ips     []string                     // and addresses
+	result  runtime.SyncResult
+
+	mendable bool // something failed that may be put right from outside
+}
+
+// lookAgain is how soon a pod is looked at again of which something failed that
+// may be mended from outside: an image may be imported, a volume appear. Only a
+// crash back-off is nobody else's to end.
+const lookAgain = 10 * time.Second
+
+// SyncPod implements [runtime.Syncer]: it computes the plan and carries it out,
+// in the kubelet's order (section 4.9).
+func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+	if req.Pod == nil || req.Pod.UID == "" {
+		return runtime.SyncResult{}, errors.New("cri: SyncRequest.Pod is nil or has no UID")
+	}
+	status := req.Status
+	if status == nil {
+		var err error
+		if status, err = r.PodStatus(ctx, req.Pod.UID); err != nil {
+			return runtime.SyncResult{}, err
+		}
+	}
+	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
+	p := plan.Compute(plan.Input{Pod: req.Pod, Status: status, Backoff: r.backoff, Now: time.Now()})
+	if !p.Empty() {
+		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
+	}
+	s.carryOut(ctx, p)
+	if s.mendable && !s.result.RetryAt.IsZero() {
+		s.retryAt(time.Now().Add(lookAgain))
+	}
+	if err := ctx.Err(); err != nil {
+		return s.result, errors.Join(err, s.result.Err())
+	}
+	return s.result, s.result.Err()
+}
+
+// carryOut does what the plan says, and stops where going on could do harm.
+func (s *step) carryOut(ctx context.Context, p plan.Plan) {
+	switch {
+	case p.KillPod:
+		if p.CreateSandbox && p.Changed != "" {
+			s.event(runtime.PodRef(s.pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+		}
+		if !s.stopPod(ctx) {
+			return
+		}
+	case !s.stopContainers(ctx, p.Kill):
+		return // its name may be among those to start
+	}
+	if len(p.Start) == 0 && !p.CreateSandbox || ctx.Err() != nil {
+		return
+	}
+	if p.CreateSandbox {
+		if !s.newSandbox(ctx, p.Attempt) {
+			return
+		}
+	} else if s.sandbox = p.SandboxID; !s.configured(p) {
+		return
+	}
+	for i := range p.Start {
+		if ctx.Err() != nil {
+			return
+		}
+		ok := s.start(ctx, &p.Start[i])
+		if !ok && p.Start[i].Kind == plan.Init && !isSidecar(p.Start[i].Container) {
+			return // what follows waits for it
+		}
+	}
+}
+
+// stopPod stops all of the pod, and reports whether that succeeded.
+func (s *step) stopPod(ctx context.Context) bool {
+	begun := time.Now()
+	err := s.r.stop(ctx, stopRequest{pod: s.pod, status: s.status, event: s.event})
+	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.name(), Err: err, Reason: "KillPodSandboxError"}, begun)
+	return err == nil
+}
+
+// stopContainers stops single instances, and reports whether all of that
+// succeeded.
+func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
+	ok := true
+	for _, k := range kills {
+		begun := time.Now()
+		err := s.r.stopOne(ctx, target{pod: s.pod, id: k.ID, name: k.Name, message: k.Message, ips: s.ips, event: s.event}.withSpec(k.Container))
+		s.done(runtime.Action{Kind: runtime.KillContainer, Target: k.Name, Err: err, Reason: "KillContainerError"}, begun)
+		ok = ok && err == nil
+	}
+	return ok
+}
+
+// newSandbox creates the pod's sandbox, and reports whether that succeeded and
+// containers can go into it.
+func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
+	begun := time.Now()
+	id, err := s.createSandbox(ctx, attempt)
+	if err != nil && ctx.Err() == nil {
+		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24
+	}
+	s.sandbox = id
+	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
+		return false
+	}
+	made, err := s.r.sandboxStatus(ctx, id)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+words(err)) // rt-25
+		}
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
+	}
+	s.ips = made.IPs
+	return true
+}
+
+// configured works out the configuration of the sandbox that is there, which
+// creating a container in it needs.
+func (s *step) configured(p plan.Plan) bool {
+	begun := time.Now()
+	if err := s.existingSandbox(p); err != nil {
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: err, Reason: "ConfigPodSandboxError"}, begun)
+	}
+	return true
+}
+
+// done adds an action to the result, and reports whether it succeeded. An action
+// that failed has its error's words for a message unless it has others.
+func (s *step) done(a runtime.Action, begun time.Time) bool {
+	if a.Err == nil {
+		a.Reason, a.Message = "", ""
+	} else if a.Message == "" {
+		a.Message = words(a.Err)
+	}
+	s.result.Actions = append(s.result.Actions, a)
+	if s.r.cfg.Hooks.Acted != nil {
+		s.r.cfg.Hooks.Acted(ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)})
+	}
+	return a.Err == nil
+}
+
+// retryAt notes when something that was put off may be tried again.
+func (s *step) retryAt(at time.Time) {
+	if s.result.RetryAt.IsZero() || at.Before(s.result.RetryAt) {
+		s.result.RetryAt = at
+	}
+}
+
+// name is how the kubelet's results name a pod.
+func (s *step) name() string { return s.pod.Name + "_" + s.pod.Namespace }
+
+func (s *step) event(ref v1.ObjectReference, eventType, reason, message string) {
+	s.r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
+}
+
+// failed records the warning that goes with a container that could not be
+// started (rt-78).
+func (s *step) failed(c *v1.Container, message string) {
+	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", fmt.Sprintf("Error: %s", message))
+}

@@ -1,0 +1,496 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// container returns a container whose image is present in no fake.
+func container(name string) v1.Container {
+	return v1.Container{Name: name, Image: "img:1", ImagePullPolicy: v1.PullIfNotPresent}
+}
+
+func sidecar(name string) v1.Container {
+	c := container(name)
+	c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	return c
+}
+
+func podOf(containers ...v1.Container) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod", UID: "u-1"},
+		Spec: v1.PodSpec{
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(30)),
+			DNSPolicy: v1.DNSNone, SecurityContext: &v1.PodSecurityContext{}, Containers: containers,
+		},
+	}
+}
+
+// syncs calls SyncPod with a fresh look, and requires success.
+func syncs(t *testing.T, rt *cri.Runtime, pod *v1.Pod) runtime.SyncResult {
+	t.Helper()
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.NoError(t, err)
+	return res
+}
+
+// failing returns a fault that fails the first n calls of op.
+func failing(n int, op string, err error) func(string, string) error {
+	return func(o, _ string) error {
+		if o != op || n == 0 {
+			return nil
+		}
+		n--
+		return err
+	}
+}
+
+var errLost = status.Error(codes.DeadlineExceeded, "context deadline exceeded")
+
+func TestSyncPodMakesOneStepAtATime(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	rt, seen := f.engine(t, cri.Config{})
+	pod := podOf(container("web"), container("log"))
+	pod.Spec.InitContainers = []v1.Container{container("setup"), sidecar("proxy")}
+
+	res := syncs(t, rt, pod)
+	require.Len(t, res.Actions, 2)
+	assert.Equal(t, runtime.CreatePodSandbox, res.Actions[0].Kind)
+	assert.Equal(t, "web_prod", res.Actions[0].Target)
+	assert.Equal(t, "setup", res.Actions[1].Target)
+	assert.Equal(t, []string{"RunPodSandbox web", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
+	assert.Equal(t, []string{ // rt-78 … rt-81
+		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine`,
+		`Normal Created spec.initContainers{setup}: Container created`,
+		`Normal Started spec.initContainers{setup}: Container started`,
+	}, seen.take())
+
+	require.Empty(t, syncs(t, rt, pod).Actions, "setup still runs")
+	f.exits("setup", 0)
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"proxy"}, f.running())
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"log", "proxy", "web"}, f.running())
+	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+	require.Empty(t, f.running())
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	assert.Len(t, st.Containers, 4, "exits stay readable")
+	assert.False(t, st.Running())
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "never-heard-of"}))
+}
+
+// Whatever call loses its answer or has none, at most one instance of the
+// container runs at any time, and in the end one does.
+func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
+	for _, op := range []string{"RunPodSandbox", "CreateContainer", "StartContainer"} {
+		for _, lost := range []bool{true, false} {
+			for _, err := range []error{errLost, errors.New("a plain error")} {
+				t.Run(fmt.Sprintf("%s effect=%v %v", op, lost, err), func(t *testing.T) {
+					f := newFake()
+					f.has("img:1")
+					rt, _ := f.engine(t, cri.Config{})
+					pod := podOf(container("web"))
+					fault := failing(1, op, err)
+					if lost {
+						f.after = fault
+					} else {
+						f.before = fault
+					}
+					for range 4 {
+						_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+					}
+					assert.Equal(t, []string{"web"}, f.running())
+					assert.Equal(t, 1, f.atOnce["web"])
+					assert.Len(t, f.containers, 1, "nothing is made twice")
+					assert.Len(t, f.sandboxes, 1)
+					assert.Zero(t, f.containers[0].config.Metadata.Attempt, "it is no restart")
+					assert.Empty(t, syncs(t, rt, pod).Actions)
+				})
+			}
+		}
+	}
+}
+
+// The answer may be lost, and the look after it come too early to see the
+// effect.
+func TestANameThatIsTakenIsLookedUp(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	rt, _ := f.engine(t, cri.Config{})
+	pod := podOf(container("web"))
+	before, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	f.before = failing(1, "StartContainer", errLost)
+	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: before})
+	require.Error(t, err)
+	require.Len(t, f.containers, 1)
+
+	empty, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	empty.Containers = nil // as a look sees it that was a moment too early
+	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"web"}, f.running())
+	assert.Len(t, f.containers, 1)
+
+	// And again, now that it runs: the caller should know, and if not it is
+	// no reason to start another.
+	_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
+	assert.Equal(t, 1, f.atOnce["web"])
+	assert.Len(t, f.containers, 1)
+}
+
+func TestAFailedStartIsReportedInTheWordsOfTheAPI(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		change  func(*fakeCRI, *v1.Pod)
+		reason  string
+		message string
+		events  []string // the warnings
+	}{
+		{"create", func(f *fakeCRI, _ *v1.Pod) {
+			f.before = failing(9, "CreateContainer", status.Error(codes.Unknown, "no space left"))
+		}, "CreateContainerError", "no space left", []string{"Warning Failed spec.containers{web}: Error: no space left"}},
+		{"start", func(f *fakeCRI, _ *v1.Pod) {
+			f.before = failing(9, "StartContainer", status.Error(codes.Unknown, "exec: no such file"))
+		}, "RunContainerError", "exec: no such file", []string{"Warning Failed spec.containers{web}: Error: exec: no such file"}},
+		{"volume", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}, "CreateContainerConfigError", `volume "data"`, nil},
+		{"env pe-6", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Env = []v1.EnvVar{{Name: "A", ValueFrom: &v1.EnvVarSource{
+				SecretKeyRef: &v1.SecretKeySelector{LocalObjectReference: v1.LocalObjectReference{Name: "s"}, Key: "k"}}}}
+		}, "CreateContainerConfigError", "couldn't get secret prod/s, no kubeClient defined", nil},
+		{"non-root se-5", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.SecurityContext.RunAsNonRoot = new(true)
+		}, "CreateContainerConfigError", `container has runAsNonRoot and image will run as root (pod: "web_prod(u-1)", container: web)`, nil},
+		{"image name img-1", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Image = "Not A Name"
+		}, "InvalidImageName", `couldn't parse image name "Not A Name"`, nil},
+		{"never img-3", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Image = "absent:1"
+			p.Spec.Containers[0].ImagePullPolicy = v1.PullNever
+		}, "ErrImageNeverPull", `Container image "absent:1" is not present with pull policy of Never`, []string{
+			`Warning ErrImageNeverPull spec.containers{web}: Container image "absent:1" is not present with pull policy of Never`,
+			"Warning Failed spec.containers{web}: Error: ErrImageNeverPull",
+		}},
+		{"inspect img-2", func(f *fakeCRI, _ *v1.Pod) {
+			f.before = failing(9, "ImageStatus", status.Error(codes.Unknown, "disk"))
+		}, "ImageInspectError", `Failed to inspect image "img:1": disk`, []string{
+			`Warning InspectFailed spec.containers{web}: Failed to inspect image "img:1": disk`,
+			"Warning Failed spec.containers{web}: Error: ImageInspectError",
+		}},
+		{"pull img-8", func(f *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Image = "absent:1"
+			f.pull = func(context.Context, string) error { return errors.New("no such host") }
+		}, "ErrImagePull", "no such host", []string{
+			`Warning Failed spec.containers{web}: Failed to pull image "absent:1": no such host`,
+			"Warning Failed spec.containers{web}: Error: ErrImagePull",
+		}},
+		{"registry img-9", func(f *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Image = "absent:1"
+			f.pull = func(context.Context, string) error { return errors.New("RegistryUnavailable: 503") }
+		}, "RegistryUnavailable", "503", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFake()
+			f.has("img:1")
+			rt, seen := f.engine(t, cri.Config{})
+			pod := podOf(container("web"), container("other"))
+			tc.change(f, pod)
+			pod.Spec.Containers = pod.Spec.Containers[:1]
+			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.Error(t, err)
+			require.Len(t, res.Actions, 2)
+			a := res.Actions[1]
+			assert.Equal(t, runtime.StartContainer, a.Kind)
+			assert.Equal(t, tc.reason, a.Reason)
+			assert.Contains(t, a.Message, tc.message)
+			var warnings []string
+			for _, ev := range seen.take() {
+				if strings.HasPrefix(ev, "Warning") {
+					warnings = append(warnings, ev)
+				}
+			}
+			if tc.events != nil {
+				assert.Equal(t, tc.events, warnings)
+			} else {
+				assert.NotEmpty(t, warnings)
+			}
+		})
+	}
+}
+
+func TestASandboxThatCannotBeMadeStopsTheStep(t *testing.T) {
+	f := newFake()
+	rt, seen := f.engine(t, cri.Config{})
+	f.before = failing(9, "RunPodSandbox", status.Error(codes.Unknown, "no IP"))
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
+	require.ErrorContains(t, err, `failed to "CreatePodSandbox" for "web_prod" with CreatePodSandboxError: "no IP"`)
+	require.Len(t, res.Actions, 1)
+	assert.Equal(t, []string{"Warning FailedCreatePodSandBox : Failed to create pod sandbox: no IP"}, seen.take()) // rt-24
+}
+
+func TestOneContainerThatCannotStartDoesNotHoldUpTheOthers(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	rt, _ := f.engine(t, cri.Config{})
+	bad := container("bad")
+	bad.ImagePullPolicy, bad.Image = v1.PullNever, "absent:1"
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(bad, container("good"))})
+	require.Error(t, err)
+	assert.Equal(t, []string{"good"}, f.running())
+}
+
+func TestCrashesAreBackedOffFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, seen := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		syncs(t, rt, pod)
+		for i, delay := range []time.Duration{0, 10, 20, 40, 80, 160, 300, 300} { // rt-91
+			time.Sleep(time.Second)
+			f.exits("web", 1)
+			seen.take()
+			if delay *= time.Second; delay > 0 {
+				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+				require.ErrorContains(t, err, fmt.Sprintf("back-off %v restarting failed container=web pod=web_prod(u-1)", delay))
+				require.Equal(t, "CrashLoopBackOff", res.Actions[0].Reason)
+				require.Equal(t, time.Now().Add(delay), res.RetryAt)
+				require.Equal(t, []string{
+					"Warning BackOff spec.containers{web}: Back-off restarting failed container web in pod web_prod(u-1)",
+				}, seen.take())
+				time.Sleep(delay)
+			}
+			syncs(t, rt, pod)
+			require.Equal(t, []string{"web"}, f.running(), "restart %d", i)
+			require.EqualValues(t, i+1, f.newest("web").config.Metadata.Attempt)
+		}
+	})
+}
+
+func TestPullsAreBackedOffFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.pull = func(context.Context, string) error { return errors.New("no such host") }
+		rt, seen := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		for _, delay := range []time.Duration{10, 20, 40, 80, 160, 300, 300} { // img-8
+			delay *= time.Second
+			f.did()
+			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.ErrorContains(t, err, "ErrImagePull")
+			require.Contains(t, f.did(), "PullImage img:1")
+			// The image may come by another way before the back-off ends.
+			require.Equal(t, time.Now().Add(min(delay, 10*time.Second)), res.RetryAt)
+			seen.take()
+
+			time.Sleep(delay - time.Second)
+			res, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.ErrorContains(t, err, `with ImagePullBackOff: "Back-off pulling image \"img:1\": ErrImagePull: no such host"`)
+			require.NotContains(t, f.did(), "PullImage img:1")
+			require.Equal(t, time.Now().Add(time.Second), res.RetryAt)
+			require.Equal(t, []string{ // img-7, img-10
+				`Normal BackOff spec.containers{web}: Back-off pulling image "img:1"`,
+				"Warning Failed spec.containers{web}: Error: ImagePullBackOff",
+			}, seen.take())
+			time.Sleep(time.Second)
+		}
+		f.pull = func(context.Context, string) error { time.Sleep(2 * time.Second); return nil }
+		syncs(t, rt, pod)
+		require.Contains(t, seen.take(), `Normal Pulled spec.containers{web}: Successfully pulled image "img:1" in 2s (2s including waiting). Image size: 7 bytes.`)
+	})
+}
+
+func TestAFailureThatMayBeMendedIsNotHeldUpByABackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, _ := f.engine(t, cri.Config{})
+		crash, absent := container("crash"), container("absent")
+		absent.Image, absent.ImagePullPolicy = "img:2", v1.PullNever
+		pod := podOf(crash, absent)
+		for range 4 {
+			time.Sleep(time.Minute) // past any back-off so far
+			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.ErrorContains(t, err, "ErrImageNeverPull")
+			f.exits("crash", 1)
+		}
+		res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.ErrorContains(t, err, "back-off")
+		require.ErrorContains(t, err, "ErrImageNeverPull")
+		require.Equal(t, time.Now().Add(10*time.Second), res.RetryAt)
+
+		f.has("img:2")
+		res, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.ErrorContains(t, err, "back-off")
+		require.Equal(t, []string{"absent"}, f.running())
+		require.Greater(t, time.Until(res.RetryAt), 10*time.Second)
+	})
+}
+
+func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		pulling, most := 0, 0
+		f.pull = func(ctx context.Context, _ string) error {
+			f.mu.Lock()
+			pulling++
+			most = max(most, pulling)
+			f.mu.Unlock()
+			defer func() { f.mu.Lock(); pulling--; f.mu.Unlock() }()
+			select {
+			case <-time.After(time.Hour):
+				return nil
+			case <-ctx.Done():
+				return status.FromContextError(ctx.Err()).Err()
+			}
+		}
+		rt, _ := f.engine(t, cri.Config{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		errs := make(chan error, 3)
+		for _, uid := range []types.UID{"a", "b", "c"} {
+			pod := podOf(container("web"))
+			pod.UID = uid
+			go func() {
+				_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+				errs <- err
+			}()
+		}
+		for range 3 {
+			require.ErrorIs(t, <-errs, context.DeadlineExceeded)
+		}
+		require.Equal(t, time.Minute, time.Since(begun), "an end of ctx is not waited for (lq-8)")
+		require.Equal(t, 1, most)
+
+		// A pull that was called off is no failure, and nothing backs off.
+		f.pull = nil
+		pod := podOf(container("web"))
+		pod.UID = "a"
+		syncs(t, rt, pod)
+		require.Equal(t, []string{"web"}, f.running())
+	})
+}
+
+func TestASandboxThatDiedIsReplaced(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	rt, seen := f.engine(t, cri.Config{})
+	pod := podOf(container("web"))
+	syncs(t, rt, pod)
+	seen.take()
+	require.NoError(t, f.StopPodSandbox(t.Context(), f.sandboxes[0].id))
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"web"}, f.running())
+	require.Len(t, f.sandboxes, 2)
+	assert.EqualValues(t, 1, f.sandboxes[1].config.Metadata.Attempt)
+	assert.Contains(t, seen.take(), "Normal SandboxChanged : Pod sandbox changed, it will be killed and re-created.") // rt-26
+}
+
+func TestAnotherImageReplacesTheContainer(t *testing.T) {
+	f := newFake()
+	f.has("img:1", "img:2")
+	rt, seen := f.engine(t, cri.Config{})
+	pod := podOf(container("web"), container("log"))
+	syncs(t, rt, pod)
+	seen.take()
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0].Image = "img:2"
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"log", "web"}, f.running())
+	assert.Equal(t, "img:2", f.newest("web").config.Image.UserSpecifiedImage)
+	assert.Contains(t, seen.take(), "Normal Killing spec.containers{web}: Container web definition changed, will be restarted") // rt-30
+}
+
+// The numbers of instances that were collected are found in the log directory
+// (rt-75).
+func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	dir := t.TempDir()
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir, PodLogsDir: dir, ContainerLogsDir: dir + "/links"})
+	require.NoError(t, err)
+	logs := dir + "/prod_web_u-1/web"
+	require.NoError(t, os.MkdirAll(logs, 0o755))
+	for _, name := range []string{"4.log", "11.log.20260101-000000.gz", "12.log"} {
+		require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
+	}
+	// The runtime writes the log when the container starts.
+	f.after = func(op, _ string) error {
+		if op == "StartContainer" {
+			return os.WriteFile(filepath.Join(logs, "13.log"), nil, 0o644)
+		}
+		return nil
+	}
+	syncs(t, rt, podOf(container("web")))
+	c := f.newest("web")
+	assert.EqualValues(t, 13, c.config.Metadata.Attempt)
+	assert.Equal(t, "13", c.config.Annotations["io.kubernetes.container.restartCount"])
+	link, err := os.Readlink(dir + "/links/web_prod_web-" + c.id + ".log") // rt-86
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(logs, "13.log"), link)
+}
+
+func TestPodStatusLeavesOutWhatVanishesAndFailsForTheRest(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	rt, _ := f.engine(t, cri.Config{})
+	pod := podOf(container("web"), container("log"))
+	syncs(t, rt, pod)
+	pods, err := rt.Pods(t.Context())
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	assert.Equal(t, "fake://c02", pods[0].Containers[1].ID)
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"10.0.0.7", "fd00::7"}, st.IPs)
+	assert.Equal(t, pods[0], st.Brief())
+
+	broken := brokenStatus{f, status.Error(codes.NotFound, "gone")}
+	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: fakeImages{f}})
+	require.NoError(t, err)
+	st, err = rt.PodStatus(t.Context(), pod.UID) // rt-7
+	require.NoError(t, err)
+	assert.Empty(t, st.Containers)
+	broken.err = errors.New("deaf")
+	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: fakeImages{f}})
+	require.NoError(t, err)
+	_, err = rt.PodStatus(t.Context(), pod.UID)
+	require.ErrorContains(t, err, "deaf")
+}
+
+// brokenStatus can list containers and not tell of them.
+type brokenStatus struct {
+	*fakeCRI
+	err error
+}
+
+func (b brokenStatus) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
+	return nil, b.err
+}

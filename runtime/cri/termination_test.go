@@ -1,0 +1,75 @@
+package cri
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func TestTerminationMessages(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return path
+	}
+	line := func(text string) string { return "2026-01-01T00:00:00.000000000Z stderr F " + text + "\n" }
+	log := write("0.log", line("starting")+"2026-01-01T00:00:00Z stdout P half a\n"+"2026-01-01T00:00:00Z stdout F  line\n"+line("panic: bad"))
+	said, empty := write("said", "out of luck"), write("empty", "")
+	long := write("long", strings.Repeat("x", 5000)+"end")
+	for _, tc := range []struct {
+		name    string
+		file    string
+		policy  string
+		code    int32
+		reason  string
+		runtime string
+		want    string
+	}{
+		{"nothing", empty, "File", 1, "Error", "", ""},
+		{"the file", said, "File", 0, "Completed", "", "out of luck"},
+		{"after the runtime's words rt-127", said, "File", 1, "Error", "oom", "oom: out of luck"},
+		{"the end of a long file rt-125", long, "File", 0, "Completed", "", strings.Repeat("x", 4093) + "end"},
+		{"no log unless asked for", empty, "File", 1, "Error", "", ""},
+		{"the log rt-126", empty, "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
+		{"the log where there is no file", filepath.Join(dir, "none"), "FallbackToLogsOnError", 1, "Error", "", "starting\nhalf a line\npanic: bad\n"},
+		{"the file comes first", said, "FallbackToLogsOnError", 1, "Error", "", "out of luck"},
+		{"success needs no explanation", empty, "FallbackToLogsOnError", 0, "Completed", "", ""},
+		{"it never ran", empty, "FallbackToLogsOnError", 128, "ContainerCannotRun", "no such file", "no such file"},
+		{"a directory is no message", dir, "File", 1, "Error", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
+				ExitCode: tc.code, Reason: tc.reason, Message: tc.runtime, LogPath: log,
+				Annotations: map[string]string{annotationMessagePath: "/dev/log", annotationMessagePolicy: tc.policy},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/else", HostPath: said}, {ContainerPath: "/dev/log", HostPath: tc.file}},
+			}))
+		})
+	}
+}
+
+func TestTheLogFallbackHasTwoLimits(t *testing.T) {
+	var log strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&log, "2026-01-01T00:00:00Z stdout F %d\n", i)
+	}
+	lines := strings.Split(strings.TrimSpace(lastLines([]byte(log.String()))), "\n")
+	assert.Len(t, lines, 80)
+	assert.Equal(t, "199", lines[79])
+	assert.Len(t, lastLines([]byte("2026-01-01T00:00:00Z stdout F "+strings.Repeat("x", 9000)+"\n")), 4096)
+	assert.Empty(t, lastLines([]byte("cut mid-line")))
+}
+
+func FuzzLastLines(f *testing.F) {
+	f.Add([]byte("2026-01-01T00:00:00Z stdout F text\n"))
+	f.Add([]byte("a b P \n\n\n"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		assert.LessOrEqual(t, len(lastLines(log)), maxMessage)
+	})
+}

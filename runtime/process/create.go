@@ -1,0 +1,159 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// CreateContainer records a container and starts nothing. What could not work
+// is refused here, where the kubelet says CreateContainerError: no command
+// (there is no image that has one), a command or a working directory that the
+// host does not have, a user that the agent cannot become, a terminal.
+//
+// sandboxConfig is not used: what RunPodSandbox was given counts.
+func (r *Runtime) CreateContainer(_ context.Context, podSandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
+	name := config.GetMetadata().GetName()
+	if name == "" {
+		return "", status.Error(codes.InvalidArgument, "process: create container: metadata has no name")
+	}
+	r.mu.Lock()
+	s, ok := r.sandboxes[podSandboxID]
+	var logDir string
+	if ok {
+		logDir = s.rec.LogDirectory
+	}
+	r.mu.Unlock()
+	if !ok {
+		return "", status.Errorf(codes.NotFound, "process: create container %s: sandbox %q not found", name, podSandboxID)
+	}
+
+	rec := containerRecord{
+		Version: formatVersion, ID: newID(), SandboxID: podSandboxID, CreatedAt: time.Now().UnixNano(),
+		Name: name, Attempt: config.GetMetadata().GetAttempt(),
+		Image: config.GetImage().GetImage(), UserImage: config.GetImage().GetUserSpecifiedImage(),
+		ImageAnnotations: config.GetImage().GetAnnotations(),
+		Labels:           config.GetLabels(), Annotations: config.GetAnnotations(),
+	}
+	for _, m := range config.GetMounts() {
+		rec.Mounts = append(rec.Mounts, mountRecord{ContainerPath: m.GetContainerPath(), HostPath: m.GetHostPath(), Readonly: m.GetReadonly()})
+	}
+	var err error
+	if rec.StopSignal, err = signalOf(config.GetStopSignal()); err != nil {
+		return "", status.Errorf(codes.InvalidArgument, "process: create container %s: %v", name, err)
+	}
+	if rec.Process, err = r.processFor(rec.ID, logDir, config); err != nil {
+		return "", status.Errorf(codes.InvalidArgument, "process: create container %s: %v", name, err)
+	}
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return "", errClosed
+	}
+	if s, ok := r.sandboxes[podSandboxID]; !ok || !s.rec.Ready {
+		return "", status.Errorf(codes.FailedPrecondition, "process: create container %s: sandbox %s is not ready", name, podSandboxID)
+	}
+	for id, c := range r.containers {
+		// A create whose answer was lost must not lead to a second instance.
+		if c.rec.SandboxID == podSandboxID && c.rec.Name == name && c.rec.Attempt == rec.Attempt {
+			return "", status.Errorf(codes.AlreadyExists, "process: create container %s: attempt %d of it is %s already", name, rec.Attempt, id)
+		}
+	}
+	if err := r.makeContainer(rec); err != nil {
+		return "", status.Errorf(codes.Internal, "process: create container %s: %v", name, err)
+	}
+	r.containers[rec.ID] = &container{rec: rec}
+	r.publishLocked(podSandboxID, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, rec.ID)
+	return rec.ID, nil
+}
+
+// processFor resolves what a container asks for against this host.
+func (r *Runtime) processFor(id, logDir string, config *runtimeapi.ContainerConfig) (processSpec, error) {
+	var none processSpec
+	argv := append(append([]string(nil), config.GetCommand()...), config.GetArgs()...)
+	if len(argv) == 0 {
+		return none, fmt.Errorf("no command: images are not pulled, so there is no entrypoint to fall back on; set the container's command")
+	}
+	if config.GetTty() {
+		return none, fmt.Errorf("a terminal (tty) was asked for, which processes here do not get")
+	}
+	sc := config.GetLinux().GetSecurityContext()
+	user, home, err := credentialFor(sc, self())
+	if err != nil {
+		return none, err
+	}
+	if home == "" {
+		home = os.Getenv("HOME")
+	}
+	path := os.Getenv("PATH")
+	if path == "" {
+		path = defaultPath
+	}
+	spec := processSpec{
+		Args: argv, Dir: config.GetWorkingDir(), User: user, NoNewPrivs: sc.GetNoNewPrivs(),
+		Env: environment(config.GetEnvs(), [][2]string{
+			{"PATH", path}, {"HOME", home},
+			{envContainerID, id}, {envTerminationLog, terminationLog(config)},
+		}),
+	}
+	if spec.Dir == "" {
+		spec.Dir = r.workDir(id)
+	} else if info, err := os.Stat(spec.Dir); err != nil {
+		return none, fmt.Errorf("working directory: %w", err)
+	} else if !info.IsDir() || !filepath.IsAbs(spec.Dir) {
+		return none, fmt.Errorf("working directory %s is not an absolute path of a directory", spec.Dir)
+	}
+	if spec.Path, err = findCommand(argv[0], spec.Dir, lookup(spec.Env, "PATH")); err != nil {
+		return none, err
+	}
+	if logPath := config.GetLogPath(); logDir != "" && logPath != "" {
+		if !filepath.IsLocal(logPath) {
+			return none, fmt.Errorf("log path %q leads out of the log directory", logPath)
+		}
+		spec.LogPath = filepath.Join(logDir, logPath)
+		if !filepath.IsAbs(spec.LogPath) {
+			return none, fmt.Errorf("log path %q is not absolute", spec.LogPath)
+		}
+		if err := os.MkdirAll(filepath.Dir(spec.LogPath), 0o755); err != nil {
+			return none, fmt.Errorf("log directory: %w", err)
+		}
+	}
+	return spec, nil
+}
+
+// makeContainer makes the directory elsewhere and moves it into place whole.
+func (r *Runtime) makeContainer(rec containerRecord) (err error) {
+	stage := r.dir.path("tmp", rec.ID)
+	if err := os.Mkdir(stage, 0o711); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(stage))
+		}
+	}()
+	work := filepath.Join(stage, "work")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		return err
+	}
+	if user := rec.Process.User; user != nil {
+		if err := os.Chown(work, int(user.UID), int(user.GID)); err != nil {
+			return err
+		}
+	}
+	if err := makeAlive(filepath.Join(stage, "alive")); err != nil {
+		return fmt.Errorf("make FIFO: %w", err)
+	}
+	if err := r.dir.write(stage, filepath.Join(stage, "container.json"), rec); err != nil {
+		return err
+	}
+	return os.Rename(stage, r.dir.container(rec.ID))
+}

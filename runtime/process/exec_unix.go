@@ -1,0 +1,169 @@
+//go:build linux || darwin
+
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	utilexec "k8s.io/utils/exec"
+)
+
+// maxExecOutput is how much of each stream an exec keeps, in bytes; the rest
+// is thrown away, so that a probe cannot fill the agent's memory.
+const maxExecOutput = 16 << 20
+
+// ExecSync runs a command beside the main process, with its environment,
+// working directory and user, and returns what it printed. A timeout of 0 or
+// less means none; that or ctx's end kills it and gives DeadlineExceeded (or
+// Canceled). A code other than 0 is an utilexec.CodeExitError, as of the CRI
+// client.
+//
+// The command is a child of the agent, in a session of its own. It ends when
+// the container does, and, on Linux, when the agent does; what it leaves
+// behind in its process group is killed when it ends.
+func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
+	c, err := r.get(containerID)
+	if err != nil {
+		return nil, nil, err
+	}
+	fail := func(code codes.Code, why any) error {
+		return status.Errorf(code, "process: exec %q in container %s (%s): %v", strings.Join(cmd, " "), c.rec.Name, containerID, why)
+	}
+	if c.state() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return nil, nil, fail(codes.FailedPrecondition, "it does not run")
+	}
+	if len(cmd) == 0 {
+		return nil, nil, fail(codes.InvalidArgument, "no command")
+	}
+	spec := c.rec.Process
+	path, err := findCommand(cmd[0], spec.Dir, lookup(spec.Env, "PATH"))
+	if err != nil {
+		return nil, nil, fail(codes.Unknown, err)
+	}
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+
+	var out, errOut capped
+	command := &exec.Cmd{
+		Path: path, Args: cmd, Env: spec.environ(), Dir: spec.Dir, Stdout: &out, Stderr: &errOut,
+		SysProcAttr: attributes(spec.User),
+		// For a descendant that left the group and kept the pipes.
+		WaitDelay: 200 * time.Millisecond,
+	}
+	var (
+		wg     sync.WaitGroup
+		code   int
+		killed error
+		runErr error
+	)
+	wg.Go(func() {
+		if awaitEnd(ctx, r.dir.alive(containerID)) == nil {
+			end(errContainerEnded)
+		}
+	})
+	wg.Go(func() {
+		// A thread of its own, that ends with this goroutine: the kernel ties
+		// the parent-death signal to it, and no_new_privs cannot be undone.
+		goruntime.LockOSThread()
+		defer end(nil)
+		if spec.NoNewPrivs {
+			if runErr = forbidNewPrivs(); runErr != nil {
+				return
+			}
+		}
+		code, killed, runErr = runGroup(ctx, command)
+	})
+	wg.Wait()
+
+	switch {
+	case runErr != nil:
+		return nil, nil, fail(codes.Unknown, runErr)
+	case errors.Is(killed, errContainerEnded):
+		return nil, nil, fail(codes.FailedPrecondition, killed)
+	case errors.Is(killed, context.DeadlineExceeded):
+		return nil, nil, fail(codes.DeadlineExceeded, "timed out")
+	case killed != nil:
+		return nil, nil, fail(codes.Canceled, killed)
+	case code != 0:
+		err = utilexec.CodeExitError{
+			Err:  fmt.Errorf("process: command %q exited with %d: %s", strings.Join(cmd, " "), code, errOut.Bytes()),
+			Code: code,
+		}
+	}
+	return out.Bytes(), errOut.Bytes(), err
+}
+
+var errContainerEnded = errors.New("its container ended")
+
+// runGroup runs a command until it ends, or until ctx does, which kills its
+// group; killed then says why. Either way nothing of the group is left.
+func runGroup(ctx context.Context, command *exec.Cmd) (code int, killed, err error) {
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx), nil
+	}
+	if err := command.Start(); err != nil {
+		return 0, nil, err
+	}
+	group := command.Process.Pid
+	var mu sync.Mutex // guards killed and ended
+	ended := false
+	stop := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !ended {
+			killed = context.Cause(ctx)
+			unix.Kill(-group, unix.SIGKILL)
+		}
+	})
+	// Until it is reaped its number is its own: kill first, then reap.
+	awaitExit(group)
+	mu.Lock()
+	ended = true
+	why := killed
+	mu.Unlock()
+	stop()
+	unix.Kill(-group, unix.SIGKILL)
+	err = command.Wait()
+	if command.ProcessState == nil {
+		return 0, why, err
+	}
+	code, sig := exitOf(command.ProcessState.Sys().(syscall.WaitStatus))
+	if sig != 0 {
+		code = 128 + sig
+	}
+	return code, why, nil
+}
+
+// A capped buffer keeps the beginning of what is written to it.
+type capped struct{ bytes.Buffer }
+
+func (b *capped) Write(p []byte) (int, error) {
+	if room := maxExecOutput - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// ReadFrom would be found in the embedded buffer, and would not stop.
+func (b *capped) ReadFrom(src io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{b}, src)
+}

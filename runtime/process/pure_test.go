@@ -1,0 +1,185 @@
+package process
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+func TestPodAddressesAreLoopbackAndDiffer(t *testing.T) {
+	used := map[string]bool{}
+	for range 2000 {
+		ip := podIP(newID(), "linux", used)
+		addr := netip.MustParseAddr(ip)
+		require.True(t, addr.IsLoopback())
+		require.NotEqual(t, byte(0), addr.As4()[1], "127.0.0.0/16 is the host's")
+		require.False(t, used[ip])
+		used[ip] = true
+	}
+	same := podIP("a", "linux", nil)
+	assert.NotEqual(t, same, podIP("a", "linux", map[string]bool{same: true}))
+	assert.Equal(t, "127.0.0.1", podIP("a", "darwin", nil))
+}
+
+func TestCredentials(t *testing.T) {
+	root := account{}
+	me := account{uid: 4000001, gid: 4000002, groups: []int{4000003}}
+	n := func(v int64) *runtimeapi.Int64Value { return &runtimeapi.Int64Value{Value: v} }
+	type sc = runtimeapi.LinuxContainerSecurityContext
+	for name, tc := range map[string]struct {
+		asks *sc
+		me   account
+		want *credential
+		err  string
+	}{
+		"nothing":                      {nil, me, nil, ""},
+		"nothing, as root":             {&sc{}, root, nil, ""},
+		"another user":                 {&sc{RunAsUser: n(4000005)}, root, &credential{UID: 4000005, GID: 4000005}, ""},
+		"another user, unprivileged":   {&sc{RunAsUser: n(4000005)}, me, nil, "runs as user 4000005"},
+		"oneself":                      {&sc{RunAsUser: n(4000001)}, me, nil, ""},
+		"root, unprivileged":           {&sc{RunAsUser: n(0)}, me, nil, "runs as user 0"},
+		"another group, unprivileged":  {&sc{RunAsUser: n(4000001), RunAsGroup: n(7)}, me, nil, "group 7"},
+		"group and groups":             {&sc{RunAsUser: n(4000005), RunAsGroup: n(7), SupplementalGroups: []int64{8}}, root, &credential{UID: 4000005, GID: 7, Groups: []uint32{8}}, ""},
+		"group without user":           {&sc{RunAsGroup: n(7)}, root, nil, "run_as_group without"},
+		"own groups, unprivileged":     {&sc{SupplementalGroups: []int64{4000003, 4000002}}, me, nil, ""},
+		"foreign groups, unprivileged": {&sc{SupplementalGroups: []int64{9}}, me, nil, "group 9"},
+		"negative":                     {&sc{RunAsUser: n(-1)}, root, nil, "out of range"},
+		"too large":                    {&sc{RunAsUser: n(1<<32 - 1)}, root, nil, "out of range"},
+	} {
+		got, _, err := credentialFor(tc.asks, tc.me)
+		if tc.err != "" {
+			assert.ErrorContains(t, err, tc.err, name)
+			continue
+		}
+		assert.NoError(t, err, name)
+		assert.Equal(t, tc.want, got, name)
+	}
+}
+
+func TestSelectorsWantEveryPair(t *testing.T) {
+	labels := map[string]string{"a": "1", "b": ""}
+	assert.True(t, selects(nil, labels))
+	assert.True(t, selects(map[string]string{"a": "1", "b": ""}, labels))
+	assert.False(t, selects(map[string]string{"a": "2"}, labels))
+	assert.False(t, selects(map[string]string{"c": ""}, labels))
+}
+
+func TestRecordsThatWeDidNotWriteAreRefused(t *testing.T) {
+	id := newID()
+	for name, data := range map[string]string{
+		"empty":         ``,
+		"half":          `{"version":1,"id":"` + id,
+		"other version": `{"version":2,"id":"` + id + `"}`,
+		"no id":         `{"version":1}`,
+		"path as id":    `{"version":1,"id":"../../../../etc/passwd"}`,
+		"everybody":     `{"version":1,"id":"` + id + `","process":{"pid":-1}}`,
+		"init":          `{"version":1,"id":"` + id + `","process":{"pid":1}}`,
+	} {
+		_, err := decode[processRecord]([]byte(data))
+		assert.Error(t, err, name)
+	}
+	_, err := decode[processRecord]([]byte(`{"version":1,"id":"` + id + `","process":{"pid":2}}`))
+	assert.NoError(t, err)
+}
+
+func FuzzDecode(f *testing.F) {
+	id := strings.Repeat("0a", idLength/2)
+	f.Add([]byte(`{"version":1,"id":"` + id + `","sandboxID":"` + id + `","process":{"path":"/bin/sh","args":["sh"],"env":["QT0x"],"dir":"/"}}`))
+	f.Add([]byte(`{"version":1,"id":"` + id + `","supervisor":{"pid":7,"start":"x"},"process":{"pid":8,"start":"y"}}`))
+	f.Add([]byte(`{"version":1,"id":"` + id + `","ready":true,"labels":{"a":"b"}}`))
+	f.Add([]byte(`{"version":1,"id":`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		roundTrip[sandboxRecord](t, data)
+		roundTrip[containerRecord](t, data)
+		roundTrip[processRecord](t, data)
+		roundTrip[exitRecord](t, data)
+	})
+}
+
+// roundTrip: what is accepted is safe to use, and is the same when it is
+// written and read again.
+func roundTrip[T record](t *testing.T, data []byte) {
+	rec, err := decode[T](data)
+	if err != nil {
+		return
+	}
+	require.True(t, validID(recordID(rec)))
+	first, err := json.Marshal(rec)
+	require.NoError(t, err)
+	again, err := decode[T](first)
+	require.NoError(t, err)
+	second, err := json.Marshal(again)
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
+}
+
+// FuzzSplit: however a stream arrives, its pieces are the same, are short
+// enough, and put together are the stream.
+func FuzzSplit(f *testing.F) {
+	f.Add([]byte("a\nb\n\nc"), uint16(1))
+	f.Add(bytes.Repeat([]byte("x"), maxLogLine), uint16(7))
+	f.Add(append(bytes.Repeat([]byte("x"), maxLogLine), '\n'), uint16(maxLogLine))
+	f.Add(append(bytes.Repeat([]byte("x"), 3*maxLogLine+1), "\ny\n"...), uint16(1000))
+	f.Fuzz(func(t *testing.T, data []byte, step uint16) {
+		split := func(step int) (pieces []string, back []byte) {
+			var s lineSplitter
+			emit := func(text []byte, full bool) {
+				require.LessOrEqual(t, len(text), maxLogLine)
+				require.NotContains(t, string(text), "\n")
+				back = append(back, text...)
+				if full {
+					back = append(back, '\n')
+				}
+				line := appendLogLine(nil, time.Unix(1, 2), "stdout", text, full)
+				require.Equal(t, 1, bytes.Count(line, []byte("\n")))
+				pieces = append(pieces, string(line))
+			}
+			for rest := data; len(rest) > 0; {
+				n := min(step, len(rest))
+				s.feed(rest[:n], emit)
+				rest = rest[n:]
+			}
+			s.finish(emit)
+			return pieces, back
+		}
+		whole, back := split(len(data) + 1)
+		require.Equal(t, string(data), string(back))
+		parts, _ := split(int(step) + 1)
+		require.Equal(t, whole, parts)
+	})
+}
+
+// A full disk must not stop a container.
+func TestALogThatCannotBeWrittenIsReadOn(t *testing.T) {
+	full := errors.New("disk full")
+	once := full
+	var got bytes.Buffer
+	w := &logWriter{now: time.Now, file: fails{&got, &once}}
+	src := strings.NewReader("one\ntwo\n")
+	require.ErrorIs(t, w.copy("stdout", src), full)
+	assert.Zero(t, src.Len())
+	assert.Contains(t, got.String(), "two")
+}
+
+// fails writes but for the first time.
+type fails struct {
+	*bytes.Buffer
+	err *error
+}
+
+func (f fails) Close() error { return nil }
+func (f fails) Write(p []byte) (int, error) {
+	if err := *f.err; err != nil {
+		*f.err = nil
+		return 0, err
+	}
+	return f.Buffer.Write(p)
+}

@@ -1,0 +1,171 @@
+package process
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// A usage is what the processes of a container use.
+type usage struct {
+	cpu       time.Duration // of all that ever were in it, as far as they were reaped
+	rss       uint64        // bytes
+	processes uint64
+}
+
+// ContainerStats tells CPU time, memory and the size of the working directory
+// of a container. One that does not run has no CPU and memory; so have all of
+// them on systems without /proc. An unknown one is NotFound.
+func (r *Runtime) ContainerStats(_ context.Context, containerID string) (*runtimeapi.ContainerStats, error) {
+	c, err := r.get(containerID)
+	if err != nil {
+		return nil, err
+	}
+	return r.stats(c, measure(supervisorsOf([]*container{c}))), nil
+}
+
+// ListContainerStats tells the stats of the running containers that match
+// every part of the filter.
+func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	running := r.running(func(c *container) bool {
+		return (filter.GetId() == "" || filter.GetId() == c.rec.ID) &&
+			(filter.GetPodSandboxId() == "" || filter.GetPodSandboxId() == c.rec.SandboxID) &&
+			selects(filter.GetLabelSelector(), c.rec.Labels)
+	})
+	used := measure(supervisorsOf(running))
+	var list []*runtimeapi.ContainerStats
+	for _, c := range running {
+		list = append(list, r.stats(c, used))
+	}
+	return list, nil
+}
+
+// PodSandboxStats tells the sums over the running containers of a sandbox. An
+// unknown one is NotFound.
+func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*runtimeapi.PodSandboxStats, error) {
+	list, err := r.ListPodSandboxStats(ctx, &runtimeapi.PodSandboxStatsFilter{Id: podSandboxID})
+	if err != nil {
+		return nil, err
+	}
+	if podSandboxID == "" || len(list) == 0 {
+		return nil, status.Errorf(codes.NotFound, "process: sandbox %q not found", podSandboxID)
+	}
+	return list[0], nil
+}
+
+// ListPodSandboxStats tells the stats of the sandboxes that match every part
+// of the filter. Network usage is not known: the network is the host's.
+func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
+	sandboxes, err := r.ListPodSandbox(ctx, &runtimeapi.PodSandboxFilter{Id: filter.GetId(), LabelSelector: filter.GetLabelSelector()})
+	if err != nil {
+		return nil, err
+	}
+	bySandbox := map[string][]*container{}
+	all := r.running(func(*container) bool { return true })
+	for _, c := range all {
+		bySandbox[c.rec.SandboxID] = append(bySandbox[c.rec.SandboxID], c)
+	}
+	used := measure(supervisorsOf(all))
+	now := time.Now().UnixNano()
+	var list []*runtimeapi.PodSandboxStats
+	for _, s := range sandboxes {
+		var sum usage
+		stats := &runtimeapi.LinuxPodSandboxStats{}
+		for _, c := range bySandbox[s.GetId()] {
+			u := used[c.supervisorPID()]
+			sum.cpu, sum.rss, sum.processes = sum.cpu+u.cpu, sum.rss+u.rss, sum.processes+u.processes
+			stats.Containers = append(stats.Containers, r.stats(c, used))
+		}
+		stats.Cpu, stats.Memory = sum.stats(now)
+		stats.Process = &runtimeapi.ProcessUsage{Timestamp: now, ProcessCount: &runtimeapi.UInt64Value{Value: sum.processes}}
+		list = append(list, &runtimeapi.PodSandboxStats{
+			Attributes: &runtimeapi.PodSandboxAttributes{Id: s.GetId(), Metadata: s.GetMetadata(), Labels: s.GetLabels(), Annotations: s.GetAnnotations()},
+			Linux:      stats,
+		})
+	}
+	return list, nil
+}
+
+func (r *Runtime) running(match func(*container) bool) []*container {
+	var running []*container
+	for _, c := range r.find(match) {
+		r.look(c)
+		if c.state() == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			running = append(running, c)
+		}
+	}
+	return running
+}
+
+func (r *Runtime) stats(c *container, used map[int]usage) *runtimeapi.ContainerStats {
+	now := time.Now().UnixNano()
+	bytes, files := diskUsage(r.workDir(c.rec.ID))
+	s := &runtimeapi.ContainerStats{
+		Attributes: &runtimeapi.ContainerAttributes{Id: c.rec.ID, Metadata: c.metadata(), Labels: c.rec.Labels, Annotations: c.rec.Annotations},
+		WritableLayer: &runtimeapi.FilesystemUsage{
+			Timestamp: now, FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: string(r.dir)},
+			UsedBytes: &runtimeapi.UInt64Value{Value: bytes}, InodesUsed: &runtimeapi.UInt64Value{Value: files},
+		},
+	}
+	if u, ok := used[c.supervisorPID()]; ok && c.state() == runtimeapi.ContainerState_CONTAINER_RUNNING {
+		s.Cpu, s.Memory = u.stats(now)
+	}
+	return s
+}
+
+func (u usage) stats(now int64) (*runtimeapi.CpuUsage, *runtimeapi.MemoryUsage) {
+	return &runtimeapi.CpuUsage{Timestamp: now, UsageCoreNanoSeconds: &runtimeapi.UInt64Value{Value: uint64(u.cpu)}},
+		&runtimeapi.MemoryUsage{
+			Timestamp: now,
+			// Without a cgroup there is no page cache of its own to count or
+			// to leave out: all three are the resident sets.
+			WorkingSetBytes: &runtimeapi.UInt64Value{Value: u.rss},
+			UsageBytes:      &runtimeapi.UInt64Value{Value: u.rss},
+			RssBytes:        &runtimeapi.UInt64Value{Value: u.rss},
+		}
+}
+
+func (c *container) supervisorPID() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.process == nil {
+		return 0
+	}
+	return c.process.Supervisor.PID
+}
+
+func supervisorsOf(containers []*container) []int {
+	var pids []int
+	for _, c := range containers {
+		if c.state() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			continue
+		}
+		if pid := c.supervisorPID(); pid > 1 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// diskUsage sums up what is below a directory, as far as it can be read.
+func diskUsage(dir string) (bytes, files uint64) {
+	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // vanished
+		}
+		files++
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			bytes += uint64(info.Size())
+		}
+		return nil
+	})
+	return bytes, files
+}

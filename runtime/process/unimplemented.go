@@ -1,0 +1,77 @@
+package process
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// unimplemented is the answer of a method that makes no sense for processes,
+// or that would need the streaming server that this package does not have.
+func unimplemented(method, why string) error {
+	return status.Errorf(codes.Unimplemented, "process: %s is not implemented: %s", method, why)
+}
+
+// UpdateContainerResources is not implemented: there are no cgroups here, and
+// to accept limits that nothing enforces would be a lie.
+func (r *Runtime) UpdateContainerResources(context.Context, string, *runtimeapi.ContainerResources) error {
+	return unimplemented("UpdateContainerResources", "processes have no resource limits")
+}
+
+// UpdatePodSandboxResources is not implemented, as UpdateContainerResources.
+func (r *Runtime) UpdatePodSandboxResources(context.Context, *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+	return nil, unimplemented("UpdatePodSandboxResources", "processes have no resource limits")
+}
+
+// Exec is not implemented: there is no streaming server. See ExecSync.
+func (r *Runtime) Exec(context.Context, *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
+	return nil, unimplemented("Exec", "there is no streaming server; ExecSync runs a command")
+}
+
+// Attach is not implemented: there is no streaming server.
+func (r *Runtime) Attach(context.Context, *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
+	return nil, unimplemented("Attach", "there is no streaming server")
+}
+
+// PortForward is not implemented: the ports are the host's already.
+func (r *Runtime) PortForward(context.Context, *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
+	return nil, unimplemented("PortForward", "there is no streaming server; connect to the pod's address on this host")
+}
+
+// CheckpointContainer is not implemented.
+func (r *Runtime) CheckpointContainer(context.Context, *runtimeapi.CheckpointContainerRequest) error {
+	return unimplemented("CheckpointContainer", "processes cannot be checkpointed")
+}
+
+// CheckpointPod is not implemented.
+func (r *Runtime) CheckpointPod(context.Context, *runtimeapi.CheckpointPodRequest) error {
+	return unimplemented("CheckpointPod", "processes cannot be checkpointed")
+}
+
+// RestorePod is not implemented.
+func (r *Runtime) RestorePod(context.Context, *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
+	return nil, unimplemented("RestorePod", "processes cannot be checkpointed")
+}
+
+// ListMetricDescriptors is not implemented; see ContainerStats.
+func (r *Runtime) ListMetricDescriptors(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
+	return nil, unimplemented("ListMetricDescriptors", "see ListContainerStats")
+}
+
+// ListPodSandboxMetrics is not implemented; see PodSandboxStats.
+func (r *Runtime) ListPodSandboxMetrics(context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
+	return nil, unimplemented("ListPodSandboxMetrics", "see ListPodSandboxStats")
+}
+
+// UpdateRuntimeConfig is not implemented: pods have loopback addresses, to
+// which a pod CIDR means nothing.
+func (r *Runtime) UpdateRuntimeConfig(context.Context, *runtimeapi.RuntimeConfig) error {
+	return unimplemented("UpdateRuntimeConfig", "pods have loopback addresses, not ones of a pod CIDR")
+}
+
+// RuntimeConfig is not implemented: there is no cgroup driver to tell of.
+func (r *Runtime) RuntimeConfig(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
+	return nil, unimplemented("RuntimeConfig", "there is no cgroup driver")
+}

@@ -1,0 +1,41 @@
+//go:build !linux && !darwin
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	goruntime "runtime"
+	"time"
+)
+
+// On other systems the package compiles, and New says that it is of no use:
+// it stands on process groups, FIFOs and signals.
+
+var errPlatform = fmt.Errorf("not supported on %s: %w", goruntime.GOOS, errors.ErrUnsupported)
+
+type dirLock struct{}
+
+func lock(string) (*dirLock, error) { return nil, errPlatform }
+func (*dirLock) release() error     { return nil }
+
+func supervise(stateDir, string) error          { return errPlatform }
+func makeAlive(string) error                    { return errPlatform }
+func holdAlive(string) (*os.File, error)        { return nil, errPlatform }
+func isAlive(string) (bool, error)              { return false, errPlatform }
+func awaitEnd(context.Context, string) error    { return errPlatform }
+func signalProcess(identity, int) (bool, error) { return false, errPlatform }
+func killGroup(identity) error                  { return errPlatform }
+func killMarked(string)                         {}
+func parentOf(int) int                          { return 0 }
+func startSupervisor(_, _ []string, _, _, _ *os.File) (*os.Process, error) {
+	return nil, errPlatform
+}
+func signalNumber(string) int { return 0 }
+
+// ExecSync is not implemented on this system.
+func (r *Runtime) ExecSync(context.Context, string, []string, time.Duration) (stdout, stderr []byte, err error) {
+	return nil, nil, unimplemented("ExecSync", errPlatform.Error())
+}

@@ -1,0 +1,34 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Err joins the failures of the actions, each in the words of the kubelet
+// (rt-74): failed to "StartContainer" for "web" with ErrImagePull: "…". It is
+// nil if all succeeded.
+func (r SyncResult) Err() error {
+	var errs []error
+	for _, a := range r.Actions {
+		if a.Err != nil {
+			errs = append(errs, &ActionError{a})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// An ActionError is the failure of one action; it unwraps to Action.Err.
+type ActionError struct {
+	Action Action
+}
+
+func (e *ActionError) Error() string {
+	a := e.Action
+	if a.Reason == "" {
+		return fmt.Sprintf("failed to %q for %q: %v", string(a.Kind), a.Target, a.Err)
+	}
+	return fmt.Sprintf("failed to %q for %q with %s: %q", string(a.Kind), a.Target, a.Reason, a.Message)
+}
+
+func (e *ActionError) Unwrap() error { return e.Action.Err }

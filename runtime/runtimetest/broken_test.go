@@ -1,0 +1,412 @@
+package runtimetest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// A broken runtime is one in memory which does some things its own way.
+type broken struct {
+	*runtimetest.Runtime
+	pods    func(context.Context) ([]*runtime.Pod, error)
+	status  func(context.Context, types.UID) (*runtime.PodStatus, error)
+	sync    func(context.Context, runtime.SyncRequest) (runtime.SyncResult, error)
+	kill    func(context.Context, runtime.KillRequest) error
+	watch   func(context.Context, func(types.UID)) error
+	exec    func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error)
+	collect func(context.Context, runtime.GCPolicy) error
+}
+
+func (b *broken) Pods(ctx context.Context) ([]*runtime.Pod, error) { return b.pods(ctx) }
+
+func (b *broken) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	return b.status(ctx, uid)
+}
+
+func (b *broken) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+	return b.sync(ctx, req)
+}
+
+func (b *broken) KillPod(ctx context.Context, req runtime.KillRequest) error { return b.kill(ctx, req) }
+
+func (b *broken) Watch(ctx context.Context, changed func(types.UID)) error {
+	return b.watch(ctx, changed)
+}
+
+func (b *broken) Exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
+	return b.exec(ctx, id, cmd, timeout)
+}
+
+func (b *broken) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
+	return b.collect(ctx, policy)
+}
+
+var errBroken = errors.New("broken on purpose")
+
+// violations breaks each promise of the suite in a way of its own.
+var violations = map[string]func(b *broken, rt *runtimetest.Runtime){
+	"UnknownPodIsEmpty": func(b *broken, rt *runtimetest.Runtime) {
+		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+			s, err := rt.PodStatus(ctx, uid)
+			if err == nil && s.Brief() == nil {
+				return nil, errBroken
+			}
+			return s, err
+		}
+	},
+	"ListAndInspectionAgree": func(b *broken, rt *runtimetest.Runtime) {
+		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
+			pods, err := rt.Pods(ctx)
+			for _, p := range pods {
+				p.Containers = slices.DeleteFunc(p.Containers, func(c runtime.Container) bool { return c.State == runtime.ContainerExited })
+			}
+			return pods, err
+		}
+	},
+	"NewestFirst": func(b *broken, rt *runtimetest.Runtime) {
+		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {
+			pods, err := rt.Pods(ctx)
+			slices.Reverse(pods)
+			return pods, err
+		}
+	},
+	"ObservedAtIsBeforeTheRead": func(b *broken, rt *runtimetest.Runtime) {
+		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+			s, err := rt.PodStatus(ctx, uid)
+			s.ObservedAt = s.ObservedAt.Add(time.Nanosecond)
+			return s, err
+		}
+	},
+	"CallerOwnsTheAnswer": func(b *broken, rt *runtimetest.Runtime) {
+		var mu sync.Mutex
+		last := map[types.UID]*runtime.PodStatus{}
+		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+			s, err := rt.PodStatus(ctx, uid)
+			mu.Lock()
+			defer mu.Unlock()
+			if old := last[uid]; old != nil && len(old.Containers) == len(s.Containers) && len(s.Containers) > 0 {
+				return old, err
+			}
+			last[uid] = s
+			return s, err
+		}
+	},
+	"SurvivesItsCaller": func(*broken, *runtimetest.Runtime) {}, // by what Reopen returns, below
+	"StartsEverything": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			if seen, err := rt.PodStatus(ctx, req.Pod.UID); err == nil && seen.Brief() == nil {
+				req.Pod.Spec.Containers = req.Pod.Spec.Containers[:1]
+			}
+			return rt.SyncPod(ctx, req)
+		}
+	},
+	"IsIdempotent": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			if err == nil && len(res.Actions) == 0 {
+				rt.Start(req.Pod.UID, req.Pod.Spec.Containers[0].Name)
+			}
+			return res, err
+		}
+	},
+	"LeavesTheSpecAlone": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod.Labels = map[string]string{"seen": "yes"}
+			return rt.SyncPod(ctx, req)
+		}
+	},
+	"MissingVolumeIsAConfigError": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Volumes = map[string]string{"data": "/anywhere"}
+			return rt.SyncPod(ctx, req)
+		}
+	},
+	"InitContainersInOrder": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			var all runtime.SyncResult
+			for range 10 { // takes all steps at once
+				res, err := rt.SyncPod(ctx, req)
+				all.Actions = append(all.Actions, res.Actions...)
+				if err != nil || len(req.Pod.Spec.InitContainers) == 0 {
+					return all, err
+				}
+				<-time.After(time.Millisecond)
+			}
+			return all, nil
+		}
+	},
+	"FailedInitContainerGates": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			seen, err := rt.PodStatus(ctx, req.Pod.UID)
+			if err != nil {
+				return runtime.SyncResult{}, err
+			}
+			if c := seen.Container("first"); c != nil && c.ExitCode != 0 {
+				req.Pod = req.Pod.DeepCopy()
+				req.Pod.Spec.InitContainers = nil
+			}
+			return rt.SyncPod(ctx, req)
+		}
+	},
+	"SameNameOtherUID": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			pods, err := rt.Pods(ctx)
+			for _, p := range pods {
+				if req.Pod != nil && p.Name == req.Pod.Name {
+					err = errors.Join(err, rt.KillPod(ctx, runtime.KillRequest{UID: p.UID}))
+				}
+			}
+			return err
+		}
+	},
+	"PodsInParallel": func(b *broken, rt *runtimetest.Runtime) {
+		var busy sync.Mutex
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			if !busy.TryLock() {
+				return runtime.SyncResult{}, errBroken
+			}
+			defer busy.Unlock()
+			<-time.After(time.Millisecond)
+			return rt.SyncPod(ctx, req)
+		}
+	},
+	"SyncPodObeysItsContext": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			return rt.SyncPod(context.WithoutCancel(ctx), req)
+		}
+	},
+	"NoTwinAfterACutShortSync": func(b *broken, rt *runtimetest.Runtime) {
+		rt.Behave("a", runtimetest.Behaviour{StartDelay: 3 * time.Millisecond})
+		cut := map[types.UID]bool{}
+		var mu sync.Mutex
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				cut[req.Pod.UID] = true
+			} else if cut[req.Pod.UID] {
+				rt.Start(req.Pod.UID, "a")
+			}
+			return res, err
+		}
+	},
+	"ExitIsSeen": func(b *broken, rt *runtimetest.Runtime) {
+		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+			s, err := rt.PodStatus(ctx, uid)
+			for i := range s.Containers {
+				s.Containers[i].ExitCode = 0
+			}
+			return s, err
+		}
+	},
+	"RestartMakesANewInstance": func(b *broken, rt *runtimetest.Runtime) {
+		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+			s, err := rt.PodStatus(ctx, uid)
+			for i := range s.Containers {
+				s.Containers[i].RestartCount = 0
+			}
+			return s, err
+		}
+	},
+	"BackOffSaysUntilWhen": func(b *broken, rt *runtimetest.Runtime) {
+		rt.Backoff = 10 * time.Second
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			res.RetryAt = time.Time{}
+			return res, err
+		}
+	},
+	"NeverIsNotRestarted":           withPolicy(v1.RestartPolicyNever, v1.RestartPolicyOnFailure),
+	"OnFailureRestartsFailuresOnly": withPolicy(v1.RestartPolicyOnFailure, v1.RestartPolicyAlways),
+	"FinishedPodStaysFinished": func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			if req.Pod.Spec.RestartPolicy == v1.RestartPolicyNever {
+				res.Actions = append(res.Actions, runtime.Action{Kind: runtime.KillPodSandbox})
+			}
+			return res, err
+		}
+	},
+	"KillStopsWithTERM": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			rt.Crash(req.UID)
+			return nil
+		}
+	},
+	"KillTwiceIsNoError": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			if s, err := rt.PodStatus(ctx, req.UID); err != nil || !s.Running() {
+				return errors.Join(errBroken, err)
+			}
+			return rt.KillPod(ctx, req)
+		}
+	},
+	"KillAfterTheGracePeriod": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error { // does not wait
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			_ = rt.KillPod(ctx, req)
+			return nil
+		}
+	},
+	"KillTakesThePodsGracePeriod": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			if req.Pod != nil {
+				req.Pod = req.Pod.DeepCopy()
+				req.Pod.DeletionGracePeriodSeconds = nil
+			}
+			return rt.KillPod(ctx, req)
+		}
+	},
+	"KillOfAnOrphan": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			if req.Pod == nil && req.GracePeriodSeconds == nil {
+				req.GracePeriodSeconds = new(int64(2))
+			}
+			return rt.KillPod(ctx, req)
+		}
+	},
+	"KillObeysItsContext": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			return rt.KillPod(context.WithoutCancel(ctx), req)
+		}
+	},
+	"KillOfAFinishedPod": func(b *broken, rt *runtimetest.Runtime) {
+		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+			err := rt.KillPod(ctx, req)
+			rt.Remove(req.UID)
+			return err
+		}
+	},
+	"CheckIsHealthy": func(_ *broken, rt *runtimetest.Runtime) {
+		rt.SetHealth(runtime.Health{Runtime: errBroken})
+	},
+	"WatchHints": func(b *broken, _ *runtimetest.Runtime) {
+		b.watch = func(ctx context.Context, _ func(types.UID)) error {
+			<-ctx.Done()
+			return nil
+		}
+	},
+	"ExecTellsOutputAndCode": func(b *broken, rt *runtimetest.Runtime) {
+		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
+			res, err := rt.Exec(ctx, id, cmd, timeout)
+			if res.ExitCode != 0 {
+				return res, errBroken
+			}
+			return res, err
+		}
+	},
+	"ExecEndsInTime": func(b *broken, rt *runtimetest.Runtime) {
+		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
+			res, err := rt.Exec(ctx, id, cmd, timeout)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return res, nil
+			}
+			return res, err
+		}
+	},
+	"GarbageKeepsTheNewest": func(b *broken, rt *runtimetest.Runtime) {
+		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
+			policy.MaxPerContainer = 0
+			return rt.CollectGarbage(ctx, policy)
+		}
+	},
+	"GarbageOfRemovedPods": func(b *broken, rt *runtimetest.Runtime) {
+		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
+			policy.Removed = nil
+			return rt.CollectGarbage(ctx, policy)
+		}
+	},
+}
+
+func withPolicy(from, to v1.RestartPolicy) func(b *broken, rt *runtimetest.Runtime) {
+	return func(b *broken, rt *runtimetest.Runtime) {
+		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			if req.Pod.Spec.RestartPolicy == from {
+				req.Pod = req.Pod.DeepCopy()
+				req.Pod.Spec.RestartPolicy = to
+			}
+			return rt.SyncPod(ctx, req)
+		}
+	}
+}
+
+const control = "nothing is broken"
+
+// Failures that are expected cannot be had in the process that expects them:
+// the test runs itself again, in a process where all the broken runtimes go
+// through the suite, and reads what that printed.
+func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
+	const child = "RUNTIMETEST_BROKEN"
+	if os.Getenv(child) != "" {
+		runBroken(t)
+		return
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), child+"=1")
+	out, err := cmd.CombinedOutput()
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	require.True(t, ok, "the child process succeeded or did not run: %v", err)
+	require.Equal(t, 1, failed.ExitCode(), "%s", out)
+
+	ran, broke := map[string]bool{}, map[string][]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\s+--- (PASS|FAIL|SKIP): `+t.Name()+`/([^/\s]+)/(\S+) `).FindAllStringSubmatch(string(out), -1) {
+		verdict, violation, promise := m[1], m[2], m[3]
+		ran[promise] = true
+		assert.NotEqual(t, "SKIP", verdict, "%s of %s", promise, violation)
+		if verdict == "FAIL" {
+			broke[violation] = append(broke[violation], promise)
+		}
+	}
+	require.NotEmpty(t, ran, "%s", out)
+	total := 0
+	for violation := range violations {
+		t.Logf("broken %s: found by %v", violation, broke[violation])
+		assert.Contains(t, broke[violation], violation)
+		total += len(broke[violation])
+	}
+	for promise := range ran {
+		assert.Contains(t, violations, promise, "no broken runtime shows that this promise is checked")
+	}
+	assert.Empty(t, broke["nothing_is_broken"])
+	assert.Len(t, regexp.MustCompile(`the promise that was broken: \S`).FindAllString(string(out), -1), total, "each failure says what was promised")
+}
+
+func runBroken(t *testing.T) {
+	s := memorySuite()
+	t.Run(control, func(t *testing.T) { runtimetest.TestRuntime(t, newMemory, s) })
+	for name, breakIt := range violations {
+		t.Run(name, func(t *testing.T) {
+			s := s
+			if name == "SurvivesItsCaller" {
+				s.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newMemory(t) }
+			}
+			runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
+				rt := memory()
+				b := &broken{
+					Runtime: rt, pods: rt.Pods, status: rt.PodStatus, sync: rt.SyncPod, kill: rt.KillPod,
+					watch: rt.Watch, exec: rt.Exec, collect: rt.CollectGarbage,
+				}
+				breakIt(b, rt)
+				return b
+			}, s)
+		})
+	}
+}

@@ -1,0 +1,17 @@
+package runtimetest_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// Package testing is in the suite's signature.
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "runtime/runtimetest",
+		Max:     300,
+		House:   []string{"runtime", "internal/restart"},
+		Allow:   []string{"testing"},
+	}.Check(t)
+}

@@ -1,0 +1,71 @@
+package runtimetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// A test makes containers exit and looks at what comes of it.
+func Example() {
+	ctx := context.Background()
+	rt := new(runtimetest.Runtime)
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "a1"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "nginx", Image: "nginx:1"}}},
+	}
+	for range 2 {
+		if _, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod}); err != nil {
+			log.Fatal(err)
+		}
+		if err := rt.Exit("a1", "nginx", 1); err != nil {
+			log.Fatal(err)
+		}
+	}
+	status, err := rt.PodStatus(ctx, "a1")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, c := range status.Containers {
+		fmt.Println(c.Name, c.State, c.ExitCode, "after", c.RestartCount, "restarts")
+	}
+	// Output:
+	// nginx exited 1 after 1 restarts
+	// nginx exited 1 after 0 restarts
+}
+
+// A call can take effect and lose its answer, as when it times out on its way
+// back. Who calls again must not start a second container.
+func ExampleRuntime_Inject() {
+	ctx := context.Background()
+	rt := new(runtimetest.Runtime)
+	rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
+		if c.Method != "SyncPod" {
+			return runtimetest.Fault{}
+		}
+		return runtimetest.Fault{Lost: true, Err: errors.New("deadline exceeded")}
+	})
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "a1"},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "nginx", Image: "nginx:1"}}},
+	}
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	fmt.Println(err)
+
+	rt.Inject(nil)
+	res, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(res.Actions), "actions the second time")
+	// Output:
+	// deadline exceeded
+	// 0 actions the second time
+}

@@ -1,0 +1,64 @@
+package runtimetest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Exec answers as the container's Behaviour.Exec does. It is an error if the
+// container does not run. See [runtime.Execer].
+func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
+	v := r.instance(containerID)
+	call := Call{Method: "Exec"}
+	if v != nil {
+		call.UID = v.pod.uid
+	}
+	var out runtime.ExecResult
+	err := r.call(ctx, call, func() error {
+		if v == nil {
+			return fmt.Errorf("runtimetest: exec: there is no container %s", containerID)
+		}
+		select {
+		case <-v.done:
+			return fmt.Errorf("runtimetest: exec: container %s does not run", containerID)
+		default:
+		}
+		if v.behaviour.Exec == nil {
+			return nil
+		}
+		ctx := ctx
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		var err error
+		if out, err = v.behaviour.Exec(ctx, cmd); err != nil {
+			return fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return runtime.ExecResult{}, err
+	}
+	return out, nil
+}
+
+func (r *Runtime) instance(id string) *instance {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range r.order {
+		for _, v := range p.containers {
+			if v.status.ID == id {
+				return v
+			}
+		}
+	}
+	return nil
+}

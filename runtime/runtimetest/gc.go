@@ -1,0 +1,117 @@
+package runtimetest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// CollectGarbage removes dead containers and sandboxes. See
+// [runtime.GarbageCollector].
+func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
+	return r.call(ctx, Call{Method: "CollectGarbage"}, func() error {
+		removed := r.removedPods(policy)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.collectLocked(policy, removed)
+		return nil
+	})
+}
+
+// removedPods asks the policy about each pod, without the lock: its answer is
+// the caller's code.
+func (r *Runtime) removedPods(policy runtime.GCPolicy) map[types.UID]bool {
+	removed := map[types.UID]bool{}
+	if policy.Removed == nil {
+		return removed
+	}
+	r.mu.Lock()
+	for uid := range r.pods {
+		removed[uid] = false
+	}
+	r.mu.Unlock()
+	for uid := range removed {
+		removed[uid] = policy.Removed(uid)
+	}
+	return removed
+}
+
+func (r *Runtime) collectLocked(policy runtime.GCPolicy, removed map[types.UID]bool) {
+	var units [][]*instance // the dead of one container of a pod, newest first
+	gone := map[*instance]bool{}
+	for _, p := range r.order {
+		index := map[string]int{}
+		for _, v := range slices.Backward(p.containers) {
+			switch {
+			case v.status.State == runtime.ContainerRunning, time.Since(v.status.CreatedAt) < policy.MinAge: // rt-128
+				continue
+			case removed[p.uid]: // rt-129
+				gone[v] = true
+				continue
+			}
+			i, ok := index[v.status.Name]
+			if !ok {
+				i = len(units)
+				index[v.status.Name] = i
+				units = append(units, nil)
+			}
+			units[i] = append(units[i], v)
+		}
+	}
+	for _, v := range surplus(units, policy) {
+		gone[v] = true
+	}
+
+	// Over a copy: pods that lose their last thing leave r.order.
+	for _, p := range slices.Clone(r.order) {
+		r.removeLocked(p, func(v *instance) bool { return gone[v] }, deadSandbox(p, gone, removed[p.uid]))
+	}
+	r.sortLocked()
+}
+
+// surplus returns those that policy does not keep (rt-130).
+func surplus(units [][]*instance, policy runtime.GCPolicy) []*instance {
+	var out []*instance
+	total := 0
+	keep := func(n int) {
+		total = 0
+		for i, u := range units {
+			n := min(n, len(u))
+			out = append(out, u[n:]...)
+			units[i] = u[:n]
+			total += n
+		}
+	}
+	if policy.MaxPerContainer >= 0 {
+		keep(policy.MaxPerContainer)
+	} else {
+		keep(len(slices.Concat(units...)))
+	}
+	if policy.MaxContainers <= 0 || total <= policy.MaxContainers {
+		return out
+	}
+	keep(max(1, policy.MaxContainers/len(units)))
+	rest := slices.Concat(units...)
+	slices.SortStableFunc(rest, func(a, b *instance) int { return a.status.CreatedAt.Compare(b.status.CreatedAt) })
+	return append(out, rest[:max(0, total-policy.MaxContainers)]...)
+}
+
+// deadSandbox picks the sandboxes of p that go: dead, empty, and not the
+// newest of a pod that is still wanted (rt-133).
+func deadSandbox(p *pod, gone map[*instance]bool, removed bool) func(*runtime.SandboxStatus) bool {
+	used := map[string]bool{}
+	for _, v := range p.containers {
+		used[v.status.SandboxID] = used[v.status.SandboxID] || !gone[v]
+	}
+	var newest *runtime.SandboxStatus
+	if n := len(p.sandboxes); n > 0 && !removed {
+		newest = p.sandboxes[n-1]
+	}
+	return func(sb *runtime.SandboxStatus) bool {
+		return sb != newest && sb.State != runtime.SandboxReady && !used[sb.ID]
+	}
+}

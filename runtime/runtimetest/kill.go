@@ -1,0 +1,129 @@
+package runtimetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// What a container exits with when a signal ends it: 128 + its number.
+const (
+	exitTERM = 143
+	exitKILL = 137
+)
+
+// KillPod stops the pod: TERM, the grace period, KILL, then the sandboxes.
+// Sidecars get TERM after the regular containers, the last one first (rt-116).
+// If ctx ends, TERM has been sent and KILL is not: the next call brings its own
+// grace period. See [runtime.Syncer].
+func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
+	if req.UID == "" {
+		return errors.New("runtimetest: kill pod: KillRequest.UID is empty")
+	}
+	return r.call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
+		for {
+			victims, grace := r.killing(req)
+			if len(victims) == 0 {
+				return nil
+			}
+			if err := r.stop(ctx, victims, grace); err != nil {
+				return fmt.Errorf("runtimetest: kill pod %s: %w", req.UID, err)
+			}
+		}
+	})
+}
+
+// killing returns what of the pod is still to be stopped, and in what time. If
+// that is nothing, its sandboxes have been stopped in the same moment: no
+// container can slip in between the last look and the return of KillPod.
+func (r *Runtime) killing(req runtime.KillRequest) ([]*instance, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pods[req.UID]
+	if p == nil {
+		return nil, 0
+	}
+	victims := runningOf(p)
+	if len(victims) == 0 {
+		r.stopSandboxesLocked(p)
+	}
+	return victims, graceOf(req, p.grace)
+}
+
+func runningOf(p *pod) []*instance {
+	var out []*instance
+	for _, v := range p.containers {
+		if v.status.State == runtime.ContainerRunning {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// graceOf returns the grace period of a kill (rt-108); recorded is what the
+// runtime wrote down itself.
+func graceOf(req runtime.KillRequest, recorded *int64) time.Duration {
+	seconds := new(int64(2))
+	switch {
+	case req.GracePeriodSeconds != nil:
+		seconds = req.GracePeriodSeconds
+	case req.Pod != nil && req.Pod.DeletionGracePeriodSeconds != nil:
+		seconds = req.Pod.DeletionGracePeriodSeconds
+	case req.Pod != nil && req.Pod.Spec.TerminationGracePeriodSeconds != nil:
+		seconds = req.Pod.Spec.TerminationGracePeriodSeconds
+	case recorded != nil:
+		seconds = recorded
+	}
+	const most = 1 << 33 // seconds, 272 years: the most that a Duration holds
+	return time.Duration(min(max(*seconds, 0), most)) * time.Second
+}
+
+// stop returns when none of the victims runs, or with ctx's error.
+func (r *Runtime) stop(ctx context.Context, victims []*instance, grace time.Duration) error {
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	victims = slices.SortedStableFunc(slices.Values(victims), func(a, b *instance) int { return cmp.Compare(a.turn, b.turn) })
+	for i, v := range victims {
+		if grace > 0 && (i == 0 || v.turn > victims[i-1].turn) {
+			r.term(victims[i:], v.turn)
+		}
+		select {
+		case <-v.done:
+			continue
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, v := range victims[i:] {
+			r.exitLocked(v, exitKILL, "")
+		}
+		return nil
+	}
+	return nil
+}
+
+// term sends TERM to those of the victims whose turn it is.
+func (r *Runtime) term(victims []*instance, turn int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, v := range victims {
+		switch {
+		case v.turn != turn || v.stubborn || v.status.State != runtime.ContainerRunning:
+		case v.behaviour.StopDelay <= 0:
+			r.exitLocked(v, exitTERM, "")
+		case !v.stopping:
+			v.stopping = true
+			if v.timer != nil {
+				v.timer.Stop()
+			}
+			r.exitLaterLocked(v, v.behaviour.StopDelay, exitTERM, "")
+		}
+	}
+}

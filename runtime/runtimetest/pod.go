@@ -1,0 +1,194 @@
+package runtimetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A pod is what the runtime holds of one. It has at least one sandbox or
+// container; the last to be removed takes the pod along.
+type pod struct {
+	uid             types.UID
+	name, namespace string
+
+	// sandboxes and containers, oldest first. Creation order, not the
+	// clock, decides: in a synctest bubble all may be of one instant.
+	sandboxes  []*runtime.SandboxStatus
+	containers []*instance
+
+	// attempts of each container so far. It outlives removed instances, as
+	// a kubelet's log directory does (rt-75).
+	attempts map[string]int32
+
+	// grace recorded at the last start, for a kill without a spec (rt-15).
+	grace *int64
+}
+
+// An instance is one container.
+type instance struct {
+	pod       *pod
+	status    runtime.ContainerStatus
+	behaviour Behaviour
+	stubborn  bool          // TERM does nothing
+	stopping  bool          // it got TERM and takes its time
+	turn      int           // of its TERM: 0, or later for sidecars, the last one first (rt-116)
+	timer     *time.Timer   // its coming exit, nil if none is due
+	done      chan struct{} // closed when it does not run any more
+}
+
+func (p *pod) createdAt() time.Time {
+	var at time.Time
+	if len(p.sandboxes) > 0 {
+		at = p.sandboxes[0].CreatedAt
+	}
+	if len(p.containers) > 0 && (at.IsZero() || p.containers[0].status.CreatedAt.Before(at)) {
+		at = p.containers[0].status.CreatedAt
+	}
+	return at
+}
+
+// readySandbox returns the newest sandbox if containers can run in it.
+func (p *pod) readySandbox() *runtime.SandboxStatus {
+	if n := len(p.sandboxes); n > 0 && p.sandboxes[n-1].State == runtime.SandboxReady {
+		return p.sandboxes[n-1]
+	}
+	return nil
+}
+
+// running returns the newest running instance of the named container, or nil.
+func (p *pod) running(name string) *instance {
+	for _, v := range slices.Backward(p.containers) {
+		if v.status.Name == name && v.status.State == runtime.ContainerRunning {
+			return v
+		}
+	}
+	return nil
+}
+
+// podLocked returns the pod, made if need be. The caller gives it its first
+// sandbox before it lets go of the lock.
+func (r *Runtime) podLocked(uid types.UID, name, namespace string) *pod {
+	if p := r.pods[uid]; p != nil {
+		return p
+	}
+	p := &pod{uid: uid, name: name, namespace: namespace, attempts: map[string]int32{}}
+	if r.pods == nil {
+		r.pods = map[types.UID]*pod{}
+	}
+	r.pods[uid] = p
+	r.order = append(r.order, p)
+	return p
+}
+
+func (r *Runtime) newSandboxLocked(p *pod, hostNetwork bool) *runtime.SandboxStatus {
+	r.ids++
+	sb := &runtime.SandboxStatus{
+		ID:          fmt.Sprintf("sandbox-%d", r.ids),
+		State:       runtime.SandboxReady,
+		CreatedAt:   time.Now(),
+		HostNetwork: hostNetwork,
+	}
+	if n := len(p.sandboxes); n > 0 {
+		sb.Attempt = p.sandboxes[n-1].Attempt + 1
+	}
+	if !hostNetwork {
+		r.addresses++
+		sb.NetworkKnown = true
+		sb.IPs = []string{fmt.Sprintf("10.%d.%d.%d", r.addresses>>16&255, r.addresses>>8&255, r.addresses&255)}
+	}
+	p.sandboxes = append(p.sandboxes, sb)
+	r.changedLocked(p.uid)
+	return sb
+}
+
+// runLocked makes a new instance of c and runs it.
+func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behaviour) *instance {
+	r.ids++
+	now := time.Now()
+	v := &instance{
+		pod: p, behaviour: b, stubborn: b.Stubborn, done: make(chan struct{}),
+		status: runtime.ContainerStatus{
+			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
+			State:        runtime.ContainerRunning,
+			RestartCount: p.attempts[c.Name],
+			Image:        c.Image, ImageID: c.Image, ImageRef: c.Image,
+			CreatedAt: now, StartedAt: now,
+		},
+	}
+	p.attempts[c.Name]++
+	p.containers = append(p.containers, v)
+	if e := b.Exit; e != nil {
+		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
+	}
+	r.changedLocked(p.uid)
+	return v
+}
+
+// exitLaterLocked has the instance exit after d. A timer is all that waits:
+// no goroutine stays while nothing happens.
+func (r *Runtime) exitLaterLocked(v *instance, d time.Duration, code int32, reason string) {
+	v.timer = time.AfterFunc(d, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.exitLocked(v, code, reason)
+	})
+}
+
+// exitLocked ends the instance; one that has ended already stays as it is. An
+// empty reason becomes the usual one for the code.
+//
+// FinishedAt is the time at which lookers can see the exit, not the one it was
+// planned for: a look that began after FinishedAt must show it (ObservedAt).
+func (r *Runtime) exitLocked(v *instance, code int32, reason string) {
+	if v.status.State == runtime.ContainerExited {
+		return
+	}
+	if reason == "" {
+		reason = "Error"
+		if code == 0 {
+			reason = "Completed"
+		}
+	}
+	v.status.State = runtime.ContainerExited
+	v.status.FinishedAt = time.Now()
+	v.status.ExitCode = code
+	v.status.Reason = reason
+	if v.timer != nil {
+		v.timer.Stop()
+	}
+	close(v.done)
+	r.changedLocked(v.pod.uid)
+}
+
+// stopSandboxesLocked takes the network away from the pod.
+func (r *Runtime) stopSandboxesLocked(p *pod) {
+	for _, sb := range p.sandboxes {
+		if sb.State == runtime.SandboxReady {
+			sb.State = runtime.SandboxNotReady
+			r.changedLocked(p.uid)
+		}
+	}
+}
+
+// removeLocked forgets the containers and sandboxes of p that gone picks, and
+// p itself if nothing is left of it. Only what does not run may be picked.
+// r.order needs sorting afterwards.
+func (r *Runtime) removeLocked(p *pod, container func(*instance) bool, sandbox func(*runtime.SandboxStatus) bool) {
+	before := len(p.containers) + len(p.sandboxes)
+	p.containers = slices.DeleteFunc(p.containers, container)
+	p.sandboxes = slices.DeleteFunc(p.sandboxes, sandbox)
+	after := len(p.containers) + len(p.sandboxes)
+	if after == 0 {
+		delete(r.pods, p.uid)
+		r.order = slices.DeleteFunc(r.order, func(o *pod) bool { return o == p })
+	}
+	if after != before {
+		r.changedLocked(p.uid)
+	}
+}

@@ -1,0 +1,174 @@
+package runtimetest
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// killPromises are those of [runtime.Syncer] on KillPod.
+var killPromises = []promise{
+	{
+		name: "KillStopsWithTERM",
+		says: "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
+			up := t.up(pod)
+			took := t.kill(pod, nil)
+			s := t.look(pod.UID)
+			if s.Running() {
+				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			}
+			if took > t.suite.Patience {
+				t.Errorf("containers that exit on TERM took %v to stop", took)
+			}
+			for _, was := range up.Containers {
+				c := t.container(s, was.Name)
+				if c.ID != was.ID || c.State != runtime.ContainerExited || c.FinishedAt.IsZero() {
+					t.Fatalf("the exit of %s cannot be read; the pod is\n%s", was.Name, describe(s))
+				}
+				if c.ExitCode == exitKILL {
+					t.Errorf("%s was stopped with KILL, not with TERM", c.Name)
+				}
+			}
+		},
+	},
+	{
+		name: "KillTwiceIsNoError",
+		says: "Killing a pod that does not run, or that does not exist, is no error.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.kill(pod, nil) // never was
+			if p := t.listed(pod.UID); p != nil {
+				t.Errorf("after a KillPod of a pod that never was, Pods lists %+v", *p)
+			}
+			t.up(pod)
+			t.kill(pod, nil)
+			want := t.look(pod.UID)
+			t.kill(pod, nil)
+			if got := t.look(pod.UID); len(got.Containers) != len(want.Containers) {
+				t.Errorf("the second KillPod changed the pod from\n%s\nto\n%s", describe(want), describe(got))
+			}
+		},
+	},
+	{
+		name:  "KillAfterTheGracePeriod",
+		says:  "A container that ignores TERM is ended with KILL (exit code 137) when the grace period is over, not before; KillPod returns only then.",
+		needs: needsStubborn,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
+			t.up(pod)
+			took := t.kill(pod, new(int64(3)))
+			s := t.look(pod.UID)
+			if s.Running() {
+				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			}
+			t.took(took, 3*time.Second)
+			if c := t.container(s, "stubborn"); c.ExitCode != exitKILL {
+				t.Errorf("stubborn has not exited with 137; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "KillTakesThePodsGracePeriod",
+		says:  "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
+		needs: needsStubborn,
+		check: func(t *trial) {
+			far, near := seconds(3*t.suite.Patience), new(int64(3))
+			for _, set := range []struct {
+				what                           string
+				request, deletion, termination *int64
+			}{
+				{"the request's", near, far, far},
+				{"deletionGracePeriodSeconds", nil, near, far},
+				{"terminationGracePeriodSeconds", nil, nil, near},
+			} {
+				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
+				pod.Spec.TerminationGracePeriodSeconds = set.termination
+				t.up(pod)
+				pod.DeletionGracePeriodSeconds = set.deletion
+				t.Logf("the grace period is %s", set.what)
+				t.took(t.kill(pod, set.request), 3*time.Second)
+			}
+		},
+	},
+	{
+		name:  "KillOfAnOrphan",
+		says:  "With Pod nil (an orphan found in the runtime) KillPod uses what the runtime recorded when it created the containers: their grace period, and TERM before KILL.",
+		needs: needsStubborn,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
+			pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
+			t.up(pod)
+			begun := time.Now()
+			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
+				t.Fatalf("KillPod: %v", err)
+			}
+			t.took(time.Since(begun), 5*time.Second)
+			s := t.look(pod.UID)
+			if s.Running() {
+				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			}
+			if c := t.container(s, "long"); c.ExitCode == exitKILL {
+				t.Errorf("long was not stopped with TERM; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "KillObeysItsContext",
+		says:  "When ctx ends KillPod returns ctx's error at once; the caller may call again with a shorter grace, which then counts.",
+		needs: needsStubborn,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
+			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
+			t.up(pod)
+			const short = 300 * time.Millisecond
+			ctx, cancel := context.WithTimeout(t.Context(), short)
+			defer cancel()
+			begun := time.Now()
+			err := t.rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod})
+			if !ended(err) {
+				t.Errorf("KillPod returned %v, not the error of its context", err)
+			}
+			t.took(time.Since(begun), short)
+			if s := t.look(pod.UID); !in(s, "stubborn", runtime.ContainerRunning) {
+				t.Errorf("the grace period was cut short with the context; the pod is\n%s", describe(s))
+			}
+			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
+			if s := t.look(pod.UID); s.Running() {
+				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name: "KillOfAFinishedPod",
+		says: "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(5)))
+			t.syncUntil(pod, "short has exited", exited("short"))
+			t.kill(pod, nil)
+			s := t.look(pod.UID)
+			if s.Running() {
+				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			}
+			if c := t.container(s, "short"); c.ExitCode != 5 {
+				t.Errorf("the exit of short cannot be read any more; the pod is\n%s", describe(s))
+			}
+		},
+	},
+}
+
+// took checks that something which takes the time want took no less, and not
+// Patience more. A tenth is forgiven: runtimes count from when they were told.
+func (t *trial) took(got, want time.Duration) {
+	t.Helper()
+	if got < want-want/10 || got > want+t.suite.Patience {
+		t.Errorf("KillPod took %v; it should take %v", got, want)
+	}
+}
+
+func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }

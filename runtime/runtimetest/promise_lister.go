@@ -1,0 +1,208 @@
+package runtimetest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// listerPromises are those of [runtime.Lister].
+var listerPromises = []promise{
+	{
+		name: "UnknownPodIsEmpty",
+		says: "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways)
+			s := t.look(pod.UID)
+			if s.UID != pod.UID {
+				t.Errorf("PodStatus of %s is of %q", pod.UID, s.UID)
+			}
+			if s.Name != "" || s.Namespace != "" || s.Brief() != nil || len(s.IPs) > 0 {
+				t.Errorf("PodStatus of a pod that never was is %+v", *s)
+			}
+			if p := t.listed(pod.UID); p != nil {
+				t.Errorf("Pods lists a pod that never was: %+v", *p)
+			}
+		},
+	},
+	{
+		name: "ListAndInspectionAgree",
+		says: "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(1)))
+			t.sync(pod)
+			t.await(pod.UID, "short has exited", exited("short"))
+			want, got := t.look(pod.UID).Brief(), t.listed(pod.UID)
+			if got == nil {
+				t.Fatal("Pods does not list a pod that runs")
+			}
+			if got.Name != pod.Name || got.Namespace != pod.Namespace {
+				t.Errorf("Pods calls the pod %s/%s, it is %s/%s", got.Namespace, got.Name, pod.Namespace, pod.Name)
+			}
+			if !reflect.DeepEqual(inUTC(got), inUTC(want)) {
+				t.Errorf("Pods lists\n\t%+v\nPodStatus shows\n\t%+v", *got, *want)
+			}
+		},
+	},
+	{
+		name: "NewestFirst",
+		says: "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
+		check: func(t *trial) {
+			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
+			t.syncUntil(older, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
+			t.pause(t.suite.Poll)
+			newer := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.sync(newer)
+
+			pods, err := t.rt.Pods(t.Context())
+			if err != nil {
+				t.Fatalf("Pods: %v", err)
+			}
+			place := func(pod *v1.Pod) int {
+				return slices.IndexFunc(pods, func(p *runtime.Pod) bool { return p.UID == pod.UID })
+			}
+			if place(newer) < 0 || place(newer) > place(older) {
+				t.Errorf("Pods lists the newer pod at %d, the older one at %d", place(newer), place(older))
+			}
+			for i := 1; i < len(pods); i++ {
+				if pods[i].CreatedAt.After(pods[i-1].CreatedAt) {
+					t.Errorf("Pods lists %s, created at %v, before %s of %v", pods[i-1].UID, pods[i-1].CreatedAt, pods[i].UID, pods[i].CreatedAt)
+				}
+			}
+			s := t.look(older.UID)
+			for i := 1; i < len(s.Containers); i++ {
+				a, b := s.Containers[i-1], s.Containers[i]
+				if b.CreatedAt.After(a.CreatedAt) || b.RestartCount > a.RestartCount {
+					t.Errorf("an older instance comes before a newer one:\n%s", describe(s))
+				}
+			}
+			for i := 1; i < len(s.Sandboxes); i++ {
+				if s.Sandboxes[i].Attempt > s.Sandboxes[i-1].Attempt {
+					t.Errorf("an older sandbox comes before a newer one:\n%s", describe(s))
+				}
+			}
+		},
+	},
+	{
+		name: "ObservedAtIsBeforeTheRead",
+		says: "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			for _, act := range []struct {
+				do      func()
+				running bool
+			}{
+				{func() {}, false},
+				{func() { t.sync(pod) }, true},
+				{func() { t.kill(pod, nil) }, false},
+			} {
+				act.do()
+				// Round drops the monotonic reading: a runtime may have
+				// taken its time elsewhere.
+				before := time.Now().Round(0)
+				s := t.look(pod.UID)
+				after := time.Now().Round(0)
+				if s.ObservedAt.Before(before) || s.ObservedAt.After(after) {
+					t.Errorf("ObservedAt is %v; the call took from %v to %v", s.ObservedAt, before, after)
+				}
+				if in(s, "long", runtime.ContainerRunning) != act.running {
+					t.Errorf("what was done before the look is not in it; the pod is\n%s", describe(s))
+				}
+			}
+		},
+	},
+	{
+		name: "CallerOwnsTheAnswer",
+		says: "The caller owns what Pods and PodStatus return: changing it changes nothing.",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.up(pod)
+			spoilt, brief := t.look(pod.UID), t.listed(pod.UID)
+			if brief == nil {
+				t.Fatal("Pods does not list a pod that runs")
+			}
+			// In words: a runtime that shares its answers would spoil a kept
+			// one together with the other.
+			was, wasListed := inWords(spoilt), fmt.Sprintf("%+v", *brief)
+			for i := range spoilt.IPs {
+				spoilt.IPs[i] = "spoilt"
+			}
+			for i := range spoilt.Sandboxes {
+				for j := range spoilt.Sandboxes[i].IPs {
+					spoilt.Sandboxes[i].IPs[j] = "spoilt"
+				}
+				spoilt.Sandboxes[i].ID = "spoilt"
+			}
+			for i := range spoilt.Containers {
+				spoilt.Containers[i] = runtime.ContainerStatus{Name: "spoilt"}
+			}
+			*brief = runtime.Pod{UID: pod.UID, Sandboxes: brief.Sandboxes, Containers: append(brief.Containers, runtime.Container{})}
+			clear(brief.Sandboxes)
+			clear(brief.Containers)
+
+			if is := inWords(t.look(pod.UID)); is != was {
+				t.Errorf("PodStatus was\n\t%s\nand after its answer was changed it is\n\t%s", was, is)
+			}
+			again := t.listed(pod.UID)
+			if again == nil || fmt.Sprintf("%+v", *again) != wasListed {
+				t.Errorf("Pods listed\n\t%s\nand after its answer was changed it lists\n\t%+v", wasListed, again)
+			}
+		},
+	},
+	{
+		name: "SurvivesItsCaller",
+		says: "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
+		needs: func(s Suite, _ runtime.Runtime) string {
+			if s.Reopen == nil {
+				return "there is no Suite.Reopen"
+			}
+			return ""
+		},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(3)))
+			t.sync(pod)
+			want := t.await(pod.UID, "short has exited", exited("short"))
+			t.rt = t.suite.Reopen(t.T, t.rt)
+			got := t.look(pod.UID)
+			if !reflect.DeepEqual(inUTC(got.Brief()), inUTC(want.Brief())) {
+				t.Errorf("the pod was\n%s\nand after a restart is\n%s", describe(want), describe(got))
+			}
+			if c := t.container(got, "short"); c.ExitCode != 3 {
+				t.Errorf("the exit is lost; the pod is\n%s", describe(got))
+			}
+			if res := t.sync(pod); len(res.Actions) > 0 {
+				t.Errorf("the first SyncPod after a restart did %+v", res.Actions)
+			}
+		},
+	},
+}
+
+// inWords returns all of s but its time.
+func inWords(s *runtime.PodStatus) string {
+	timeless := *s
+	timeless.ObservedAt = time.Time{}
+	return fmt.Sprintf("%+v", timeless)
+}
+
+// inUTC returns a copy whose times, and whose empty lists, compare as values.
+func inUTC(p *runtime.Pod) *runtime.Pod {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.CreatedAt = p.CreatedAt.Round(0).UTC()
+	out.Sandboxes = append([]runtime.Sandbox(nil), p.Sandboxes...)
+	for i := range out.Sandboxes {
+		out.Sandboxes[i].CreatedAt = out.Sandboxes[i].CreatedAt.Round(0).UTC()
+	}
+	out.Containers = append([]runtime.Container(nil), p.Containers...)
+	for i := range out.Containers {
+		out.Containers[i].CreatedAt = out.Containers[i].CreatedAt.Round(0).UTC()
+	}
+	return &out
+}

@@ -1,0 +1,252 @@
+package runtimetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A trial is the check of one promise: a test, a runtime, and what it takes to
+// talk to the one about the other.
+type trial struct {
+	*testing.T
+	rt    runtime.Runtime
+	suite Suite
+}
+
+// namespace of the suite's pods.
+const namespace = "runtimetest"
+
+// named returns c under another name, with what SyncRequest.Pod asks to be
+// defaulted.
+func named(name string, c v1.Container) v1.Container {
+	c = *c.DeepCopy()
+	c.Name = name
+	if c.ImagePullPolicy == "" {
+		c.ImagePullPolicy = v1.PullIfNotPresent
+	}
+	if c.TerminationMessagePath == "" {
+		c.TerminationMessagePath = v1.TerminationMessagePathDefault
+	}
+	if c.TerminationMessagePolicy == "" {
+		c.TerminationMessagePolicy = v1.TerminationMessageReadFile
+	}
+	return c
+}
+
+// pod returns a pod that no runtime has seen, and sees to its end.
+func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod {
+	t.Helper()
+	id := strings.ToLower(rand.Text()[:10])
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "pod-" + id, Namespace: namespace, UID: types.UID("runtimetest-" + id)},
+		Spec: v1.PodSpec{
+			RestartPolicy:                 policy,
+			DNSPolicy:                     v1.DNSDefault,
+			EnableServiceLinks:            new(false),
+			SecurityContext:               &v1.PodSecurityContext{},
+			TerminationGracePeriodSeconds: new(int64(30)),
+			Containers:                    containers,
+		},
+	}
+	if t.suite.Adjust != nil {
+		t.suite.Adjust(pod)
+	}
+	t.Cleanup(func() { t.clean(pod.UID) })
+	return pod
+}
+
+// clean leaves nothing of the pod behind, as far as the runtime lets us.
+func (t *trial) clean(uid types.UID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), t.suite.Patience)
+	defer cancel()
+	if err := t.rt.KillPod(ctx, runtime.KillRequest{UID: uid, GracePeriodSeconds: new(int64(0))}); err != nil {
+		t.Logf("clean up: %v", err)
+	}
+	if gc, ok := t.rt.(runtime.GarbageCollector); ok {
+		policy := runtime.GCPolicy{MaxPerContainer: -1, Removed: func(u types.UID) bool { return u == uid }}
+		if err := gc.CollectGarbage(ctx, policy); err != nil {
+			t.Logf("clean up: %v", err)
+		}
+	}
+}
+
+// sync takes one step, which must succeed but for back-offs.
+func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
+	t.Helper()
+	res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	if err != nil && res.RetryAt.IsZero() {
+		t.Fatalf("SyncPod: %v", err)
+	}
+	return res
+}
+
+// recovers takes steps until one succeeds.
+func (t *trial) recovers(pod *v1.Pod) {
+	t.Helper()
+	for begun := time.Now(); ; t.pause(t.suite.Poll) {
+		_, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		if err == nil {
+			return
+		}
+		if time.Since(begun) > t.suite.Patience {
+			t.Fatalf("SyncPod: %v", err)
+		}
+	}
+}
+
+// look inspects the pod, which must succeed.
+func (t *trial) look(uid types.UID) *runtime.PodStatus {
+	t.Helper()
+	status, err := t.rt.PodStatus(t.Context(), uid)
+	if err != nil {
+		t.Fatalf("PodStatus: %v", err)
+	}
+	if status == nil {
+		t.Fatal("PodStatus: neither a status nor an error")
+	}
+	return status
+}
+
+// listed returns what the list shows of the pod, nil if nothing.
+func (t *trial) listed(uid types.UID) *runtime.Pod {
+	t.Helper()
+	pods, err := t.rt.Pods(t.Context())
+	if err != nil {
+		t.Fatalf("Pods: %v", err)
+	}
+	if i := slices.IndexFunc(pods, func(p *runtime.Pod) bool { return p.UID == uid }); i >= 0 {
+		return pods[i]
+	}
+	return nil
+}
+
+// kill stops the pod with this grace period, nil for its own, and returns how
+// long that took.
+func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: grace}); err != nil {
+		t.Fatalf("KillPod: %v", err)
+	}
+	return time.Since(begun)
+}
+
+// up syncs the pod until all its regular containers run.
+func (t *trial) up(pod *v1.Pod) *runtime.PodStatus {
+	t.Helper()
+	return t.syncUntil(pod, "all its containers run", func(s *runtime.PodStatus) bool {
+		return !slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {
+			return !in(s, c.Name, runtime.ContainerRunning)
+		})
+	})
+}
+
+// syncUntil plays the agent: it takes steps, with a fresh look for each, until
+// the pod looks as it should. The steps must succeed but for back-offs.
+func (t *trial) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
+	t.Helper()
+	return t.until(pod.UID, what, ok, func(s *runtime.PodStatus) {
+		t.Helper()
+		res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: s})
+		if err != nil && res.RetryAt.IsZero() {
+			t.Fatalf("SyncPod: %v", err)
+		}
+	})
+}
+
+// await looks until the pod looks as it should.
+func (t *trial) await(uid types.UID, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
+	t.Helper()
+	return t.until(uid, what, ok, func(*runtime.PodStatus) {})
+}
+
+func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bool, meanwhile func(*runtime.PodStatus)) *runtime.PodStatus {
+	t.Helper()
+	deadline := time.Now().Add(t.suite.Patience)
+	for {
+		s := t.look(uid)
+		if ok(s) {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v it is still not so that %s; the pod is\n%s", t.suite.Patience, what, describe(s))
+		}
+		meanwhile(s)
+		t.pause(t.suite.Poll)
+	}
+}
+
+func (t *trial) pause(d time.Duration) {
+	t.Helper()
+	if err := pause(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// container returns the newest instance of the named container, which must be
+// there.
+func (t *trial) container(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
+	t.Helper()
+	c := s.Container(name)
+	if c == nil {
+		t.Fatalf("there is no container %s any more; the pod is\n%s", name, describe(s))
+	}
+	return c
+}
+
+// in reports whether the newest instance of the named container is in state.
+func in(s *runtime.PodStatus, name string, state runtime.ContainerState) bool {
+	c := s.Container(name)
+	return c != nil && c.State == state
+}
+
+func exited(name string) func(*runtime.PodStatus) bool {
+	return func(s *runtime.PodStatus) bool { return in(s, name, runtime.ContainerExited) }
+}
+
+// instances returns all of one container, newest first.
+func instances(s *runtime.PodStatus, name string) []runtime.ContainerStatus {
+	var out []runtime.ContainerStatus
+	for _, c := range s.Containers {
+		if c.Name == name {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// describe tells of a pod what a person needs to see why a promise is broken.
+func describe(s *runtime.PodStatus) string {
+	var b strings.Builder
+	for _, sb := range s.Sandboxes {
+		fmt.Fprintf(&b, "\tsandbox %s, attempt %d: %v\n", sb.ID, sb.Attempt, sb.State)
+	}
+	for _, c := range s.Containers {
+		fmt.Fprintf(&b, "\tcontainer %s %s, restart %d: %v", c.Name, c.ID, c.RestartCount, c.State)
+		if c.State == runtime.ContainerExited {
+			fmt.Fprintf(&b, " with %d (%s %s)", c.ExitCode, c.Reason, c.Message)
+		}
+		b.WriteString("\n")
+	}
+	if b.Len() == 0 {
+		return "\tnothing"
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// ended reports whether err is that of a context that was cancelled or ran out.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,297 @@
+package kubeparts_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// A spine is the whole way from source to sink over a runtime in memory, as
+// examples/agent wires it over a real one.
+type spine struct {
+	runtime *runtimetest.Runtime
+	source  *podsource.Memory
+	sink    *status.MemorySink
+	changes *pleg.Generator
+	health  *podworker.Health
+	workers *podworker.Workers
+	stop    func() error
+}
+
+// newSpine starts an agent over rt that wants what source says.
+func newSpine(t *testing.T, rt *runtimetest.Runtime, source *podsource.Memory) *spine {
+	t.Helper()
+	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
+	statuses, err := status.New(status.Config{Sink: s.sink})
+	require.NoError(t, err)
+	var loop *podworker.Loop
+	s.changes, err = pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { loop.PodChanged(e.UID) }})
+	require.NoError(t, err)
+	s.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: rt})
+	require.NoError(t, err)
+	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Network: s.health.Network,
+	})
+	require.NoError(t, err)
+	s.workers, err = podworker.New(podworker.Config{Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods})
+	require.NoError(t, err)
+	loop, err = podworker.NewLoop(podworker.LoopConfig{
+		Workers: s.workers, Sources: []string{"memory"}, Garbage: rt,
+	})
+	require.NoError(t, err)
+	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": source}, Sink: loop})
+	require.NoError(t, err)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	group, ctx := errgroup.WithContext(ctx)
+	for _, run := range []func(context.Context) error{s.health.Run, s.changes.Run, statuses.Run, loop.Run, merge.Run} {
+		group.Go(func() error { return run(ctx) })
+	}
+	s.stop = func() error {
+		cancel()
+		return group.Wait()
+	}
+	return s
+}
+
+// wanted returns a pod of these containers, whose images are what the runtime
+// behaves by.
+func wanted(name string, policy v1.RestartPolicy, images ...string) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{RestartPolicy: policy},
+	}
+	for i, image := range images {
+		c := v1.Container{Name: fmt.Sprint("c", i), Image: image}
+		if strings.HasPrefix(image, "init-") {
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+		} else {
+			pod.Spec.Containers = append(pod.Spec.Containers, c)
+		}
+	}
+	return podsource.Default(pod)
+}
+
+// newNode returns a runtime in which images do what their names say.
+func newNode() *runtimetest.Runtime {
+	rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
+	rt.Behave("init-ok", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second}})
+	rt.Behave("done", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 2 * time.Second}})
+	rt.Behave("fails", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 2 * time.Second, Code: 3}})
+	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
+	return rt
+}
+
+func (s *spine) phase(name string) v1.PodPhase {
+	st, _ := s.sink.Status(types.UID("uid-" + name))
+	return st.Phase
+}
+
+func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := new(podsource.Memory)
+		s := newSpine(t, newNode(), source)
+		source.Set(
+			wanted("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"),
+			wanted("job", v1.RestartPolicyNever, "done"),
+			wanted("broken", v1.RestartPolicyNever, "done", "fails"),
+			wanted("crash", v1.RestartPolicyAlways, "fails", "serves"),
+			wanted("stubborn", v1.RestartPolicyAlways, "stubborn"),
+		)
+		time.Sleep(time.Second / 2)
+		assert.Equal(t, v1.PodPending, s.phase("web"), "init containers come first")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		for name, want := range map[string]v1.PodPhase{
+			"web": v1.PodRunning, "job": v1.PodSucceeded, "broken": v1.PodFailed, "crash": v1.PodRunning, "stubborn": v1.PodRunning,
+		} {
+			assert.Equal(t, want, s.phase(name), name)
+		}
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		crash, _ := s.sink.Status("uid-crash")
+		restarts := crash.ContainerStatuses[0].RestartCount
+		assert.InDelta(t, 24*3600/302, restarts, 20, "after 10, 20, 40 … 300 s")
+		web, _ := s.sink.Status("uid-web")
+		assert.Zero(t, web.ContainerStatuses[0].RestartCount)
+
+		source.Set(wanted("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"))
+		time.Sleep(29 * time.Second)
+		synctest.Wait()
+		assert.True(t, s.running("uid-stubborn"), "within its grace")
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		pods, err := s.runtime.Pods(t.Context())
+		require.NoError(t, err)
+		require.Len(t, pods, 1, "what is not wanted any more leaves nothing behind")
+		assert.EqualValues(t, "uid-web", pods[0].UID)
+		assert.Len(t, s.workers.States(), 1)
+		require.NoError(t, s.stop())
+	})
+}
+
+func (s *spine) running(uid types.UID) bool {
+	st, err := s.changes.Get(uid)
+	return err == nil && st.Running()
+}
+
+// twins returns what must never be: two running instances of one container.
+func twins(t *testing.T, rt *runtimetest.Runtime) (found []string) {
+	t.Helper()
+	pods, err := rt.Pods(t.Context())
+	if err != nil {
+		return nil // a fault that the test injected
+	}
+	for _, pod := range pods {
+		count := map[string]int{}
+		for _, c := range pod.Containers {
+			if c.State == runtime.ContainerRunning {
+				if count[c.Name]++; count[c.Name] == 2 {
+					found = append(found, pod.Name+"/"+c.Name)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		rt, source := newNode(), new(podsource.Memory)
+		var mu sync.Mutex
+		rng := rand.New(rand.NewPCG(seed, 0))
+		rt.Inject(func(runtimetest.Call) runtimetest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			f := runtimetest.Fault{Delay: time.Duration(rng.IntN(500)) * time.Millisecond}
+			if rng.IntN(2) == 0 {
+				f.Err = errors.New("the runtime has a bad day")
+				f.Lost = rng.IntN(2) == 0 // it did what it was asked, and says it did not
+			}
+			return f
+		})
+		s := newSpine(t, rt, source)
+		var pods []*v1.Pod
+		for i := range 20 {
+			pods = append(pods, wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "init-ok", "serves", "serves"))
+		}
+		source.Set(pods...)
+		for range 600 {
+			time.Sleep(time.Second)
+			require.Empty(t, twins(t, rt), "nothing is started twice")
+		}
+		synctest.Wait()
+		for _, pod := range pods {
+			st, _ := s.sink.Status(pod.UID)
+			assert.Equal(t, v1.PodRunning, st.Phase, pod.Name)
+			for _, c := range st.ContainerStatuses {
+				assert.Zero(t, c.RestartCount, "%s/%s", pod.Name, c.Name)
+			}
+		}
+		source.Set()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		rt.Inject(nil)
+		time.Sleep(2 * time.Minute)
+		left, err := rt.Pods(t.Context())
+		require.NoError(t, err)
+		assert.Empty(t, left)
+		require.NoError(t, s.stop())
+	})
+}
+
+func TestSpineSaysThatARuntimeHangsAndGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, source := newNode(), new(podsource.Memory)
+		s := newSpine(t, rt, source)
+		source.Set(wanted("web", v1.RestartPolicyAlways, "serves"))
+		time.Sleep(10 * time.Second)
+		require.NoError(t, s.health.Runtime())
+		require.NoError(t, s.changes.Healthy())
+
+		rt.Inject(func(runtimetest.Call) runtimetest.Fault { // as over a socket: calls time out
+			return runtimetest.Fault{Delay: 2 * time.Minute, Err: errors.New("deadline exceeded")}
+		})
+		source.Set(wanted("web", v1.RestartPolicyAlways, "serves"), wanted("late", v1.RestartPolicyAlways, "serves"))
+		time.Sleep(time.Minute)
+		assert.ErrorContains(t, s.health.Runtime(), "container runtime is down")
+		time.Sleep(3 * time.Minute)
+		assert.ErrorContains(t, s.changes.Healthy(), "pleg was last seen active")
+
+		rt.Inject(nil)
+		time.Sleep(3 * time.Minute) // what hangs has to time out first
+		synctest.Wait()
+		assert.NoError(t, s.health.Runtime())
+		assert.NoError(t, s.changes.Healthy())
+		assert.Equal(t, v1.PodRunning, s.phase("late"), "it was not forgotten")
+		web, _ := s.sink.Status("uid-web")
+		assert.Zero(t, web.ContainerStatuses[0].RestartCount)
+		assert.Empty(t, twins(t, rt))
+		require.NoError(t, s.stop())
+	})
+}
+
+func TestSpineSurvivesItsAgents(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		rt := newNode()
+		pods := []*v1.Pod{
+			wanted("web", v1.RestartPolicyAlways, "init-ok", "serves"),
+			wanted("crash", v1.RestartPolicyAlways, "fails"),
+			wanted("job", v1.RestartPolicyNever, "done"),
+		}
+		var id string
+		restarts := int32(0)
+		for range 20 {
+			source := new(podsource.Memory)
+			source.Set(pods...)
+			s := newSpine(t, rt, source)
+			time.Sleep(time.Duration(rng.IntN(60_000)) * time.Millisecond)
+			require.NoError(t, s.stop()) // its containers go on
+			time.Sleep(time.Duration(rng.IntN(10_000)) * time.Millisecond)
+			require.Empty(t, twins(t, rt))
+			st, err := rt.PodStatus(t.Context(), "uid-web")
+			require.NoError(t, err)
+			if c := st.Container("c1"); c != nil {
+				if id == "" {
+					id = c.ID
+				}
+				require.Equal(t, id, c.ID, "what runs is not restarted")
+			}
+			st, err = rt.PodStatus(t.Context(), "uid-crash")
+			require.NoError(t, err)
+			if c := st.Container("c0"); c != nil {
+				require.GreaterOrEqual(t, c.RestartCount, restarts, "counts go on")
+				restarts = c.RestartCount
+			}
+			st, err = rt.PodStatus(t.Context(), "uid-job")
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(st.Containers), 1, "what is done is not done again")
+		}
+		assert.NotEmpty(t, id)
+	})
+}

@@ -1,0 +1,235 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// allContainersRestarting is a condition of the kubelet's that has no constant
+// in the API (rt-139).
+const allContainersRestarting v1.PodConditionType = "AllContainersRestarting"
+
+// Owned reports whether conditions of this type are the node's to say (st-36).
+// All others belong to whoever set them, and are passed on as they are.
+// DisruptionTarget belongs to nobody alone, and is not owned.
+func Owned(t v1.PodConditionType) bool {
+	switch t {
+	case v1.PodScheduled, v1.PodReady, v1.PodInitialized, v1.ContainersReady, v1.PodReadyToStartContainers,
+		v1.PodResizePending, v1.PodResizeInProgress, allContainersRestarting:
+		return true
+	}
+	return false
+}
+
+// ConditionFacts is what the conditions of a pod are made of.
+type ConditionFacts struct {
+	// Pod brings the spec and, in its status, the conditions of others.
+	Pod *v1.Pod
+
+	// Status holds the phase, the container statuses and the generation, as
+	// they are going to be said. Its conditions are not looked at.
+	Status *v1.PodStatus
+
+	// Previous are the conditions last said.
+	Previous []v1.PodCondition
+
+	// Observed shows the sandboxes; nil if nobody looked.
+	Observed *runtime.PodStatus
+
+	Now time.Time
+}
+
+// Conditions returns all conditions of a pod: those of others, then its own
+// (st-35 … st-43). Each keeps its transition time while its status stays
+// (st-51).
+func Conditions(f ConditionFacts) []v1.PodCondition {
+	ready := ContainersReady(f.Pod, f.Status)
+	own := [...]v1.PodCondition{
+		readyToStart(&f),
+		initialized(&f),
+		podReady(f.Pod, ready),
+		ready,
+		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	}
+	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(own))
+	for i := range f.Pod.Status.Conditions {
+		if c := f.Pod.Status.Conditions[i]; !Owned(c.Type) && c.Type != v1.DisruptionTarget {
+			all = append(all, c)
+		}
+	}
+	// A disruption is named once and never taken back by the node (st-37).
+	if c := Condition(f.Previous, v1.DisruptionTarget); c != nil {
+		all = append(all, *c)
+	} else if c := Condition(f.Pod.Status.Conditions, v1.DisruptionTarget); c != nil {
+		all = append(all, *c)
+	}
+	for _, c := range own {
+		c.ObservedGeneration = f.Status.ObservedGeneration
+		c.LastTransitionTime = seconds(f.Now)
+		if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// Condition returns the condition of that type, or nil. It points into list.
+func Condition(list []v1.PodCondition, t v1.PodConditionType) *v1.PodCondition {
+	for i := range list {
+		if list[i].Type == t {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// IsReady reports whether the Ready condition is True.
+func IsReady(s *v1.PodStatus) bool {
+	c := Condition(s.Conditions, v1.PodReady)
+	return c != nil && c.Status == v1.ConditionTrue
+}
+
+// ContainersReady returns that condition: True if every regular container and
+// every sidecar is ready (st-39). It has no times yet.
+func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
+	not := func(reason, message string) v1.PodCondition {
+		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reason, Message: message}
+	}
+	if len(s.ContainerStatuses) == 0 {
+		return not("UnknownContainerStatuses", "")
+	}
+	if s.Phase == v1.PodFailed {
+		return not("PodFailed", "")
+	}
+	var unknown, unready []string
+	ask := func(name string, list []v1.ContainerStatus) {
+		if st := find(list, name); st == nil {
+			unknown = append(unknown, name)
+		} else if !st.Ready {
+			unready = append(unready, name)
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
+			ask(c.Name, s.InitContainerStatuses)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		ask(pod.Spec.Containers[i].Name, s.ContainerStatuses)
+	}
+	if s.Phase == v1.PodSucceeded && len(unknown) == 0 {
+		return not("PodCompleted", "")
+	}
+	if why := shortcomings(unknown, "unready", unready); why != "" {
+		return not("ContainersNotReady", why)
+	}
+	return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionTrue}
+}
+
+// shortcomings names the containers that keep a condition from being True.
+func shortcomings(unknown []string, word string, others []string) string {
+	var parts []string
+	if len(unknown) > 0 {
+		parts = append(parts, fmt.Sprintf("containers with unknown status: %s", unknown))
+	}
+	if len(others) > 0 {
+		parts = append(parts, fmt.Sprintf("containers with %s status: %s", word, others))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// podReady returns the Ready condition: ContainersReady, and then the gates
+// that others hold (st-40).
+func podReady(pod *v1.Pod, containers v1.PodCondition) v1.PodCondition {
+	c := containers
+	c.Type = v1.PodReady
+	if c.Status != v1.ConditionTrue {
+		return c
+	}
+	var closed []string
+	for _, gate := range pod.Spec.ReadinessGates {
+		switch g := Condition(pod.Status.Conditions, gate.ConditionType); {
+		case g == nil:
+			closed = append(closed, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", string(gate.ConditionType)))
+		case g.Status != v1.ConditionTrue:
+			closed = append(closed, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", string(gate.ConditionType), g.Status))
+		}
+	}
+	if len(closed) > 0 {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, "ReadinessGatesNotReady", strings.Join(closed, ", ")
+	}
+	return c
+}
+
+// initialized returns the Initialized condition (st-41). Once True it stays
+// (st-42): a pod that starts over says so elsewhere.
+func initialized(f *ConditionFacts) v1.PodCondition {
+	s, c := f.Status, v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
+	var unknown, incomplete []string
+	for i := range f.Pod.Spec.InitContainers {
+		ic := &f.Pod.Spec.InitContainers[i]
+		switch st := find(s.InitContainerStatuses, ic.Name); {
+		case st == nil:
+			unknown = append(unknown, ic.Name)
+		case restart.Sidecar(ic) && (st.Started == nil || !*st.Started), !restart.Sidecar(ic) && !st.Ready:
+			incomplete = append(incomplete, ic.Name)
+		}
+	}
+	switch was := Condition(f.Previous, v1.PodInitialized); {
+	case s.Phase == v1.PodSucceeded && len(unknown) == 0:
+		c.Reason = "PodCompleted"
+	case was != nil && was.Status == v1.ConditionTrue:
+	case len(s.InitContainerStatuses) == 0 && len(f.Pod.Spec.InitContainers) > 0:
+		c.Status, c.Reason = v1.ConditionFalse, "UnknownContainerStatuses"
+	case anyStarted(s.ContainerStatuses):
+	case len(unknown)+len(incomplete) > 0:
+		c.Status, c.Reason = v1.ConditionFalse, "ContainersNotInitialized"
+		c.Message = shortcomings(unknown, "incomplete", incomplete)
+	}
+	return c
+}
+
+// anyStarted reports whether a container runs or has run.
+func anyStarted(list []v1.ContainerStatus) bool {
+	for i := range list {
+		if list[i].State.Running != nil || list[i].State.Terminated != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readyToStart returns the PodReadyToStartContainers condition: whether the
+// pod has the sandbox it needs (rt-25, rt-27). If nobody looked, what was said
+// stands.
+func readyToStart(f *ConditionFacts) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
+	if f.Observed == nil {
+		if was := Condition(f.Previous, c.Type); was != nil {
+			c.Status = was.Status
+		}
+		return c
+	}
+	ready := 0
+	for i := range f.Observed.Sandboxes {
+		if f.Observed.Sandboxes[i].State == runtime.SandboxReady {
+			ready++
+		}
+	}
+	if ready != 1 || f.Observed.Sandboxes[0].State != runtime.SandboxReady {
+		return c
+	}
+	sb := &f.Observed.Sandboxes[0]
+	if sb.HostNetwork != f.Pod.Spec.HostNetwork || !sb.HostNetwork && sb.NetworkKnown && len(sb.IPs) == 0 {
+		return c
+	}
+	c.Status = v1.ConditionTrue
+	return c
+}

@@ -1,0 +1,316 @@
+package status
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// The words of the API for containers whose fate is not known (st-5, st-6,
+// st-8). Tools look for them; the two blanks are the kubelet's.
+const (
+	reasonUnknown     = "ContainerStatusUnknown"
+	lostAtTermination = "The container could not be located when the pod was terminated"
+	lostAtDeletion    = "The container could not be located when the pod was deleted.  The container used to be Running"
+	initPresumedDone  = "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally"
+
+	exitLost = 137 // as if killed
+)
+
+// ContainerStatuses returns the statuses of the containers in the spec of
+// f.Pod: init containers in the order of the spec, the others by name (st-13).
+// Instances of containers that the spec does not have are ignored.
+func ContainerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
+	spec, prev := &f.Pod.Spec, f.previous()
+	if f.Observed == nil && f.Ending.Failed {
+		// A pod that was turned away before anyone looked has no containers
+		// to speak of, beyond those that were spoken of already.
+		return slices.Clone(prev.InitContainerStatuses), slices.Clone(prev.ContainerStatuses), slices.Clone(prev.EphemeralContainerStatuses)
+	}
+	for i := range spec.InitContainers {
+		init = append(init, one(&f, &spec.InitContainers[i], kindInit, find(prev.InitContainerStatuses, spec.InitContainers[i].Name)))
+	}
+	for i := range spec.Containers {
+		regular = append(regular, one(&f, &spec.Containers[i], kindRegular, find(prev.ContainerStatuses, spec.Containers[i].Name)))
+	}
+	for i := range spec.EphemeralContainers {
+		c := v1.Container(spec.EphemeralContainers[i].EphemeralContainerCommon)
+		ephemeral = append(ephemeral, one(&f, &c, kindEphemeral, find(prev.EphemeralContainerStatuses, c.Name)))
+	}
+	byName := func(a, b v1.ContainerStatus) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortStableFunc(regular, byName)
+	slices.SortStableFunc(ephemeral, byName)
+	return init, regular, ephemeral
+}
+
+// kind is the part of the spec a container is from.
+type kind int
+
+const (
+	kindRegular kind = iota
+	kindInit
+	kindEphemeral
+)
+
+// one returns the status of one container: what the runtime shows of its
+// instances, held against old, which is what was said before (nil: nothing).
+func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.ContainerStatus {
+	s := base(f.Pod, c, old)
+	if f.Observed == nil {
+		if old != nil {
+			s = *old
+		}
+	} else if now, before := instances(f.Observed, c.Name); now != nil {
+		show(&s, now, before, old)
+	} else if old != nil {
+		vanished(&s, f.Pod, old)
+	}
+	if k == kindInit && !restart.Sidecar(c) && s.State.Waiting != nil && f.Observed != nil {
+		presumeDone(&s, f)
+	}
+	explain(&s, f, c, k)
+	s.VolumeMounts = volumeMounts(c, old)
+	s.Ready, s.Started = readiness(&s, f, c, k, old)
+	return s
+}
+
+// base is the status of a container nothing is known of (st-1), with what an
+// older status hands down (st-2).
+func base(pod *v1.Pod, c *v1.Container, old *v1.ContainerStatus) v1.ContainerStatus {
+	reason := "ContainerCreating"
+	if len(pod.Spec.InitContainers) > 0 {
+		reason = "PodInitializing"
+	}
+	s := v1.ContainerStatus{
+		Name:  c.Name,
+		Image: c.Image,
+		State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}},
+	}
+	switch {
+	case old == nil:
+	case old.State.Terminated != nil:
+		s = *old
+	default:
+		s.RestartCount = old.RestartCount
+		s.LastTerminationState = old.LastTerminationState
+		if end := ended(old); end != nil && end.ContainerID == old.ContainerID {
+			// It waits for its restart, and shows the instance that exited.
+			s.ContainerID, s.Image, s.ImageID = old.ContainerID, old.Image, old.ImageID
+		}
+	}
+	return s
+}
+
+// instances returns the instance of the named container that counts and the
+// one before it, or nil. One that runs counts, even if a newer was created
+// (lq-12); else the newest created (st-3).
+func instances(observed *runtime.PodStatus, name string) (now, before *runtime.ContainerStatus) {
+	for i := range observed.Containers {
+		switch c := &observed.Containers[i]; {
+		case c.Name != name:
+		case now == nil:
+			now = c
+		case now.State != runtime.ContainerRunning && c.State == runtime.ContainerRunning:
+			now, before = c, now
+		case before == nil:
+			before = c
+		}
+	}
+	return now, before
+}
+
+// show fills in the status of a container that has instances (st-3 … st-5,
+// st-16).
+func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.ContainerStatus) {
+	s.ContainerID = now.ID
+	s.RestartCount = max(s.RestartCount, now.RestartCount)
+	if now.Image != "" {
+		s.Image = now.Image
+	}
+	s.ImageID = now.ImageRef
+	if s.ImageID == "" {
+		s.ImageID = now.ImageID
+	}
+
+	s.LastTerminationState = lastState(now, before, old)
+	switch now.State {
+	case runtime.ContainerRunning:
+		if old != nil && old.State.Terminated != nil && old.ContainerID != now.ID && now.RestartCount <= old.RestartCount {
+			s.RestartCount = old.RestartCount + 1 // the runtime lost count
+		}
+		s.State = v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: seconds(now.StartedAt)}}
+	case runtime.ContainerExited:
+		s.State = v1.ContainerState{Terminated: exit(now, old)}
+	case runtime.ContainerUnknown:
+		switch said := saidExit(old, now.ID); {
+		case said != nil:
+			s.State = v1.ContainerState{Terminated: said}
+		case old != nil && old.State.Running != nil:
+			s.State = v1.ContainerState{Terminated: lost(now.ID, lostAtTermination)}
+			s.RestartCount = max(s.RestartCount, old.RestartCount+1)
+		default:
+			s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
+		}
+	default: // created
+		s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
+	}
+}
+
+// lastState returns how the instance before now ended: as the runtime shows
+// it, or, when the runtime has thrown that instance away, as it was said.
+func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1.ContainerState {
+	if before != nil && before.State == runtime.ContainerExited {
+		return v1.ContainerState{Terminated: exit(before, old)}
+	}
+	if old == nil {
+		return v1.ContainerState{}
+	}
+	if t := old.State.Terminated; t != nil && t.ContainerID != now.ID {
+		return old.State
+	}
+	if old.LastTerminationState.Terminated != nil && saidExit(old, now.ID) == old.LastTerminationState.Terminated {
+		// It waited for its restart with this exit as its last state, and
+		// has not been restarted: the exit is its state again.
+		return v1.ContainerState{}
+	}
+	return old.LastTerminationState
+}
+
+// exit returns how an exited instance ended. What was said once of an exit
+// stands (L-40), for runtimes forget or get it wrong later; only a loss gives
+// way to the truth.
+func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if said := saidExit(old, c.ID); said != nil && said.Reason != reasonUnknown {
+		return said
+	}
+	return &v1.ContainerStateTerminated{
+		ExitCode:    c.ExitCode,
+		Reason:      c.Reason,
+		Message:     c.Message,
+		StartedAt:   seconds(c.StartedAt),
+		FinishedAt:  seconds(c.FinishedAt),
+		ContainerID: c.ID,
+	}
+}
+
+// saidExit returns the exit of that instance as it was said, or nil.
+func saidExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminated {
+	if old == nil || id == "" {
+		return nil
+	}
+	for _, t := range []*v1.ContainerStateTerminated{old.State.Terminated, old.LastTerminationState.Terminated} {
+		if t != nil && t.ContainerID == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// lost is the end of a container that nobody saw.
+func lost(id, message string) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{ExitCode: exitLost, Reason: reasonUnknown, Message: message, ContainerID: id}
+}
+
+// vanished fills in the status of a container that the runtime no longer
+// holds any instance of (st-6, st-7).
+func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
+	if old.State.Running == nil || old.LastTerminationState.Terminated != nil {
+		return
+	}
+	s.LastTerminationState = v1.ContainerState{Terminated: lost(old.ContainerID, lostAtDeletion)}
+	if pod.DeletionTimestamp == nil {
+		s.RestartCount = old.RestartCount + 1
+	}
+}
+
+// presumeDone takes an init container that is gone to have succeeded if
+// regular containers were created after it (st-8). Those of an older sandbox
+// don't count: in a new one the init containers run anew (L-48). Neither is one
+// done that somebody tried to start and could not.
+func presumeDone(s *v1.ContainerStatus, f *Facts) {
+	if _, tried := f.Starts[s.Name]; tried {
+		return
+	}
+	if now, _ := instances(f.Observed, s.Name); now != nil {
+		return
+	}
+	sandbox := ""
+	if len(f.Observed.Sandboxes) > 0 {
+		sandbox = f.Observed.Sandboxes[0].ID
+	}
+	if hasRegular(f.Pod, f.Observed, sandbox) {
+		s.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			Reason: "Completed", Message: initPresumedDone, ContainerID: s.ContainerID,
+		}}
+	}
+}
+
+// explain says why a container that should run does not, if that is known
+// (st-9 … st-11). Its exit then moves to its last state.
+func explain(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind) {
+	why, ok := f.Starts[c.Name]
+	if !ok || s.State.Running != nil || f.Ending.Terminal || f.Ending.Failed || f.Pod.DeletionTimestamp != nil {
+		return
+	}
+	if end := s.State.Terminated; end != nil {
+		if k == kindEphemeral || !restartable(f.Pod, c, k == kindInit, end) {
+			return
+		}
+		s.LastTerminationState = s.State
+	}
+	s.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: why.Reason, Message: why.Message}}
+}
+
+// readiness returns whether a container is ready and started (st-17, st-18,
+// st-20). Ephemeral containers have neither.
+func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) (ready bool, started *bool) {
+	if k == kindEphemeral {
+		return false, nil
+	}
+	if s.State.Running == nil {
+		end := s.State.Terminated
+		return k == kindInit && !restart.Sidecar(c) && end != nil && end.ExitCode == 0, new(false)
+	}
+	if k == kindInit && !restart.Sidecar(c) {
+		return false, new(true) // it has no probes; ready is when it is done
+	}
+	if f.Probes == nil {
+		return true, new(true)
+	}
+	probed := f.Probes[c.Name]
+	same := old != nil && old.ContainerID == s.ContainerID
+	up := c.StartupProbe == nil || passed(probed.Startup, same && old.Started != nil && *old.Started)
+	return up && (c.ReadinessProbe == nil || passed(probed.Readiness, same && old.Ready)), &up
+}
+
+// passed reports whether a probe counts as passed. Until there is a result,
+// what was said of this very instance stands: that the agent was restarted
+// changes nothing for a container (st-12, st-19, L-42).
+func passed(r ProbeResult, before bool) bool {
+	return r == ProbeSuccess || r == ProbeUnknown && before
+}
+
+// volumeMounts tells how the volumes are mounted (st-14); once said it stays.
+// IfPossible shows as Disabled: whether the runtime's handler can do more is
+// not known here, and less must not be taken for more.
+func volumeMounts(c *v1.Container, old *v1.ContainerStatus) []v1.VolumeMountStatus {
+	if old != nil && len(old.VolumeMounts) > 0 {
+		return old.VolumeMounts
+	}
+	var mounts []v1.VolumeMountStatus
+	for _, m := range c.VolumeMounts {
+		st := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			st.RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled)
+			if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == v1.RecursiveReadOnlyEnabled {
+				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
+			}
+		}
+		mounts = append(mounts, st)
+	}
+	return mounts
+}

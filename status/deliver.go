@@ -1,0 +1,199 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Run delivers what is reported until ctx ends; it then returns nil as soon as
+// its calls of the sink have returned. What is not delivered by then stays for
+// [Manager.Flush], or another Run.
+func (m *Manager) Run(ctx context.Context) error {
+	m.drive(ctx, false)
+	return nil
+}
+
+// Flush delivers what is outstanding, without regard to back-off at first, and
+// returns nil when nothing is. It works beside Run and after it: an agent that
+// shuts down calls it with the time it has left. If ctx ends first, the error
+// says how many pods have something outstanding.
+func (m *Manager) Flush(ctx context.Context) error {
+	m.mu.Lock()
+	m.queue.hurry()
+	m.mu.Unlock()
+	m.drive(ctx, true)
+
+	m.mu.Lock()
+	left := m.queue.len() + m.inFlight
+	m.mu.Unlock()
+	if left > 0 && ctx.Err() != nil {
+		return fmt.Errorf("status: flush: %d pods have something undelivered: %w", left, context.Cause(ctx))
+	}
+	return nil
+}
+
+// drive makes the calls of the sink that are due until ctx ends, or, if drain
+// is set, until there are none. Several may run at once: they share the work
+// and its limit. A call has a goroutine while it lasts; a pod has none.
+func (m *Manager) drive(ctx context.Context, drain bool) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for ctx.Err() == nil {
+		c, outstanding, retryAt, changed := m.take()
+		if c != nil {
+			wg.Go(func() { m.deliver(ctx, c) })
+			continue
+		}
+		if drain && outstanding == 0 {
+			return
+		}
+		var retry <-chan time.Time
+		if !retryAt.IsZero() {
+			retry = time.After(time.Until(retryAt))
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-retry:
+		}
+	}
+}
+
+// A call is one call of the sink.
+type call struct {
+	e       *entry
+	pod     *v1.Pod
+	deleted bool         // DeletePod, else UpdatePodStatus
+	status  v1.PodStatus // what is said
+	version uint64
+	since   time.Time
+}
+
+// take returns the next call to make, or nil with what to wait for.
+func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.inFlight < m.cfg.Parallel {
+		if e := m.queue.next(time.Now()); e != nil {
+			m.inFlight++
+			return e.call(), 0, time.Time{}, nil
+		}
+		retryAt = m.queue.retryAt()
+	}
+	if m.changed == nil {
+		m.changed = make(chan struct{})
+	}
+	return nil, m.queue.len() + m.inFlight, retryAt, m.changed
+}
+
+// call returns what the sink is to be told next of an entry that is due:
+// first its status, then its end.
+func (e *entry) call() *call {
+	c := &call{e: e, pod: e.pod, version: e.version, since: e.since}
+	e.since = time.Time{} // changes from here on are the next call's
+	switch {
+	case e.version == e.sent:
+		c.deleted = true
+	case e.held:
+		c.status = Hold(e.status, e.said, &e.pod.Status)
+	default:
+		c.status = e.status
+	}
+	return c
+}
+
+// due reports whether the sink is to be told anything of the entry.
+func (e *entry) due() bool {
+	return e.version > e.sent || !e.deleted && (e.gone || e.finished && e.pod.DeletionTimestamp != nil)
+}
+
+// deliver makes a call and takes note of the outcome.
+func (m *Manager) deliver(ctx context.Context, c *call) {
+	var err error
+	if c.deleted {
+		err = m.cfg.Sink.DeletePod(ctx, c.pod)
+	} else {
+		err = m.cfg.Sink.UpdatePodStatus(ctx, c.pod, c.status)
+	}
+	now := time.Now()
+	cut := err != nil && ctx.Err() != nil // by the end of ctx: not the sink's fault
+	if err != nil && !cut {
+		m.cfg.Logger.Warn("delivery failed, will be tried again",
+			"pod", c.pod.Namespace+"/"+c.pod.Name, "uid", c.pod.UID, "delete", c.deleted, "err", err)
+	}
+	if m.cfg.Hooks.Delivered != nil {
+		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Err: err}
+		if !c.deleted {
+			info.Latency = now.Sub(c.since)
+		}
+		m.cfg.Hooks.Delivered(info)
+	}
+	m.note(c, err, cut, now) // last: then the pod's next call may begin
+}
+
+// note moves the entry of a call that has returned to where it belongs.
+func (m *Manager) note(c *call, err error, cut bool, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.wakeLocked()
+	e := c.e
+	m.inFlight--
+	e.spot = idle
+	switch {
+	case err != nil:
+		e.since = c.since
+		if !cut {
+			m.queue.delay(e, now.Add(m.backoff(e.failures)))
+			e.failures++
+		}
+	case c.deleted:
+		e.failures, e.deleted = 0, true
+	default:
+		e.failures, e.sent = 0, c.version
+		e.said = said(&c.status)
+	}
+	m.pushLocked(e)
+}
+
+// backoff returns the wait after that many failures in a row before this one.
+func (m *Manager) backoff(failures int) time.Duration {
+	d := m.cfg.RetryMin
+	for ; failures > 0 && d < m.cfg.RetryMax; failures-- {
+		d *= 2
+	}
+	return min(d, m.cfg.RetryMax)
+}
+
+// pushLocked queues an idle entry if it is due, and drops one that is done
+// with. Entries that are elsewhere come by here again.
+func (m *Manager) pushLocked(e *entry) {
+	if e.spot != idle || m.pods[e.pod.UID] != e {
+		return // under way, or behind an older incarnation
+	}
+	if e.due() {
+		m.queue.add(e)
+		m.wakeLocked()
+		return
+	}
+	if !e.gone {
+		return
+	}
+	if e.next == nil {
+		delete(m.pods, e.pod.UID)
+		return
+	}
+	m.pods[e.pod.UID] = e.next
+	m.pushLocked(e.next)
+}
+
+// wakeLocked lets those in drive look again.
+func (m *Manager) wakeLocked() {
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
+}

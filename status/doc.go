@@ -1,0 +1,104 @@
+// Package status says how pods are: it makes a v1.PodStatus from facts, and
+// sees that the last one of each pod reaches a sink.
+//
+// # What it decides
+//
+// [Compute] is a pure function from [Facts] (the pod, what the runtime shows,
+// what was said before, why containers do not start, the agent's own word) to
+// a status. Its parts are exported, each one file:
+//
+//	ContainerStatuses   what each container does, and how it ended before
+//	Phase               Pending, Running, Succeeded, Failed: a decision table
+//	Conditions          Ready and its kin, beside the conditions of others
+//	PodIPs, QOSClass    which addresses, which class
+//	Terminate           the last word on a pod that has stopped
+//	CheckTransition     what may not be said after what was said
+//	Held, Hold          whether a terminal phase has to wait, and what is said meanwhile
+//	Same                whether a status says anything new
+//	Describe, Summary   a change, and a status, in words
+//
+// A [Manager] decides when a status goes to a [StatusSink]: at once when it
+// says something new, in order for one pod, in parallel for many, again after
+// a failure. [MemorySink], [JSONLines] and [Tee] are sinks.
+//
+// # Usage
+//
+//	m, err := status.New(status.Config{Sink: sink})
+//	go m.Run(ctx)                                    // delivers
+//	s := m.Report(pod, observed, starts, ending)     // after each look at a pod
+//	m.Finish(pod)                                    // nothing runs, all given back
+//	m.Forget(pod)                                    // left its source
+//	err = m.Flush(shutdown)                          // the last thing an agent does
+//
+// Only [Compute] is needed by those who deliver statuses their own way.
+//
+// # Concurrency
+//
+// Functions are pure and may be called from anywhere. The methods of a Manager
+// may be called at any time; Report, Finish and Forget of one pod come one
+// after the other, as package podworker sees to. They never wait for the sink.
+// A pod costs no goroutine and no timer; a call of the sink has a goroutine
+// while it lasts, Config.Parallel of them at most.
+//
+// # Guarantees and limits
+//
+// For one pod, calls of the sink never overlap, and come in the order of its
+// reports. Reports that come while a call is under way, or while a failed one
+// waits to be repeated, make one more call, with the last of them (L-39).
+// Delivery is at least once; the last status of a pod is never lost, also when
+// the pod is forgotten or comes back under its UID meanwhile, but it does not
+// outlive the process: after a restart the next report says all again.
+//
+// What was said stands: a terminal phase is never left (inv-7), a restart count
+// never drops (inv-10), the exit of an instance keeps the code it was first
+// seen with, even when the runtime has thrown the container away (L-40). A
+// terminal phase is not said while something of the pod runs (inv-6), and never
+// together with Ready (inv-8). DeletePod comes after the final status (inv-9).
+// These hold across a restart of the agent as far as the source gives back, in
+// pod.Status, what was said.
+//
+// Without a prober (Facts.Probes is nil) every probe counts as passed: a pod
+// that declares probes nobody runs is as ready as its containers run.
+//
+// Not covered yet: the resources of containers and in-place resize (st-15), the
+// resize conditions, the states of a pod that restarts all its containers
+// (rt-139, rt-142), readiness pushed by a prober between reports (st-55,
+// st-56), merging with what an API server has (st-74 … st-76; package
+// kube/client needs it), and resending when somebody else changed a field
+// there (st-71).
+//
+// # Differences from the kubelet
+//
+//   - Statuses of different pods are written in parallel, and a slow or failing
+//     pod does not hold up the others (st-72, lq-19). A failed write is
+//     repeated after a back-off of its own, not at the next tick of 10s.
+//   - A report that says nothing new is never written, also for a pod that is
+//     being deleted (st-48 forces one); finishing a pod that has said all is no
+//     second write (lq-20).
+//   - Exits are written once (L-40). A container that is lost and found again
+//     takes its true exit in place of ContainerStatusUnknown.
+//   - Until a probe has a result, what was said of the same instance stands,
+//     for readiness as for startup; an agent's restart takes no pod out of
+//     service, and puts none back (L-42 against st-18, st-19).
+//   - A running instance of a container counts before a newer one that exited
+//     (lq-12). An init container that is gone counts as done only if regular
+//     containers were created in the same sandbox (L-48 against st-8).
+//   - A container that vanished and waits counts as restartable by its policy,
+//     with the exit code that was assumed; so a pod that never restarts fails.
+//   - Init containers that succeeded may run again in a new sandbox, whatever
+//     the policy, unless that is Never (st-50 refuses that for OnFailure).
+//   - The start time of a pod that an earlier agent started, and nobody wrote
+//     down, is that of its oldest sandbox (against st-52): a deadline goes on.
+//   - Messages are cut between characters, not inside them.
+//   - A pod that was turned away has no container statuses made up.
+//   - Nobody's input is changed (lq-22).
+//   - HostIPsIPFamilyMismatch (st-44) is not announced, and IfPossible mounts
+//     show as Disabled (st-14): the handler's features are not known here.
+//
+// # Testing
+//
+// The rules of the kubelet are tables named by rule. testdata/*.txt holds whole
+// lives of pods, a line of facts and a line of status in turn; -update rewrites
+// the results. Random facts and random lives check the laws and print their
+// seed. The manager is tested in synctest bubbles.
+package status

@@ -1,0 +1,50 @@
+package status_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+func TestATerminalPhaseIsHeldWhileAnythingMayRun(t *testing.T) { // st-77
+	of := func(phase v1.PodPhase, c ...v1.ContainerStatus) v1.PodStatus {
+		return v1.PodStatus{Phase: phase, ContainerStatuses: c}
+	}
+	for name, tc := range map[string]struct {
+		status   v1.PodStatus
+		observed *runtime.PodStatus
+		want     bool
+	}{
+		"not terminal":                  {of(v1.PodRunning), seen(runningC("a", 0)), false},
+		"a container runs":              {of(v1.PodFailed), stopped(runningC("a", 0)), true},
+		"a container is unknown":        {of(v1.PodFailed), stopped(instance("a", 0, runtime.ContainerUnknown)), true},
+		"the sandbox is ready":          {of(v1.PodSucceeded), seen(exitedC("a", 0, 0)), true},
+		"all has stopped":               {of(v1.PodSucceeded), stopped(exitedC("a", 0, 0)), false},
+		"nobody looked, one had run":    {of(v1.PodFailed, up("a")), nil, true},
+		"nobody looked, none had run":   {of(v1.PodFailed, waits("a")), nil, false},
+		"turned away, nothing is known": {of(v1.PodFailed), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.Held(&tc.status, tc.observed)) })
+	}
+}
+
+func TestHoldSaysThePhaseThatWasSaid(t *testing.T) { // st-75, st-77
+	disrupted := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}
+	failed := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{disrupted, {Type: v1.PodReady}}}
+
+	s := status.Hold(failed, status.Said{Phase: v1.PodRunning, Reason: "R", Message: "M"}, &v1.PodStatus{})
+	assert.Equal(t, "Running/R/M", string(s.Phase)+"/"+s.Reason+"/"+s.Message)
+	assert.Equal(t, []v1.PodCondition{{Type: v1.PodReady}}, s.Conditions)
+	assert.Len(t, failed.Conditions, 2, "left alone")
+
+	s = status.Hold(failed, status.Said{}, &v1.PodStatus{Conditions: []v1.PodCondition{disrupted}})
+	assert.Equal(t, v1.PodPending, s.Phase, "nothing was said yet")
+	assert.Len(t, s.Conditions, 2, "the source knows of the disruption")
+
+	failed.ContainerStatuses = []v1.ContainerStatus{up("a")}
+	assert.Equal(t, v1.PodRunning, status.Hold(failed, status.Said{}, &v1.PodStatus{}).Phase)
+}

@@ -1,0 +1,51 @@
+package status
+
+import (
+	"time"
+	"unicode/utf8"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// messageBudget is how many bytes the termination messages of all containers
+// of a pod may take together (st-53).
+const messageBudget = 12 << 10
+
+// seconds cuts a time to what the API can carry: whole seconds, UTC. A status
+// that went through an API and came back then equals the one that was sent.
+func seconds(t time.Time) metav1.Time {
+	if t.IsZero() {
+		return metav1.Time{}
+	}
+	return metav1.NewTime(t.UTC().Truncate(time.Second))
+}
+
+// truncate cuts termination messages to their share of the budget, which is
+// the same for each of n containers (st-53).
+func truncate(s *v1.PodStatus, n int) {
+	limit := messageBudget / max(n, 1)
+	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
+		for i := range list {
+			for _, state := range []*v1.ContainerState{&list[i].State, &list[i].LastTerminationState} {
+				if t := state.Terminated; t != nil && len(t.Message) > limit {
+					cut := *t // it may belong to an older status
+					cut.Message = head(t.Message, limit)
+					state.Terminated = &cut
+				}
+			}
+		}
+	}
+}
+
+// head returns at most limit bytes of s from its start, without half a
+// character at the end.
+func head(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

@@ -1,0 +1,439 @@
+package status_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// A slowSink takes its time, may fail, and checks that the calls for one pod
+// do not overlap. It writes down what it took.
+type slowSink struct {
+	t       *testing.T
+	latency time.Duration
+	fail    func(call int) error // nil: never
+
+	mu    sync.Mutex
+	calls int
+	busy  map[types.UID]bool
+	most  int // calls at once
+	log   map[types.UID][]string
+	last  map[types.UID]v1.PodStatus
+}
+
+func (s *slowSink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, st v1.PodStatus) error {
+	return s.call(ctx, pod, func() {
+		s.log[pod.UID] = append(s.log[pod.UID], status.Summary(&st))
+		s.last[pod.UID] = st
+	})
+}
+
+func (s *slowSink) DeletePod(ctx context.Context, pod *v1.Pod) error {
+	return s.call(ctx, pod, func() { s.log[pod.UID] = append(s.log[pod.UID], "deleted") })
+}
+
+func (s *slowSink) call(ctx context.Context, pod *v1.Pod, take func()) error {
+	s.mu.Lock()
+	if s.busy == nil {
+		s.busy, s.log, s.last = map[types.UID]bool{}, map[types.UID][]string{}, map[types.UID]v1.PodStatus{}
+	}
+	assert.False(s.t, s.busy[pod.UID], "calls for %s overlap", pod.Name)
+	s.busy[pod.UID] = true
+	s.most = max(s.most, len(s.busy))
+	s.calls++
+	var err error
+	if s.fail != nil {
+		err = s.fail(s.calls)
+	}
+	s.mu.Unlock()
+
+	select {
+	case <-time.After(s.latency):
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.busy, pod.UID)
+	if err == nil {
+		take()
+	}
+	return err
+}
+
+func (s *slowSink) took(uid types.UID) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log[uid]
+}
+
+// started returns a manager that runs until the test ends.
+func started(t *testing.T, cfg status.Config) *status.Manager {
+	m, err := status.New(cfg)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, m.Run(ctx)) })
+	t.Cleanup(func() { stop(); wg.Wait() })
+	return m
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	for _, tc := range []struct {
+		cfg  status.Config
+		want string
+	}{
+		{status.Config{}, "status: Config.Sink is nil"},
+		{status.Config{Sink: status.Tee(), Parallel: -1}, "status: Config.Parallel, RetryMin or RetryMax is negative"},
+		{status.Config{Sink: status.Tee(), RetryMax: -1}, "status: Config.Parallel, RetryMin or RetryMax is negative"},
+		{status.Config{Sink: status.Tee(), RetryMin: 2, RetryMax: 1}, "status: Config.RetryMin is above RetryMax"},
+	} {
+		_, err := status.New(tc.cfg)
+		assert.EqualError(t, err, tc.want)
+	}
+	_, err := status.New(status.Config{Sink: status.Tee(), RetryMin: time.Hour})
+	assert.NoError(t, err)
+}
+
+func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) { // L-36
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: 50 * time.Millisecond}
+		m := started(t, status.Config{Sink: sink})
+		var pods []*v1.Pod
+		for i := range 100 {
+			pods = append(pods, named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("web", i)))
+		}
+		begin := time.Now()
+		for _, observed := range []*runtime.PodStatus{seen(), seen(runningC("a", 0)), seen(exitedC("a", 0, 1))} {
+			for _, pod := range pods {
+				m.Report(pod, observed, nil, runtime.Ending{})
+			}
+			require.NoError(t, m.Flush(t.Context())) // so that none is coalesced
+		}
+		took := time.Since(begin)
+		t.Logf("%d calls in %v, at most %d at once", sink.calls, took, sink.most)
+		assert.Equal(t, 300, sink.calls)
+		assert.Less(t, took, 2500*time.Millisecond)
+		assert.Equal(t, 8, sink.most)
+		for _, pod := range pods {
+			log := sink.took(pod.UID)
+			assert.Equal(t, "Running ready=0/1 restarts=0 ip=10.0.0.7", log[len(log)-1])
+		}
+	})
+}
+
+func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: time.Second}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		m.Report(pod, seen(), nil, runtime.Ending{})
+		synctest.Wait()
+		for n := range int32(5) {
+			m.Report(pod, seen(runningC("a", n)), nil, runtime.Ending{})
+		}
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, []string{
+			"Pending ready=0/1 restarts=0 ip=10.0.0.7",
+			"Running ready=1/1 restarts=4 ip=10.0.0.7",
+		}, sink.took(pod.UID))
+
+		m.Report(pod, seen(runningC("a", 4)), nil, runtime.Ending{})
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, 2, sink.calls, "nothing new, nothing said")
+	})
+}
+
+func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var at []time.Duration
+		begin := time.Now()
+		sink := &slowSink{t: t, fail: func(call int) error {
+			at = append(at, time.Since(begin))
+			if call <= 5 {
+				return errors.New("no route to host")
+			}
+			return nil
+		}}
+		m := started(t, status.Config{Sink: sink, RetryMin: time.Second, RetryMax: 5 * time.Second})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		m.Report(pod, seen(), nil, runtime.Ending{})
+		time.Sleep(2 * time.Second)
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{}) // does not jump the queue
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, 1e9, 3e9, 7e9, 12e9, 17e9}, at)
+		assert.Equal(t, []string{"Running ready=1/1 restarts=0 ip=10.0.0.7"}, sink.took(pod.UID))
+	})
+}
+
+func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good := new(status.MemorySink)
+		bad := named(podOf("", "a"), "bad")
+		m := started(t, status.Config{Parallel: 1, Sink: sinkFunc(func(ctx context.Context, pod *v1.Pod, s v1.PodStatus) error {
+			if pod.UID == bad.UID {
+				return errors.New("poisoned")
+			}
+			return good.UpdatePodStatus(ctx, pod, s)
+		})})
+		m.Report(bad, seen(), nil, runtime.Ending{})
+		m.Report(podOf("", "a"), seen(), nil, runtime.Ending{})
+		synctest.Wait()
+		_, ok := good.Status("uid-web")
+		assert.True(t, ok)
+	})
+}
+
+func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: time.Second, fail: func(call int) error {
+			if call%2 == 1 {
+				return errors.New("try again")
+			}
+			return nil
+		}}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		require.NoError(t, m.Flush(t.Context()))
+
+		pod = pod.DeepCopy()
+		pod.DeletionTimestamp = new(metav1.Now())
+		m.Report(pod, stopped(exitedC("a", 0, 143)), nil, runtime.Ending{Terminal: true})
+		m.Finish(pod)
+		m.Finish(pod)
+		m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{}) // too late
+		require.NoError(t, m.Flush(t.Context()))
+		want := []string{
+			"Running ready=1/1 restarts=0 ip=10.0.0.7",
+			"Failed ready=0/1 restarts=0 ip=10.0.0.7",
+			"deleted",
+		}
+		assert.Equal(t, want, sink.took(pod.UID))
+		_, ok := m.Status(pod.UID)
+		assert.True(t, ok, "known until it is forgotten")
+
+		m.Forget(pod)
+		m.Forget(pod)
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, want, sink.took(pod.UID), "deleted once")
+		_, ok = m.Status(pod.UID)
+		assert.False(t, ok)
+	})
+}
+
+func TestAFinishedPodIsDeletedWhenItsDeletionComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyNever, "a")
+		m.Report(pod, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{Terminal: true})
+		m.Finish(pod)
+		synctest.Wait()
+		assert.Equal(t, []string{"Succeeded ready=0/1 restarts=0"}, sink.took(pod.UID), "lq-20: one write")
+
+		pod = pod.DeepCopy()
+		pod.DeletionTimestamp = new(metav1.Now())
+		m.Report(pod, stopped(), nil, runtime.Ending{})
+		synctest.Wait()
+		assert.Equal(t, []string{"Succeeded ready=0/1 restarts=0", "deleted"}, sink.took(pod.UID))
+	})
+}
+
+func TestFinishOfAPodThatWasNeverReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := new(status.MemorySink)
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		pod.DeletionTimestamp = new(metav1.Now())
+		pod.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{up("a")}}
+		m.Finish(pod)
+		s, err := sink.WaitDeleted(t.Context(), pod.UID)
+		require.NoError(t, err)
+		assert.Equal(t, v1.PodFailed, s.Phase)
+		assert.Equal(t, int32(137), s.ContainerStatuses[0].State.Terminated.ExitCode)
+	})
+}
+
+func TestForgetDeliversTheLastWordFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: time.Second}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyNever, "a")
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		synctest.Wait()
+		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Ending{Terminal: true})
+		m.Forget(pod)
+		_, ok := m.Status(pod.UID)
+		assert.False(t, ok)
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, []string{
+			"Running ready=1/1 restarts=0 ip=10.0.0.7",
+			"Failed ready=0/1 restarts=0 ip=10.0.0.7",
+			"deleted",
+		}, sink.took(pod.UID))
+
+		m.Forget(named(podOf(""), "stranger"))
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, 3, sink.calls)
+	})
+}
+
+func TestAPodThatComesBackUnderItsUIDBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: time.Second}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyNever, "a")
+		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Ending{Terminal: true})
+		m.Finish(pod)
+		m.Forget(pod)
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		s, ok := m.Status(pod.UID)
+		assert.True(t, ok)
+		assert.Equal(t, v1.PodRunning, s.Phase)
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, []string{
+			"Failed ready=0/1 restarts=0",
+			"deleted",
+			"Running ready=1/1 restarts=0 ip=10.0.0.7",
+		}, sink.took(pod.UID), "nothing of either life is lost")
+	})
+}
+
+func TestATerminalPhaseIsHeldBackWhileSomethingRuns(t *testing.T) { // st-75, st-77, inv-6
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		synctest.Wait()
+
+		evicted := runtime.Ending{Failed: true, Reason: "Evicted", Message: "low on memory"}
+		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
+		assert.Equal(t, v1.PodFailed, s.Phase, "the caller is told")
+		synctest.Wait()
+		assert.Equal(t, v1.PodRunning, sink.last[pod.UID].Phase, "the sink is not")
+		assert.False(t, status.IsReady(new(sink.last[pod.UID])), "but that it is not ready any more")
+
+		m.Report(pod, nil, nil, evicted) // nobody looked: still held
+		synctest.Wait()
+		assert.Equal(t, v1.PodRunning, sink.last[pod.UID].Phase)
+
+		m.Report(pod, stopped(exitedC("a", 0, 137)), nil, evicted)
+		synctest.Wait()
+		assert.Equal(t, "Failed (Evicted: low on memory) ready=0/1 restarts=0 ip=10.0.0.7", status.Summary(new(sink.last[pod.UID])))
+	})
+}
+
+func TestForgetAndFinishReleaseAHeldPhase(t *testing.T) {
+	for name, release := range map[string]func(*status.Manager, *v1.Pod){
+		"finish": (*status.Manager).Finish,
+		"forget": (*status.Manager).Forget,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sink := new(status.MemorySink)
+				m := started(t, status.Config{Sink: sink})
+				pod := podOf(v1.RestartPolicyNever, "a")
+				m.Report(pod, seen(exitedC("a", 0, 0)), nil, runtime.Ending{}) // the sandbox is ready yet
+				synctest.Wait()
+				s, _ := sink.Status(pod.UID)
+				assert.Equal(t, v1.PodPending, s.Phase)
+				release(m, pod)
+				synctest.Wait()
+				s, _ = sink.Status(pod.UID)
+				assert.Equal(t, v1.PodSucceeded, s.Phase)
+			})
+		})
+	}
+}
+
+func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		sink := &slowSink{t: t}
+		m := started(t, status.Config{Sink: sink, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		pod := podOf(v1.RestartPolicyNever, "a", "b")
+		m.Report(pod, seen(exitedC("a", 0, 1), runningC("b", 0)), nil, runtime.Ending{})
+		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 0)), nil, runtime.Ending{})
+		assert.NotNil(t, s.ContainerStatuses[0].State.Terminated)
+		assert.NotNil(t, s.ContainerStatuses[1].State.Running, "the whole report is refused")
+		synctest.Wait()
+		assert.Equal(t, 1, sink.calls)
+		assert.Contains(t, log.String(), "status refused")
+		assert.Contains(t, log.String(), "container a exited with code 1")
+	})
+}
+
+func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's restart
+	m, err := status.New(status.Config{Sink: status.Tee()})
+	require.NoError(t, err)
+	pod := podOf(v1.RestartPolicyNever, "a")
+	pod.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{done("a", 1)}}
+	assert.Equal(t, pod.Status, m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{}))
+	_, ok := m.Status(pod.UID)
+	assert.False(t, ok)
+}
+
+func TestProbesAreAskedWithEachReport(t *testing.T) {
+	result := status.ProbeFailure
+	m, err := status.New(status.Config{Sink: status.Tee(), Probes: func(types.UID) map[string]status.Probed {
+		return map[string]status.Probed{"a": {Readiness: result}}
+	}})
+	require.NoError(t, err)
+	pod := podOf("", "a")
+	pod.Spec.Containers[0].ReadinessProbe = new(v1.Probe)
+	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	assert.False(t, status.IsReady(&s))
+	result = status.ProbeSuccess
+	s = m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	assert.True(t, status.IsReady(&s))
+}
+
+func TestFlushAfterRunDeliversTheRestOrSaysHowMuchIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := true
+		sink := &slowSink{t: t, latency: time.Second, fail: func(int) error {
+			if down {
+				return errors.New("down")
+			}
+			return nil
+		}}
+		m, err := status.New(status.Config{Sink: sink})
+		require.NoError(t, err)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		for i := range 3 {
+			m.Report(named(podOf("", "a"), fmt.Sprint("web", i)), seen(), nil, runtime.Ending{})
+		}
+		require.NoError(t, m.Run(ctx))
+
+		ctx, stop = context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		err = m.Flush(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorContains(t, err, "status: flush: 3 pods have something undelivered")
+
+		down = false
+		begin := time.Now()
+		require.NoError(t, m.Flush(t.Context()))
+		assert.Equal(t, time.Second, time.Since(begin), "back-off does not count")
+		assert.Len(t, sink.took("uid-web2"), 1)
+	})
+}

@@ -1,0 +1,31 @@
+package status
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Tee returns a sink that passes each call to all sinks, one after the other,
+// and joins their errors. When one fails, all are called again: they are
+// idempotent. Without any it discards what it is told.
+func Tee(sinks ...StatusSink) StatusSink { return tee(sinks) }
+
+type tee []StatusSink
+
+func (t tee) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
+	var errs []error
+	for _, s := range t {
+		errs = append(errs, s.UpdatePodStatus(ctx, pod, status))
+	}
+	return errors.Join(errs...)
+}
+
+func (t tee) DeletePod(ctx context.Context, pod *v1.Pod) error {
+	var errs []error
+	for _, s := range t {
+		errs = append(errs, s.DeletePod(ctx, pod))
+	}
+	return errors.Join(errs...)
+}

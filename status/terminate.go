@@ -1,0 +1,77 @@
+package status
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+// Terminate returns the last word on a pod whose containers have stopped and
+// whose resources are released (st-59 … st-61): what is not known to have
+// exited counts as lost, with exit code 137, and a pod that has not ended well
+// has failed. The phase of a static pod stays, as its source may start it
+// again.
+//
+// It is idempotent and changes neither argument.
+func Terminate(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
+	s := *last.DeepCopy()
+	if begun(pod, &s) {
+		for i := range s.ContainerStatuses {
+			lose(&s.ContainerStatuses[i])
+		}
+	}
+	for i := range startedInit(s.InitContainerStatuses) {
+		lose(&s.InitContainerStatuses[i])
+	}
+	if !Terminal(s.Phase) && !staticpod.Is(pod) {
+		s.Phase, s.Reason, s.Message = v1.PodFailed, "", ""
+	}
+	s.Conditions = Conditions(ConditionFacts{Pod: pod, Status: &s, Previous: last.Conditions, Now: now})
+	return s
+}
+
+// begun reports whether the pod got past its init containers (st-59): every
+// missing exit of a regular container is then a loss.
+func begun(pod *v1.Pod, s *v1.PodStatus) bool {
+	if len(pod.Spec.InitContainers) == 0 {
+		return true
+	}
+	if slices.ContainsFunc(s.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.LastTerminationState.Terminated != nil || c.State.Waiting == nil
+	}) {
+		return true
+	}
+	if len(s.InitContainerStatuses) == 0 {
+		return false
+	}
+	last := s.InitContainerStatuses[len(s.InitContainerStatuses)-1]
+	for _, t := range []*v1.ContainerStateTerminated{last.State.Terminated, last.LastTerminationState.Terminated} {
+		if t != nil && t.ExitCode == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// startedInit returns the init containers up to the last that shows a trace of
+// a start, and at least the first (st-60).
+func startedInit(init []v1.ContainerStatus) []v1.ContainerStatus {
+	for i := len(init) - 1; i > 0; i-- {
+		if init[i].State.Waiting == nil || init[i].LastTerminationState.Terminated != nil {
+			return init[:i+1]
+		}
+	}
+	return init[:min(1, len(init))]
+}
+
+// lose writes off a container that has not been seen to exit.
+func lose(c *v1.ContainerStatus) {
+	if c.State.Terminated != nil {
+		return
+	}
+	c.State = v1.ContainerState{Terminated: lost(c.ContainerID, lostAtTermination)}
+	c.Ready, c.Started = false, new(false)
+}
