@@ -74,6 +74,10 @@ func TestARequestIsAnsweredByALaterList(t *testing.T) { // pleg-29
 	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
 }
 
+// betweenLists moves a test to an instant at which no list begins: a request
+// made while a list is at work is served by a look of its own (pleg-29).
+const betweenLists = 500 * time.Millisecond
+
 func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
@@ -83,7 +87,7 @@ func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 		synctest.Wait()
 		l.take()
 
-		g.RequestReinspect("u")
+		time.Sleep(betweenLists)
 		g.RequestReinspect("u")
 		synctest.Wait()
 		assert.Equal(t, []string{"u PodSync"}, l.take())
@@ -107,6 +111,20 @@ func TestAReinspectionIsToldExactlyOnce(t *testing.T) { // pleg-20, pleg-27
 		synctest.Wait()
 		assert.Equal(t, []string{"u ContainerRemoved c"}, l.take())
 	})
+}
+
+func TestReinspectionsAskedForBeforeALookAreOne(t *testing.T) { // pleg-20, pleg-28
+	n, l := newNode(), new(listener)
+	n.start("u", "c")
+	g := newGenerator(t, n, l, pleg.Config{})
+	require.NoError(t, g.Relist(t.Context()))
+	l.take()
+	g.RequestReinspect("u")
+	g.RequestReinspect("u")
+	require.NoError(t, g.Relist(t.Context()))
+	require.NoError(t, g.Relist(t.Context()))
+	assert.Equal(t, []string{"u PodSync"}, l.take())
+	assert.Equal(t, 2, n.inspected("u"))
 }
 
 func TestRequestsAreServedWhileAListHangs(t *testing.T) { // L-4
