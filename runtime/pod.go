@@ -3,6 +3,7 @@ package runtime
 import (
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -118,6 +119,11 @@ type ContainerStatus struct {
 
 	// LogPath on this host; "" if the runtime keeps none.
 	LogPath string
+
+	// Resources that it was last given, CPU and memory only: what a resize is
+	// measured against (al-1, rt-13). Nil if nobody knows. Shared: don't change
+	// it.
+	Resources *v1.ResourceRequirements
 }
 
 // ContainerState is what a container does.

@@ -85,6 +85,11 @@ type SyncRequest struct {
 	// are ready for use. A container that mounts a volume which is not
 	// listed is not started (CreateContainerConfigError).
 	Volumes map[string]string
+
+	// Probes are the results that liveness and startup probes have come to.
+	// Nil: nobody probes here, and a container that runs counts as live and
+	// started (rt-48, rt-60 … rt-62).
+	Probes *ProbeResults
 }
 
 // A KillRequest says which pod should stop, and how fast.
@@ -129,6 +134,7 @@ const (
 	ConfigPodSandbox ActionKind = "ConfigPodSandbox"
 	KillPodSandbox   ActionKind = "KillPodSandbox"
 	RemoveContainer  ActionKind = "RemoveContainer"
+	ResizePodInPlace ActionKind = "ResizePodInPlace"
 )
 
 // An Action is one thing that SyncPod did or failed to do.
