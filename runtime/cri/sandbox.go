@@ -68,6 +68,7 @@ func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, er
 			return made, nil
 		}
 	}
+	s.fresh = err == nil && len(s.status.Containers) == 0
 	return id, err
 }
 

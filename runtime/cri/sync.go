@@ -24,6 +24,7 @@ type step struct {
 
 	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
 	sandbox string                       // its ID
+	fresh   bool                         // it was made by this sync, and nothing of the pod was there before
 	ips     []string                     // and addresses
 	result  runtime.SyncResult
 	trace   Trace
