@@ -100,7 +100,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	if st.NoStatus {
 		count = s.r.restartsLogged(s.pod, c.Name)
 	}
-	config, err := s.containerConfig(c, count, image, user)
+	config, err := s.containerConfig(ctx, c, count, image, user)
 	if err == nil {
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
 	}
