@@ -134,7 +134,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		return nil, err
 	}
 	s.trace.begin("ConfigContainer", c.Name)
-	config, err := s.containerConfig(c, s.nextCount(st), image, user)
+	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
 	if err == nil {
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
 	}
