@@ -22,8 +22,7 @@ func Compute(in Input) Plan {
 	if in.Status == nil {
 		in.Status = new(runtime.PodStatus)
 	}
-	var room [8]memo // for most pods, so that looking allocates nothing
-	c := computation{Input: in, looked: room[:0]}
+	c := computation{Input: in}
 	newest := judgeSandbox(in.Pod, in.Status)
 	newest.attempt = max(newest.attempt, in.Attempts)
 	switch {
@@ -43,8 +42,12 @@ func Compute(in Input) Plan {
 type computation struct {
 	Input
 	sandbox string // the sandbox that instances must be in to count; set before the first look; "" if there is none
-	looked  []memo
 	plan    Plan
+
+	// The histories gathered so far: of most pods all fit into looked, so that
+	// looking allocates nothing.
+	looked [8]memo
+	more   []memo
 }
 
 // inSandbox plans for a pod whose sandbox is fine.

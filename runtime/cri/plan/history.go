@@ -38,13 +38,28 @@ type memo struct {
 // containers: a walk through the memos is cheaper than a map.
 func (c *computation) look(ct *v1.Container) history {
 	for i := range c.looked {
-		if c.looked[i].of == ct {
+		switch c.looked[i].of {
+		case ct:
+			return c.looked[i].history
+		case nil:
+			c.looked[i] = memo{ct, c.gather(ct)}
 			return c.looked[i].history
 		}
 	}
+	for i := range c.more {
+		if c.more[i].of == ct {
+			return c.more[i].history
+		}
+	}
 	h := c.gather(ct)
-	c.looked = append(c.looked, memo{ct, h})
+	c.more = append(c.more, memo{ct, h})
 	return h
+}
+
+// forget drops the histories, because instances are to count by another
+// sandbox.
+func (c *computation) forget() {
+	c.looked, c.more = [len(c.looked)]memo{}, nil
 }
 
 // gather makes the history of ct. Any running instance makes the container

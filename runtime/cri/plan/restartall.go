@@ -60,7 +60,8 @@ func (c *computation) restartAll(newest sandbox) bool {
 		triggers = append(triggers, inst)
 	}
 	if len(triggers) == 0 {
-		c.sandbox, c.looked = "", c.looked[:0] // looked at anew, with or without a sandbox
+		c.sandbox = ""
+		c.forget()
 		return false
 	}
 	c.plan.SandboxID = newest.id
