@@ -312,6 +312,14 @@ func (s *scene) input() plan.Input {
 
 func (s *scene) plan() plan.Plan { return plan.Compute(s.input()) }
 
+// computeChecked returns the plan of in, made twice.
+func computeChecked(t testing.TB, in plan.Input) plan.Plan {
+	t.Helper()
+	p := plan.Compute(in)
+	require.Equal(t, p, plan.Compute(in))
+	return p
+}
+
 // apply carries a plan out as a runtime without faults does. Starts that are
 // put off are left out.
 func (s *scene) apply(p plan.Plan) {
