@@ -13,6 +13,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -70,6 +71,14 @@ type Config struct {
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// IgnoreRestartAll takes container restart rules with the action
+	// RestartAllContainers for absent (rt-138).
+	IgnoreRestartAll bool
+
+	// ResizeCgroup makes one value of the pod's cgroup what a resize needs. Nil:
+	// pods have no cgroup with limits.
+	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.Step) error
 
 	// Compat brings back quirks of the kubelet; see there.
 	Compat Compat
