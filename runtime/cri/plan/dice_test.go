@@ -197,4 +197,3 @@ func (s *scene) names() []string {
 	}
 	return names
 }
-

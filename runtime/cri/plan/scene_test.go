@@ -362,7 +362,8 @@ func (s *scene) apply(p plan.Plan) {
 			continue
 		}
 		s.created++
-		s.status.Containers = slices.Insert(s.status.Containers, 0, runtime.ContainerStatus{
+		// Into a new list: the plan points into the old one.
+		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
 			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
 			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
 			CreatedAt: s.now, StartedAt: s.now, Resources: &st.Container.Resources,
