@@ -115,6 +115,16 @@ func Make(f Facts, c *v1.Container) (*Env, error) {
 // are shared: don't change them.
 func (e *Env) Vars() []Var { return e.vars }
 
+// EnvVars returns the variables as a pod's spec would have them, in a slice of
+// the caller's own.
+func (e *Env) EnvVars() []v1.EnvVar {
+	list := make([]v1.EnvVar, 0, len(e.vars))
+	for _, v := range e.vars {
+		list = append(list, v1.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return list
+}
+
 // Get returns the value of a variable.
 func (e *Env) Get(name string) (string, bool) {
 	i, ok := e.index[name]

@@ -316,6 +316,8 @@ func TestArgumentsAreExpanded(t *testing.T) { // pe-13
 	assert.Equal(t, []string{"serve", "--name=web", "--db=10.96.0.7", "$(NO)", "$(NAME)"},
 		env.ExpandAll([]string{"serve", "--name=$(NAME)", "--db=$(DB_SERVICE_HOST)", "$(NO)", "$$(NAME)"}))
 	assert.Nil(t, env.ExpandAll(nil))
+	assert.Equal(t, v1.EnvVar{Name: "NAME", Value: "web"}, env.EnvVars()[0])
+	assert.Len(t, env.EnvVars(), len(env.Vars()))
 }
 
 // everything refers to all kinds of sources at once.

@@ -12,10 +12,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// sandboxConfig returns what a pod's sandbox is made from (section 4.3).
-func (r *Runtime) sandboxConfig(pod *v1.Pod, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
+// sandboxConfig returns what a pod's sandbox is made from (section 4.3), and what
+// there is to say of its DNS configuration.
+func (r *Runtime) sandboxConfig(pod *v1.Pod, attempt uint32) (*runtimeapi.PodSandboxConfig, podconfig.PodDNS, error) {
 	config := &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{
 			Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt,
@@ -26,25 +28,16 @@ func (r *Runtime) sandboxConfig(pod *v1.Pod, attempt uint32) (*runtimeapi.PodSan
 		PortMappings: portMappings(pod),
 		Linux:        linuxSandbox(pod, r.cfg.CgroupParent(pod)),
 	}
-	if !pod.Spec.HostNetwork { // rt-18
-		hostname, domain, err := hostnameOf(pod, r.cfg.DNS.ClusterDomain)
-		if err != nil {
-			return nil, err
-		}
-		config.Hostname = hostname
-		if pod.Spec.SetHostnameAsFQDN != nil && *pod.Spec.SetHostnameAsFQDN && domain != "" {
-			config.Hostname = hostname + "." + domain
-			if len(config.Hostname) > 64 { // what a Linux kernel takes (pe-19)
-				return nil, fmt.Errorf("hostname %q, as an FQDN, has more than 64 characters", config.Hostname)
-			}
-		}
+	var err error
+	if config.Hostname, err = podconfig.SandboxHostname(pod, r.cfg.DNS.ClusterDomain); err != nil {
+		return nil, podconfig.PodDNS{}, err
 	}
-	dns, err := r.cfg.DNS.For(pod)
+	dns, err := r.podDNS(pod)
 	if err != nil {
-		return nil, err
+		return nil, podconfig.PodDNS{}, err
 	}
-	config.DnsConfig = dns
-	return config, nil
+	config.DnsConfig = dns.Config
+	return config, dns, nil
 }
 
 // createSandbox makes the pod's sandbox, and returns its ID.
@@ -52,10 +45,11 @@ func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, er
 	if err := supported(s.pod); err != nil {
 		return "", err
 	}
-	config, err := s.r.sandboxConfig(s.pod, attempt)
+	config, dns, err := s.r.sandboxConfig(s.pod, attempt)
 	if err != nil {
 		return "", err
 	}
+	s.warnOfDNS(dns)
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil { // rt-17
 		return "", err
 	}
@@ -197,7 +191,7 @@ func overhead(pod *v1.Pod) *runtimeapi.LinuxContainerResources {
 // existingSandbox takes the sandbox that is there already as the one to start
 // containers in.
 func (s *step) existingSandbox(p plan.Plan) error {
-	config, err := s.r.sandboxConfig(s.pod, p.Attempt)
+	config, _, err := s.r.sandboxConfig(s.pod, p.Attempt)
 	if err != nil {
 		return err
 	}
