@@ -42,6 +42,10 @@ type ConditionFacts struct {
 	// Observed shows the sandboxes; nil if nobody looked.
 	Observed *runtime.PodStatus
 
+	// Resize as in [Resize].Conditions. They bring the generation that they
+	// are about (al-12).
+	Resize []v1.PodCondition
+
 	Now time.Time
 }
 
@@ -57,10 +61,15 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 		ready,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
-	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(own))
+	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(f.Resize)+len(own))
 	for i := range f.Pod.Status.Conditions {
 		if c := f.Pod.Status.Conditions[i]; !Owned(c.Type) && c.Type != v1.DisruptionTarget {
 			all = append(all, c)
+		}
+	}
+	for _, c := range f.Resize {
+		if c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress {
+			all = append(all, f.dated(c))
 		}
 	}
 	// A disruption is named once and never taken back by the node (st-37).
@@ -71,13 +80,18 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 	}
 	for _, c := range own {
 		c.ObservedGeneration = f.Status.ObservedGeneration
-		c.LastTransitionTime = seconds(f.Now)
-		if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-		all = append(all, c)
+		all = append(all, f.dated(c))
 	}
 	return all
+}
+
+// dated returns c with the time since when it has its status (st-51).
+func (f *ConditionFacts) dated(c v1.PodCondition) v1.PodCondition {
+	c.LastTransitionTime = seconds(f.Now)
+	if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	return c
 }
 
 // Condition returns the condition of that type, or nil. It points into list.

@@ -66,6 +66,7 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
 		show(&s, now, before, old)
+		s.AllocatedResources, s.Resources = resources(c, now, k)
 	} else if old != nil {
 		vanished(&s, f.Pod, old)
 	}
