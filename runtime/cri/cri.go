@@ -158,6 +158,9 @@ func New(cfg Config) (*Runtime, error) {
 	case cfg.Name == "" || strings.Contains(cfg.Name, "/"):
 		return nil, fmt.Errorf("cri: Config.Name %q is not the name of a runtime", cfg.Name)
 	}
+	if err := cfg.DNS.Validate(); err != nil {
+		return nil, fmt.Errorf("cri: Config.DNS: %w", err)
+	}
 	if cfg.RootDir == "" {
 		cfg.RootDir = "/var/lib/kubelet"
 	}
