@@ -50,6 +50,11 @@ type Config struct {
 	// runtime chooses.
 	CgroupParent func(pod *v1.Pod) string
 
+	// Objects get what environments refer to. Nil: a container whose
+	// environment comes from a ConfigMap or Secret is not made (pe-6), and there
+	// are no variables of services.
+	Objects Objects
+
 	// Managers take part in the making of containers. Nil: nobody does.
 	Managers Managers
 
