@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -72,6 +73,18 @@ func actAsPlugin(mode string) int {
 			_ = os.WriteFile(ready, nil, 0o600)
 		}
 		time.Sleep(time.Hour)
+	case "linger": // with stdout and stderr open
+		time.Sleep(5 * time.Second)
+		return 0
+	case "orphan":
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), pluginMode+"=linger")
+		child.Stdin = strings.NewReader(string(question))
+		child.Stdout, child.Stderr = os.Stdout, os.Stderr
+		if err := child.Start(); err != nil {
+			return 1
+		}
+		mode = "Image"
 	case "flood":
 		chunk := strings.Repeat(" ", 64<<10)
 		for range 10000 {

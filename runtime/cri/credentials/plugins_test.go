@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -73,11 +74,10 @@ func TestAPluginIsAskedInItsVersion(t *testing.T) {
 
 func TestAnswersAreKeptAsTheySay(t *testing.T) {
 	for _, c := range []struct {
-		mode, keep string
-		// first and second image, and whether the second run of each is needed
-		second string
-		later  time.Duration
-		runs   int
+		mode, keep string // what the plugin answers; keep "" says nothing
+		second     string // the image after reg.io/a
+		later      time.Duration
+		runs       int
 	}{
 		{mode: "Image", second: "reg.io/a", runs: 1},
 		{mode: "Image", second: "reg.io/a:tag", runs: 1},
@@ -182,6 +182,18 @@ func TestAPluginHasItsTimeAndNoMore(t *testing.T) {
 	})
 	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
 	require.EqualError(t, err, "credentials: plugin slow: run for image reg.io/app: no answer within 50ms")
+}
+
+func TestAChildThatAPluginLeavesHoldsNobody(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the child would keep the directory of plugins from being removed")
+	}
+	t.Parallel()
+	begun := time.Now()
+	got, err := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("cloud", "orphan")}}).Lookup(t.Context(), "reg.io/app", nil)
+	require.NoError(t, err)
+	assert.Len(t, got, 1)
+	assert.Less(t, time.Since(begun), 5*time.Second)
 }
 
 func TestALookupEndsWithItsContext(t *testing.T) {
