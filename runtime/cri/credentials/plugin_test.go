@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,12 +70,16 @@ func actAsPlugin(mode string) int {
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 100<<10)+" the end")
 		return 1
 	case "hang":
-		if ready := os.Getenv("PLUGIN_READY"); ready != "" {
-			_ = os.WriteFile(ready, nil, 0o600)
+		if call := os.Getenv("PLUGIN_CALL"); call != "" {
+			conn, err := net.Dial("tcp", call)
+			if err != nil {
+				return 1
+			}
+			defer conn.Close()
 		}
 		time.Sleep(time.Hour)
 	case "linger": // with stdout and stderr open
-		time.Sleep(5 * time.Second)
+		time.Sleep(20 * time.Second)
 		return 0
 	case "orphan":
 		child := exec.Command(os.Args[0])
