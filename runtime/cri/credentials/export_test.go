@@ -9,3 +9,9 @@ func (s *Share) Do(ctx context.Context, key string, run func(context.Context) er
 	_, err := s.fs.do(ctx, key, func(ctx context.Context) ([]entry, error) { return nil, run(ctx) })
 	return err
 }
+
+// CheckResponse reads what a plugin of v1 wrote.
+func CheckResponse(data []byte) error {
+	_, err := parseResponse(data, pluginV1)
+	return err
+}
