@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
@@ -51,6 +53,11 @@ type Config struct {
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// Pulls says how images are pulled, with which credentials, and who may use
+	// those that are there. Service and Logger come from the fields above; an
+	// empty Dir is <RootDir>/image_manager.
+	Pulls images.Config
 
 	// Record takes the events that kubectl describe shows. It must not block.
 	// Nil: nobody reads them.
@@ -98,7 +105,7 @@ type ActInfo struct {
 type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
-	images  *puller
+	images  *images.Manager
 	log     *slog.Logger
 }
 
@@ -143,7 +150,15 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
-	return &Runtime{cfg: cfg, backoff: backoff, images: newPuller(cfg.Images), log: cfg.Logger}, nil
+	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger
+	if cfg.Pulls.Dir == "" {
+		cfg.Pulls.Dir = filepath.Join(cfg.RootDir, "image_manager")
+	}
+	manager, err := images.New(cfg.Pulls)
+	if err != nil {
+		return nil, fmt.Errorf("cri: Config.Pulls: %w", err)
+	}
+	return &Runtime{cfg: cfg, backoff: backoff, images: manager, log: cfg.Logger}, nil
 }
 
 // quiet keeps the CRI client behind our services from writing to stderr.
