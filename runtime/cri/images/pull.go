@@ -3,7 +3,7 @@ package images
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -239,5 +239,5 @@ func (e triedErrors) Error() string {
 	if len(texts) == 1 {
 		return texts[0]
 	}
-	return fmt.Sprint(texts)
+	return "[" + strings.Join(texts, ", ") + "]"
 }
