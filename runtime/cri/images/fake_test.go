@@ -117,6 +117,13 @@ func (f *fakeService) pulled() []string {
 	return pulls
 }
 
+// under returns how many pulls are under way, and were at most.
+func (f *fakeService) under() (now, most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running, f.most
+}
+
 // credentials are those of pods, by name.
 type credentials struct {
 	mu    sync.Mutex
