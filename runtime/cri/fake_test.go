@@ -39,6 +39,9 @@ type fakeCRI struct {
 	// dies is how long the named container takes to exit after TERM.
 	dies map[string]time.Duration
 
+	// auths are the credentials of pulls, in order: "user:password".
+	auths []string
+
 	// pull stands for the registry; nil: every pull works at once.
 	pull func(ctx context.Context, image string) error
 

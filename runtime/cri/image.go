@@ -55,21 +55,30 @@ func (s *step) volumeImages(ctx context.Context) {
 // turn. The zero value has none.
 type ahead struct {
 	all  sync.WaitGroup
-	each map[string]func() (images.Image, error)
+	each map[string]*fetch // by container
+}
+
+// A fetch is one such image. What came of it may be read once done is closed.
+type fetch struct {
+	done  chan struct{}
+	image images.Image
+	err   error
 }
 
 // pullAhead begins to pull the images of all containers of a pod that is new
 // (lq-15, L-50).
 func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
-	s.ahead.each = map[string]func() (images.Image, error){}
+	s.ahead.each = map[string]*fetch{}
 	begin := func(c *v1.Container) {
 		if s.ahead.each[c.Name] != nil {
 			return
 		}
-		req := s.imageOf(c)
-		get := sync.OnceValues(func() (images.Image, error) { return s.r.images.Ensure(ctx, req) })
-		s.ahead.each[c.Name] = get
-		s.ahead.all.Go(func() { _, _ = get() })
+		e, req := &fetch{done: make(chan struct{})}, s.imageOf(c)
+		s.ahead.each[c.Name] = e
+		s.ahead.all.Go(func() {
+			defer close(e.done)
+			e.image, e.err = s.r.images.Ensure(ctx, req)
+		})
 	}
 	for i := range starts {
 		begin(starts[i].Container)
@@ -85,8 +94,9 @@ func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
 // of returns what came of an image that is pulled ahead, or else of getting it
 // now.
 func (a *ahead) of(container string, get func() (images.Image, error)) (images.Image, error) {
-	if begun := a.each[container]; begun != nil {
-		return begun()
+	if e := a.each[container]; e != nil {
+		<-e.done // it ends with ctx
+		return e.image, e.err
 	}
 	return get()
 }
