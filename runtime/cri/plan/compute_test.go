@@ -100,6 +100,28 @@ func TestSandbox(t *testing.T) {
 			has web#0 exited=0
 			has sync#0 exited=1 ran=-900..-800`,
 			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
+		{"rt-38 a policy of its own that is Never does not", `
+			pod Never
+			container web
+			container sync policy=Never
+			sandbox s0 notready
+			has web#0 exited=0`,
+			"nothing"},
+		{"rt-38 a rule does", `
+			pod Never
+			container web
+			container sync policy=Never rule=Restart:In:3
+			sandbox s0 notready
+			has web#0 exited=0
+			has sync#0 exited=3 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
+		{"rt-39 whatever runs in it", `
+			init proxy policy=Always
+			container web
+			sandbox s0 notready
+			has proxy#0 running
+			has web#0 running`,
+			"killpod(SandboxChanged); sandbox 1; start proxy#1(NewSandbox)"},
 		{"rt-42 what succeeded under OnFailure is left out", `
 			pod OnFailure
 			container web
@@ -455,6 +477,18 @@ func TestDeletedPodsAreNotStarted(t *testing.T) {
 			has web#0 exited=1`,
 			"killpod(Completed)"},
 	})
+}
+
+func TestASandboxThatGoesIsSaidAndGivenANumber(t *testing.T) { // rt-26, spec 4.4
+	p := newScene(t, `
+		container web
+		sandbox s0 attempt=3 notready`).plan()
+	assert.True(t, p.KillPod && p.CreateSandbox)
+	assert.Equal(t, uint32(4), p.Attempt)
+	assert.Equal(t, "sandbox s0 is not ready", p.Changed, "the occasion for the event SandboxChanged")
+
+	p = newScene(t, `container web`).plan()
+	assert.Empty(t, p.Changed, "the first sandbox is no change")
 }
 
 func TestNothingInNothingOut(t *testing.T) {

@@ -386,7 +386,14 @@ func laws(t testing.TB, data []byte) {
 
 func FuzzCompute(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte("some bytes to begin with, and some more of them"))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		seed := make([]byte, 600)
+		for i := range seed {
+			seed[i] = byte(rng.Uint32())
+		}
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) { laws(t, data) })
 }
 
