@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -249,7 +250,7 @@ func newStopOrder(pod *v1.Pod, running []*runtime.ContainerStatus) *stopOrder {
 		later = append(later, pod.Spec.Containers[i].Name)
 	}
 	for i := len(pod.Spec.InitContainers) - 1; i >= 0; i-- {
-		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
 			o.after[c.Name] = slices.Clone(later)
 			later = append(later, c.Name)
 		}

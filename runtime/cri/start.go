@@ -10,12 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
-
-func isSidecar(c *v1.Container) bool { return restart.Sidecar(c) }
 
 // start starts one container, and reports whether that succeeded.
 func (s *step) start(ctx context.Context, st *plan.Start) bool {

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -90,7 +91,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 			return
 		}
 		ok := s.start(ctx, &p.Start[i])
-		if !ok && p.Start[i].Kind == plan.Init && !isSidecar(p.Start[i].Container) {
+		if !ok && p.Start[i].Kind == plan.Init && !restart.Sidecar(p.Start[i].Container) {
 			return // what follows waits for it
 		}
 	}
