@@ -277,8 +277,20 @@ func TestBackoffIsReset(t *testing.T) { // L-51, L-52
 		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), "it begins again")
 		assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
 	}
+	// What was forgiven stays so when the next one is stopped (rt-97).
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 1)
+	s.backoff.Reset(s.pod.UID, "web", s.now)
+	s.now = s.now.Add(time.Second)
+	s.apply(s.plan())
+	s.probed().Liveness[s.status.Container("web").ID] = runtime.ProbeFailure
+	require.False(t, s.plan().Start[0].PutOff())
+
 	// What is derived knows of it, too.
-	s := newScene(t, `
+	s = newScene(t, `
 		container web
 		sandbox s0
 		has web#7 exited=1 ran=-90..-80
