@@ -54,11 +54,17 @@ func restarting(f *ConditionFacts) v1.PodCondition {
 }
 
 // startsOver reports whether a container that is gone from the runtime, and of
-// which old was said, was removed because its pod starts over: an exit still
-// asks for that, or did when its condition was last said, or it was said of the
-// container already.
+// which old was said, was removed because its pod starts over: it has run, and
+// an exit still asks for that, or did when the condition was last said, or it was
+// said of the container already. Whoever tried to start it since knows better.
 func startsOver(f *Facts, old *v1.ContainerStatus) bool {
 	if f.Pod.DeletionTimestamp != nil || f.Ending.Terminal || f.Ending.Failed || !restart.MayRestartAll(f.Pod) {
+		return false
+	}
+	if _, tried := f.Starts[old.Name]; tried {
+		return false
+	}
+	if old.State.Running == nil && old.State.Terminated == nil && old.LastTerminationState.Terminated == nil {
 		return false
 	}
 	if prev := f.previous(); Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
@@ -84,8 +90,6 @@ func removed(s *v1.ContainerStatus, old *v1.ContainerStatus) {
 		s.LastTerminationState = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 			ExitCode: exitLost, Reason: restartingAll, StartedAt: old.State.Running.StartedAt, ContainerID: old.ContainerID,
 		}}
-	case old.LastTerminationState.Terminated == nil:
-		return // it never ran
 	}
 	s.RestartCount++
 }

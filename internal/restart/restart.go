@@ -75,6 +75,19 @@ func MayRestartAll(pod *v1.Pod) bool {
 	return false
 }
 
+// Restartable reports whether c may ever run a second time in its pod: by its
+// policy or by one of its rules (rt-38).
+func Restartable(pod *v1.Pod, c *v1.Container) bool {
+	if c.RestartPolicy != nil {
+		for _, r := range c.RestartPolicyRules {
+			if r.Action == v1.ContainerRestartRuleActionRestart || r.Action == v1.ContainerRestartRuleActionRestartAllContainers {
+				return true
+			}
+		}
+	}
+	return Policy(pod, c) != v1.RestartPolicyNever
+}
+
 // byPolicy applies the policy of c, else that of the pod.
 func byPolicy(pod *v1.Pod, c *v1.Container, exitCode int32) Verdict {
 	policy := Policy(pod, c)

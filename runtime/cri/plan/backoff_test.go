@@ -55,6 +55,21 @@ func TestBackoffSequence(t *testing.T) { // rt-91
 	assert.Equal(t, []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}, waits)
 }
 
+func TestBackoffIsForContainersOfAllKinds(t *testing.T) { // rt-88
+	const crashed = "exited=1 ran=-5..0"
+	for name, text := range map[string]string{
+		"start i#3(Exited) at 20": "init i\ncontainer web\nsandbox s0\nhas i#2 " + crashed,
+		"start s#3(Exited) at 20": "init s policy=Always\ncontainer web\nsandbox s0\nhas web#0 running\nhas s#2 " + crashed,
+		"start c#3(Exited) at 20": "container c\nsandbox s0\nhas c#2 " + crashed,
+		// From the newest exit, though a newer instance is of no use.
+		"kill u-3(UnknownState); start u#4(UnknownState) at 20": "container u\nsandbox s0\nhas u#2 " + crashed + "\nhas u#3 unknown",
+	} {
+		p := newScene(t, text).plan()
+		assert.Equal(t, name, brief(p))
+		assert.Equal(t, epoch.Add(20*time.Second), p.RetryAt(), "rt-94")
+	}
+}
+
 func TestBackoffBeginsAgainAfterALongRun(t *testing.T) { // rt-92
 	s := newScene(t, running)
 	for range 4 {
@@ -262,8 +277,20 @@ func TestBackoffIsReset(t *testing.T) { // L-51, L-52
 		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), "it begins again")
 		assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
 	}
+	// What was forgiven stays so when the next one is stopped (rt-97).
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 1)
+	s.backoff.Reset(s.pod.UID, "web", s.now)
+	s.now = s.now.Add(time.Second)
+	s.apply(s.plan())
+	s.probed().Liveness[s.status.Container("web").ID] = runtime.ProbeFailure
+	require.False(t, s.plan().Start[0].PutOff())
+
 	// What is derived knows of it, too.
-	s := newScene(t, `
+	s = newScene(t, `
 		container web
 		sandbox s0
 		has web#7 exited=1 ran=-90..-80

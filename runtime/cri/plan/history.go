@@ -25,7 +25,7 @@ type history struct {
 
 	restarts int32 // the highest restart count known; -1 if there was none
 
-	hash uint64 // of the present spec; not set while counts is nil
+	hash uint64 // of the present spec; only set if an instance in the sandbox runs or was created
 }
 
 // A memo is the history of one container of the spec.
@@ -85,6 +85,8 @@ func (c *computation) gather(ct *v1.Container) history {
 		}
 		if h.counts == nil {
 			h.counts = inst
+		}
+		if h.hash == 0 && (inst.State == runtime.ContainerRunning || inst.State == runtime.ContainerCreated) {
 			h.hash = Hash(ct)
 		}
 		if inst.State == runtime.ContainerRunning && !fits {

@@ -38,7 +38,8 @@ type Input struct {
 
 	// IgnoreRestartAll takes the rules with the action RestartAllContainers
 	// for absent (the feature RestartAllContainersOnContainerExits is off). By
-	// default they are honoured (rt-138).
+	// default they are honoured (rt-138). Package status has no such switch: it
+	// should see pods without these rules then.
 	IgnoreRestartAll bool
 
 	// Compat keeps some ways of the kubelet that are otherwise mended.

@@ -60,8 +60,10 @@ func (c *computation) restartAll(newest sandbox) bool {
 		triggers = append(triggers, inst)
 	}
 	if len(triggers) == 0 {
-		c.sandbox = ""
-		c.forget()
+		if newest.changed {
+			c.sandbox = ""
+			c.forget()
+		}
 		return false
 	}
 	c.plan.SandboxID = newest.id

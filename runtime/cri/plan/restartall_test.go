@@ -142,6 +142,13 @@ func TestRestartAll(t *testing.T) {
 			has log#0 exited=0
 			has web#0 exited=42`,
 			"remove log-0; remove trigger web-0"},
+		{"rt-39 without a trigger a lost sandbox is lost", `
+			container web` + rule + `
+			container log
+			sandbox s0 notready
+			has log#0 exited=1 ran=-900..-800
+			has web#0 running`,
+			"killpod(SandboxChanged); sandbox 1; start log#1(NewSandbox)"},
 		{"rt-138 one that runs again is none", `
 			container web` + rule + `
 			sandbox s0

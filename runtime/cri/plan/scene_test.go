@@ -216,6 +216,23 @@ func (s *scene) probed() *runtime.ProbeResults {
 	return s.probes
 }
 
+// result notes what a probe of an instance came to.
+func (s *scene) result(id, word string) error {
+	switch word {
+	case "live":
+		s.probed().Liveness[id] = runtime.ProbeSuccess
+	case "dead":
+		s.probed().Liveness[id] = runtime.ProbeFailure
+	case "started":
+		s.probed().Startup[id] = runtime.ProbeSuccess
+	case "stuck":
+		s.probed().Startup[id] = runtime.ProbeFailure
+	default:
+		return fmt.Errorf("unknown result %q", word)
+	}
+	return nil
+}
+
 func (s *scene) addInstance(name string, opts map[string]string) error {
 	name, attempt, ok := strings.Cut(name, "#")
 	n, err := strconv.Atoi(attempt)
@@ -241,14 +258,10 @@ func (s *scene) addInstance(name string, opts map[string]string) error {
 		case "in":
 			inst.SandboxID = v
 		case "cpu", "memory", "id":
-		case "live":
-			s.probed().Liveness[inst.ID] = runtime.ProbeSuccess
-		case "dead":
-			s.probed().Liveness[inst.ID] = runtime.ProbeFailure
-		case "started":
-			s.probed().Startup[inst.ID] = runtime.ProbeSuccess
-		case "stuck":
-			s.probed().Startup[inst.ID] = runtime.ProbeFailure
+		case "live", "dead", "started", "stuck":
+			if err := s.result(inst.ID, k); err != nil {
+				return err
+			}
 		case "created":
 			inst.State, inst.StartedAt = runtime.ContainerCreated, time.Time{}
 		case "running":
@@ -366,7 +379,7 @@ func (s *scene) apply(p plan.Plan) {
 		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
 			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
 			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
-			CreatedAt: s.now, StartedAt: s.now, Resources: &st.Container.Resources,
+			CreatedAt: s.now, StartedAt: s.now, Resources: st.Container.Resources.DeepCopy(),
 		})
 		s.backoff.Started(s.pod, st, s.now)
 	}
