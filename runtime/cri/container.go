@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -70,9 +69,7 @@ func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
 // containerConfig returns what an instance of container c is made from (sections
 // 4.2, 4.10). It writes the files that are mounted into it.
 func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
-	env, err := podenv.Make(podenv.Facts{
-		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,
-	}, c)
+	env, err := s.environment(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +80,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 	inst := podconfig.Instance{
 		Container: c, RestartCount: restartCount, Image: image, User: user, TargetID: s.targetID(c.Name),
 	}
-	for _, v := range env.Vars() {
-		inst.Env = append(inst.Env, v1.EnvVar{Name: v.Name, Value: v.Value})
-	}
+	inst.Env = env.EnvVars()
 	if inst.Volumes, err = s.volumesOf(c, env); err != nil {
 		return nil, err
 	}
@@ -96,7 +91,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 		}
 		inst.BlockDevices = append(inst.BlockDevices, podconfig.BlockDevice{HostPath: host})
 	}
-	if s.pod.Spec.HostNetwork || len(s.ips) > 0 { // pe-14
+	if podconfig.WantsHosts(s.pod, c, s.ips) { // pe-14
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
 			return nil, err
 		}

@@ -52,8 +52,14 @@ type Config struct {
 	// Managers take part in the making of containers. Nil: nobody does.
 	Managers Managers
 
-	// DNS is what the containers' resolv.conf is made from.
+	// DNS is what the containers' resolv.conf is made from. A configuration that
+	// no such file can hold is an error of New.
 	DNS DNS
+
+	// Objects has the ConfigMaps, Secrets and services that environments refer
+	// to. Nil: there are no services, and a container that refers to one of the
+	// others is not started (pe-6).
+	Objects Objects
 
 	// RuntimeClass returns the runtime handler of a class (rt-20). Nil: a pod
 	// that names a class is not run.
