@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +73,10 @@ type Probes interface {
 	// those that say whether it serves.
 	StopLiveness(pod *v1.Pod)
 
+	// Results returns what the liveness and startup probes of the pod have come
+	// to, for the runtime to act on.
+	Results(pod *v1.Pod) *runtime.ProbeResults
+
 	// Remove ends all probes of the pod.
 	Remove(uid types.UID)
 }
@@ -118,6 +123,11 @@ type PipelineConfig struct {
 	// pleg.Generator.RequestRelist.
 	Relist func(uid types.UID)
 
+	// Reinspect asks for one also if no list would show that something was
+	// done, as after a resize (al-20): pleg.Generator.RequestReinspect. Nil:
+	// Relist is asked, and what is seen of a resize may be old.
+	Reinspect func(uid types.UID)
+
 	// Record takes the events that kubectl describe shows.
 	Record func(runtime.Event)
 
@@ -148,6 +158,9 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	}
 	if cfg.Relist == nil {
 		cfg.Relist = func(types.UID) {}
+	}
+	if cfg.Reinspect == nil {
+		cfg.Reinspect = cfg.Relist
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
@@ -200,10 +213,12 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 			return next, fmt.Errorf("podworker: mount volumes: %w", err)
 		}
 	}
+	req := runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes}
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.Add(w.Pod) // volumes are there: no probe runs before the first mount (sl-36)
+		req.Probes = p.cfg.Probes.Results(w.Pod)
 	}
-	res, err := p.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes})
+	res, err := p.cfg.Runtime.SyncPod(ctx, req)
 	next.Retry = res.RetryAt
 	resized := p.resized(ctx, wanted, res.Actions)
 	if p.remember(w.UID, res.Actions) || resized {
@@ -211,10 +226,19 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		// trace in the runtime, so nobody else would tell why.
 		p.report(w.Pod, w.Status, runtime.Ending{})
 	}
-	if len(res.Actions) > 0 {
-		p.cfg.Relist(w.UID)
-	}
+	p.look(w.UID, res.Actions)
 	return next, err
+}
+
+// look asks for a fresh look at a pod in which something was done, or tried.
+func (p *Pipeline) look(uid types.UID, actions []runtime.Action) {
+	resized := func(a runtime.Action) bool { return a.Kind == runtime.ResizePodInPlace }
+	switch {
+	case slices.ContainsFunc(actions, resized):
+		p.cfg.Reinspect(uid)
+	case len(actions) > 0:
+		p.cfg.Relist(uid)
+	}
 }
 
 // Terminate implements [Handler]: probes that restart, containers, the other

@@ -11,17 +11,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// allContainersRestarting is a condition of the kubelet's that has no constant
-// in the API (rt-139).
-const allContainersRestarting v1.PodConditionType = "AllContainersRestarting"
-
 // Owned reports whether conditions of this type are the node's to say (st-36).
 // All others belong to whoever set them, and are passed on as they are.
 // DisruptionTarget belongs to nobody alone, and is not owned.
 func Owned(t v1.PodConditionType) bool {
 	switch t {
 	case v1.PodScheduled, v1.PodReady, v1.PodInitialized, v1.ContainersReady, v1.PodReadyToStartContainers,
-		v1.PodResizePending, v1.PodResizeInProgress, allContainersRestarting:
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
 		return true
 	}
 	return false
@@ -54,12 +50,15 @@ type ConditionFacts struct {
 // (st-51).
 func Conditions(f ConditionFacts) []v1.PodCondition {
 	ready := ContainersReady(f.Pod, f.Status)
-	own := [...]v1.PodCondition{
+	own := []v1.PodCondition{
 		readyToStart(&f),
 		initialized(&f),
 		podReady(f.Pod, ready),
 		ready,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
+	}
+	if restart.MayRestartAll(f.Pod) {
+		own = append(own, restarting(&f))
 	}
 	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(f.Resize)+len(own))
 	for i := range f.Pod.Status.Conditions {

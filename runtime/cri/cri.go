@@ -13,6 +13,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -49,17 +50,17 @@ type Config struct {
 	// runtime chooses.
 	CgroupParent func(pod *v1.Pod) string
 
+	// Objects get what environments refer to. Nil: a container whose
+	// environment comes from a ConfigMap or Secret is not made (pe-6), and there
+	// are no variables of services.
+	Objects Objects
+
 	// Managers take part in the making of containers. Nil: nobody does.
 	Managers Managers
 
 	// DNS is what the containers' resolv.conf is made from. A configuration that
 	// no such file can hold is an error of New.
 	DNS DNS
-
-	// Objects has the ConfigMaps, Secrets and services that environments refer
-	// to. Nil: there are no services, and a container that refers to one of the
-	// others is not started (pe-6).
-	Objects Objects
 
 	// RuntimeClass returns the runtime handler of a class (rt-20). Nil: a pod
 	// that names a class is not run.
@@ -76,6 +77,14 @@ type Config struct {
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// IgnoreRestartAll takes container restart rules with the action
+	// RestartAllContainers for absent (rt-138).
+	IgnoreRestartAll bool
+
+	// ResizeCgroup makes one value of the pod's cgroup what a resize needs. Nil:
+	// pods have no cgroup with limits.
+	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.Step) error
 
 	// Compat brings back quirks of the kubelet; see there.
 	Compat Compat
