@@ -34,12 +34,13 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 			rt, _ := f.engine(t, cri.Config{RuntimeClass: tc.resolve})
 			pod := podOf(container("web"))
 			pod.Spec.RuntimeClassName = &tc.class
-			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			if tc.want == "" {
 				require.NoError(t, err)
 				return
 			}
-			assert.ErrorContains(t, err, tc.want)
+			require.Error(t, err)
+			assert.ErrorContains(t, res.Actions[0].Err, tc.want)
 			assert.Empty(t, f.sandboxes)
 		})
 	}
