@@ -7,7 +7,8 @@
 // [Needs] tells which ConfigMaps, Secrets and env files a container's variables
 // refer to. The caller fetches them, and [Make] answers from what was fetched:
 // the variables in order, with all references resolved, each with its [Source].
-// [Expand] replaces references in other places, such as commands and arguments.
+// [Expand] replaces references in other places, such as commands and arguments,
+// and [ExpandLiterals] in the commands of probes.
 // [ParseFile] reads env files.
 //
 // # Usage
