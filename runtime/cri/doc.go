@@ -39,9 +39,8 @@
 //     directories it belongs to.
 //
 // Not there yet: probes (containers count as well), pull secrets and parallel
-// pulls, device plugins, resize, limits of huge pages and swap, and the warnings
-// of the DNS rules. An environment from ConfigMaps or Secrets, a volume that the
-// caller did not prepare (those of images too), and recursiveReadOnly: Enabled
+// pulls, device plugins, resize, and limits of huge pages and swap. A volume that
+// the caller did not prepare (those of images too), and recursiveReadOnly: Enabled
 // keep a container from starting, with CreateContainerConfigError; a RuntimeClass
 // or hostUsers: false keep the pod from getting a sandbox. Pods with Windows
 // containers are not supported.

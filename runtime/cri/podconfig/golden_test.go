@@ -23,7 +23,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
