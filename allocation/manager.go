@@ -179,7 +179,7 @@ func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (granted *v1.Po
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID]
-	if e == nil || !e.brought || e.pod != pod || !e.held || e.state != (State{}) {
+	if e == nil || !e.synced || e.pod != pod || !e.held || e.state != (State{}) {
 		return nil, false
 	}
 	granted = e.granted.Apply(pod)
