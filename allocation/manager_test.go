@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,10 +24,12 @@ import (
 // into room CPUs, and writes down who asked and what happened.
 type desk struct {
 	*allocation.Manager
-	cfg     allocation.Config
-	room    int64 // in CPUs; negative: no limit
-	never   bool  // what does not fit is infeasible
-	notYet  bool  // sources are not ready
+	cfg allocation.Config
+
+	mu      sync.Mutex // for tests with a Run
+	room    int64      // in CPUs; negative: no limit
+	never   bool       // what does not fit is infeasible
+	notYet  bool       // sources are not ready
 	asked   []string
 	others  []*v1.Pod // at the last question
 	events  []string
@@ -36,6 +39,8 @@ type desk struct {
 }
 
 func (d *desk) admit(_ context.Context, req allocation.Request) *allocation.Refusal {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.asked = append(d.asked, string(req.Operation)+" "+string(req.Pod.UID)+" "+cpus(req.Pod))
 	d.others = req.Others
 	used := int64(0)
@@ -71,12 +76,24 @@ func (d *desk) open(t *testing.T) *desk {
 func newDesk(t *testing.T, cfg allocation.Config) *desk {
 	d := &desk{room: -1}
 	cfg.Admit = d.admit
-	cfg.Ready = func() bool { return !d.notYet }
-	cfg.Changed = func(uid types.UID) { d.changed = append(d.changed, uid) }
+	cfg.Ready = func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return !d.notYet
+	}
+	cfg.Changed = func(uid types.UID) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.changed = append(d.changed, uid)
+	}
 	cfg.Record = func(e runtime.Event) {
 		d.events = append(d.events, e.Object.Name+" "+e.Type+" "+e.Reason+" "+e.Message)
 	}
-	cfg.Hooks.Decided = func(i allocation.DecisionInfo) { d.decided = append(d.decided, i) }
+	cfg.Hooks.Decided = func(i allocation.DecisionInfo) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.decided = append(d.decided, i)
+	}
 	cfg.Hooks.Resized = func(i allocation.ResizedInfo) { d.resized = append(d.resized, i) }
 	d.cfg = cfg
 	return d.open(t)
@@ -360,28 +377,43 @@ func TestRunTriesAgainFromTimeToTime(t *testing.T) { // al-7
 		done := make(chan error)
 		go func() { done <- d.Run(ctx) }()
 
+		asked := func() int {
+			synctest.Wait()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return len(d.asked)
+		}
+		trigger := func(i int) allocation.Trigger {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			require.Greater(t, len(d.decided), i)
+			return d.decided[i].Trigger
+		}
 		time.Sleep(45 * time.Second)
-		assert.Empty(t, d.asked, "al-8")
+		assert.Zero(t, asked(), "al-8")
+		d.mu.Lock()
 		d.notYet = false // seen at 1:00, 30 s after the first look
+		d.mu.Unlock()
 		time.Sleep(30 * time.Second)
-		synctest.Wait()
-		assert.Len(t, d.asked, 1, "30 s until ready")
+		assert.Equal(t, 1, asked(), "30 s until ready")
 		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		assert.Len(t, d.asked, 1)
+		assert.Equal(t, 1, asked())
 		time.Sleep(time.Minute)
-		synctest.Wait()
-		assert.Len(t, d.asked, 2, "3 m later")
-		assert.Equal(t, allocation.PeriodicRetry, d.decided[1].Trigger)
+		assert.Equal(t, 2, asked(), "3 m later")
+		assert.Equal(t, allocation.PeriodicRetry, trigger(1))
 
 		d.Release("nobody")
-		synctest.Wait()
-		assert.Len(t, d.asked, 2)
-		require.Nil(t, func() *allocation.Refusal { d.room = -1; return d.Admit(ctx, podOf("gone", "a: cpu=1")) }())
+		assert.Equal(t, 2, asked(), "nothing became free")
+		d.mu.Lock()
+		d.room = -1
+		d.mu.Unlock()
+		require.Nil(t, d.Admit(ctx, podOf("gone", "a: cpu=1")))
 		d.Release("gone")
-		synctest.Wait()
-		assert.Equal(t, allocation.PodsRemoved, d.decided[2].Trigger, "at once")
+		assert.Equal(t, 4, asked())
+		assert.Equal(t, allocation.PodsRemoved, trigger(2), "at once")
+		d.mu.Lock()
 		assert.Equal(t, []types.UID{"u", "u"}, d.changed, "once refused, once granted")
+		d.mu.Unlock()
 		cancel()
 		require.NoError(t, <-done)
 	})
