@@ -17,7 +17,7 @@ import (
 // Whatever pods ask for at once, in whatever order: no more is ever granted than
 // there is, and a restarted agent knows it.
 func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
-	const room, pods, rounds = 12, 6, 60
+	const room, pods, rounds = 12, 6, 25
 	used := func(req allocation.Request) (sum int64) {
 		for _, p := range req.Others {
 			sum += p.Spec.Containers[0].Resources.Requests.Cpu().Value()

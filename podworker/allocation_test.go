@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,6 +117,31 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 		require.Len(t, g.errs, 1)
 		require.ErrorIs(t, g.errs[0], boom)
 		assert.Len(t, g.reports, 2)
+	})
+	t.Run("al-20 a resize is looked at again, at once and then once a second", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n, _ := newNode(t)
+			p, err := podworker.NewPipeline(podworker.PipelineConfig{
+				Runtime:   n,
+				Relist:    func(types.UID) { _ = n.ask("relist") },
+				Reinspect: func(types.UID) { _ = n.ask("reinspect") },
+			})
+			require.NoError(t, err)
+			n.result.Actions = []runtime.Action{resize(nil)}
+			sync := func() podworker.Next {
+				next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+				require.NoError(t, err)
+				return next
+			}
+			assert.Zero(t, sync().At)
+			assert.Equal(t, time.Now().Add(time.Second), sync().At)
+			time.Sleep(time.Second)
+			assert.Zero(t, sync().At)
+			n.result.Actions = []runtime.Action{resize(boom)}
+			_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+			require.Error(t, err)
+			assert.Equal(t, []string{"sync", "reinspect", "sync", "relist", "sync", "reinspect", "sync", "relist"}, n.asked, "what failed is tried again after the ordinary delay")
+		})
 	})
 	t.Run("called off", func(t *testing.T) {
 		g, p := newGranted(t)
