@@ -95,9 +95,12 @@ func TestABrokenRecordHurtsOnePod(t *testing.T) { // al-5
 	assert.Equal(t, "1", cpus(d.Allocated(wants(podOf("good", "a: cpu=1"), "cpu=5"))))
 	assert.Equal(t, "5", cpus(d.Allocated(wants(bad, "cpu=5"))), "not known any more")
 
+	assert.NoFileExists(t, filepath.Join(dir, "half.json.tmp"))
+
 	d.Allocate(t.Context(), bad, nil)
 	said.Reset()
-	require.NoError(t, os.Remove(filepath.Join(dir, "stolen.json")))
+	d.Prune(func(uid types.UID) bool { return uid == "good" || uid == "bad" })
+	assert.Equal(t, []string{"README", "bad.json", "good.json"}, files(t, dir), "of nobody that is wanted")
 	d.open(t)
 	assert.Empty(t, said.String(), "the broken one was replaced")
 
@@ -139,4 +142,8 @@ func TestPruneKeepsWhatIsWanted(t *testing.T) {
 	d.open(t)
 	d.Prune(func(uid types.UID) bool { return uid == "kept" })
 	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir))
+	require.NoError(t, os.WriteFile(filepath.Join(d.cfg.Dir, "kept.json"), nil, 0o600))
+	d.open(t)
+	d.Prune(func(uid types.UID) bool { return uid == "kept" })
+	assert.Equal(t, []string{"kept.json"}, files(t, d.cfg.Dir), "broken, and wanted")
 }
