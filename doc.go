@@ -48,6 +48,7 @@
 //	runtime ◀── pleg  podsource  podworker  status             they do not import each other
 //	   ▲
 //	   └── runtime/cri/plan ◀── runtime/cri                    the planner is pure, the engine speaks gRPC
+//	       runtime/cri/images ◀────┘                            pulls images, and knows who may use them
 //	                            runtime/cri/remote             connects the engine to a socket
 //	                            runtime/process                implements the CRI's Go interfaces, imports none of ours
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite
@@ -56,7 +57,7 @@
 //	internal/staticpod   the marks of a static pod              podsource, podworker, status
 //	internal/qos         quality of service class               runtime/cri, status
 //	internal/podenv      a container's environment              runtime/cri
-//	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
+//	internal/quiet       keeps the CRI client off stderr        runtime/cri, images and remote below it
 //	internal/deptest     pins the arrows                        tests
 //	internal/lab         real runtimes for tests                tests
 //

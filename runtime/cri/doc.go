@@ -22,7 +22,7 @@
 // All methods may be called from many goroutines. For one pod, SyncPod and
 // KillPod must not overlap (package podworker sees to that). Containers of a pod
 // are started one after the other and stopped all at once, sidecars last. Images
-// are pulled one at a time.
+// are pulled one at a time, unless Config.Pulls says otherwise.
 //
 // # Guarantees and limits
 //
@@ -38,9 +38,8 @@
 //   - What the runtime or a manifest names as a path is not followed out of the
 //     directories it belongs to.
 //
-// Not there yet: probes (containers count as well), pull secrets and parallel
-// pulls, device plugins, resize, limits of huge pages and swap, and the warnings
-// of the DNS rules. An environment from ConfigMaps or Secrets, a volume that the
+// Not there yet: probes (containers count as well), device plugins, resize,
+// limits of huge pages and swap, and the warnings of the DNS rules. An environment from ConfigMaps or Secrets, a volume that the
 // caller did not prepare (those of images too), and recursiveReadOnly: Enabled
 // keep a container from starting, with CreateContainerConfigError; a RuntimeClass
 // or hostUsers: false keep the pod from getting a sandbox. Pods with Windows

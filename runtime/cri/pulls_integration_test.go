@@ -55,7 +55,7 @@ func pulls(t *testing.T, secrets pullSecrets) (*cri.Runtime, *lab.Registry, *rem
 
 // one returns a pod of one container that pulls its image.
 func one(name, image string, policy v1.PullPolicy) *v1.Pod {
-	c := script("web", "while true; do sleep 0.1; done")
+	c := script("web", "trap 'exit 0' TERM; while true; do sleep 0.1; done")
 	c.Image, c.ImagePullPolicy = image, policy
 	pod := podOf(c)
 	pod.Name, pod.UID = name, types.UID(fmt.Sprintf("it-%d", time.Now().UnixNano()))
