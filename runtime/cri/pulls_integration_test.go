@@ -25,7 +25,7 @@ import (
 // pullSecrets are those of pods, by name: users of the registry.
 type pullSecrets map[string][]string
 
-func (s pullSecrets) Lookup(_ context.Context, pod *v1.Pod, _ string) ([]images.Credential, error) {
+func (s pullSecrets) Lookup(_ context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {
 	var creds []images.Credential
 	for _, user := range s[pod.Name] {
 		creds = append(creds, images.Credential{
