@@ -48,6 +48,7 @@
 //	runtime ◀── pleg  podsource  podworker  status  allocation
 //	   ▲                                                       they do not import each other
 //	   └── runtime/cri/plan ◀── runtime/cri                    the planner is pure, the engine speaks gRPC
+//	       runtime/cri/images ◀────┘                            pulls images, and knows who may use them
 //	                            runtime/cri/remote             connects the engine to a socket
 //	                            runtime/process                implements the CRI's Go interfaces, imports none of ours
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite

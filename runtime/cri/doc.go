@@ -22,7 +22,7 @@
 // All methods may be called from many goroutines. For one pod, SyncPod and
 // KillPod must not overlap (package podworker sees to that). Containers of a pod
 // are started one after the other and stopped all at once, sidecars last. Images
-// are pulled one at a time.
+// are pulled one at a time, unless Config.Pulls says otherwise.
 //
 // # Guarantees and limits
 //
