@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
@@ -46,11 +46,17 @@ type Config struct {
 	// runtime chooses.
 	CgroupParent func(pod *v1.Pod) string
 
+	// Managers take part in the making of containers. Nil: nobody does.
+	Managers Managers
+
 	// DNS is what the containers' resolv.conf is made from.
 	DNS DNS
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// Compat brings back quirks of the kubelet; see there.
+	Compat Compat
 
 	// Record takes the events that kubectl describe shows. It must not block.
 	// Nil: nobody reads them.
@@ -78,20 +84,6 @@ type Node struct {
 	Allocatable v1.ResourceList
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
-type Hooks struct {
-	// Acted is called after each action of a SyncPod.
-	Acted func(ActInfo)
-}
-
-// An ActInfo tells of one action of a SyncPod.
-type ActInfo struct {
-	Pod      *v1.Pod
-	Action   runtime.Action
-	Duration time.Duration
-}
-
 // A Runtime runs pods on a CRI runtime. It keeps the contract of
 // [runtime.Runtime], and has the optional powers Checker, Watcher, Execer and
 // GarbageCollector.
@@ -99,6 +91,8 @@ type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
 	images  *puller
+	journal *journal
+	ended   *endings
 	log     *slog.Logger
 }
 
@@ -143,7 +137,10 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
-	return &Runtime{cfg: cfg, backoff: backoff, images: newPuller(cfg.Images), log: cfg.Logger}, nil
+	return &Runtime{
+		cfg: cfg, backoff: backoff, images: newPuller(cfg.Images), log: cfg.Logger,
+		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(),
+	}, nil
 }
 
 // quiet keeps the CRI client behind our services from writing to stderr.

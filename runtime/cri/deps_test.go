@@ -8,6 +8,6 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
-		"runtime", "runtime/cri/plan", "internal/restart", "internal/qos", "internal/podenv", "internal/quiet",
+		"runtime", "runtime/cri/plan", "internal/restart", "internal/qos", "internal/checkpoint", "internal/podenv", "internal/quiet",
 	}}.Check(t)
 }

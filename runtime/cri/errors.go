@@ -46,6 +46,9 @@ func hasCode(err error, code codes.Code) bool {
 // words returns what the runtime said of a failure, without gRPC's prefix
 // (rt-78).
 func words(err error) string {
+	if other, ok := errors.AsType[*renamed](err); ok {
+		return other.said
+	}
 	if over, ok := errors.AsType[statusError](err); ok {
 		return over.GRPCStatus().Message()
 	}

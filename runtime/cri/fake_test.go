@@ -30,6 +30,7 @@ type fakeCRI struct {
 	containers []*fakeContainer
 	images     map[string]*runtimeapi.Image
 	calls      []string // "StartContainer web", in order
+	reads      []string // "ListContainers", in order
 	atOnce     map[string]int
 
 	// before fails a call that then has no effect; after fails one that had.
@@ -120,6 +121,15 @@ func (f *fakeCRI) did() []string {
 	calls := f.calls
 	f.calls = nil
 	return calls
+}
+
+// read returns the reads since the last read.
+func (f *fakeCRI) read() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reads := f.reads
+	f.reads = nil
+	return reads
 }
 
 // begin notes a call, and returns the error it is to fail with before it has an
@@ -221,6 +231,7 @@ func (s *fakeSandbox) state() runtimeapi.PodSandboxState {
 func (f *fakeCRI) PodSandboxStatus(_ context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "PodSandboxStatus")
 	for _, s := range f.sandboxes {
 		if s.id == id {
 			return &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
@@ -242,6 +253,7 @@ func (f *fakeCRI) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSand
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ListPodSandbox")
 	var list []*runtimeapi.PodSandbox
 	for _, s := range f.sandboxes {
 		if selects(filter.GetLabelSelector(), s.config.Labels) {
@@ -411,6 +423,7 @@ func (f *fakeCRI) ListContainers(ctx context.Context, filter *runtimeapi.Contain
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ListContainers")
 	var list []*runtimeapi.Container
 	for _, c := range f.containers {
 		if selects(filter.GetLabelSelector(), c.config.Labels) {
@@ -426,6 +439,7 @@ func (f *fakeCRI) ListContainers(ctx context.Context, filter *runtimeapi.Contain
 func (f *fakeCRI) ContainerStatus(_ context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ContainerStatus")
 	c, err := f.find(id)
 	if err != nil {
 		return nil, err

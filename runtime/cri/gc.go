@@ -146,6 +146,11 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 	if err != nil {
 		return err
 	}
+	if m := r.cfg.Managers; m != nil {
+		if err := m.PostStop(ctx, d.container.ID); err != nil {
+			return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
+		}
+	}
 	// The log goes first: a container that is gone can't tell where it was. The
 	// path is the runtime's word, so only a path below our own is followed.
 	if rel, err := filepath.Rel(r.cfg.PodLogsDir, status.LogPath); status.LogPath != "" && err == nil && filepath.IsLocal(rel) {

@@ -8,6 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // linuxResources turns requests and limits into what the kernel has (cm-32).
@@ -50,7 +51,7 @@ func oomScoreAdj(pod *v1.Pod, c *v1.Container, capacity int64) int64 {
 		return 999
 	}
 	request := c.Resources.Requests.Memory().Value()
-	if isSidecar(c) {
+	if restart.Sidecar(c) {
 		// A sidecar is not killed before the containers it serves (cm-36).
 		least := int64(math.MaxInt64)
 		for i := range pod.Spec.Containers {

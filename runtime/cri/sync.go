@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -25,6 +26,7 @@ type step struct {
 	sandbox string                       // its ID
 	ips     []string                     // and addresses
 	result  runtime.SyncResult
+	trace   Trace
 
 	mendable bool // something failed that may be put right from outside
 }
@@ -40,6 +42,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("cri: SyncRequest.Pod is nil or has no UID")
 	}
+	begun := time.Now()
 	status := req.Status
 	if status == nil {
 		var err error
@@ -48,6 +51,9 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		}
 	}
 	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
+	s.trace = Trace{Pod: req.Pod, Begin: begun}
+	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
+	defer s.traced()
 	p := plan.Compute(plan.Input{Pod: req.Pod, Status: status, Backoff: r.backoff, Now: time.Now()})
 	if !p.Empty() {
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
@@ -62,6 +68,16 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	return s.result, s.result.Err()
 }
 
+// traced tells where the time went.
+func (s *step) traced() {
+	if len(s.result.Actions) == 0 || s.r.cfg.Hooks.Traced == nil {
+		return
+	}
+	s.trace.End = time.Now()
+	s.trace.close(s.trace.End)
+	s.r.cfg.Hooks.Traced(s.trace)
+}
+
 // carryOut does what the plan says, and stops where going on could do harm.
 func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 	switch {
@@ -74,6 +90,8 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	case !s.stopContainers(ctx, p.Kill):
 		return // its name may be among those to start
+	default:
+		s.unfinishedHooks(ctx)
 	}
 	if len(p.Start) == 0 && !p.CreateSandbox || ctx.Err() != nil {
 		return
@@ -90,7 +108,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 			return
 		}
 		ok := s.start(ctx, &p.Start[i])
-		if !ok && p.Start[i].Kind == plan.Init && !isSidecar(p.Start[i].Container) {
+		if !ok && p.Start[i].Kind == plan.Init && !restart.Sidecar(p.Start[i].Container) {
 			return // what follows waits for it
 		}
 	}
@@ -99,6 +117,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 // stopPod stops all of the pod, and reports whether that succeeded.
 func (s *step) stopPod(ctx context.Context) bool {
 	begun := time.Now()
+	s.trace.begin("KillPod", "")
 	err := s.r.stop(ctx, stopRequest{pod: s.pod, status: s.status, event: s.event})
 	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.name(), Err: err, Reason: "KillPodSandboxError"}, begun)
 	return err == nil
@@ -110,7 +129,10 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 	ok := true
 	for _, k := range kills {
 		begun := time.Now()
-		err := s.r.stopOne(ctx, target{pod: s.pod, id: k.ID, name: k.Name, message: k.Message, ips: s.ips, event: s.event}.withSpec(k.Container))
+		s.trace.begin("KillContainer", k.Name)
+		err := s.r.stopOne(ctx, target{
+			pod: s.pod, spec: k.Container, id: k.ID, name: k.Name, message: k.Message, ips: s.ips, event: s.event,
+		})
 		s.done(runtime.Action{Kind: runtime.KillContainer, Target: k.Name, Err: err, Reason: "KillContainerError"}, begun)
 		ok = ok && err == nil
 	}
@@ -121,7 +143,19 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 // containers can go into it.
 func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
 	begun := time.Now()
+	s.trace.begin("CreatePodSandbox", "")
+	if m := s.r.cfg.Managers; m != nil {
+		if err := m.PreparePod(ctx, s.pod); err != nil { // lq-18: it is an error of the sync, too
+			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPrepareDynamicResources",
+				"Failed to prepare dynamic resources: "+words(err))
+			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun)
+		}
+	}
+	attempt = max(attempt, s.r.journal.of(s.pod.UID).Sandboxes) // L-53
 	id, err := s.createSandbox(ctx, attempt)
+	if err == nil {
+		s.r.journal.update(s.pod, func(rec *record) { rec.Sandboxes = attempt + 1 })
+	}
 	if err != nil && ctx.Err() == nil {
 		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24
 	}
