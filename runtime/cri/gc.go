@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -151,15 +150,14 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 			return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
 		}
 	}
-	// The log goes first: a container that is gone can't tell where it was. The
-	// path is the runtime's word, so only a path below our own is followed.
-	if rel, err := filepath.Rel(r.cfg.PodLogsDir, status.LogPath); status.LogPath != "" && err == nil && filepath.IsLocal(rel) {
+	// The log goes first: a container that is gone can't tell where it was.
+	if below(r.logsOf(d.pod), status.LogPath) {
 		if err := removeRotated(status.LogPath); err != nil {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
 		}
 	}
 	for _, m := range status.Mounts {
-		if rel, err := filepath.Rel(r.cfg.RootDir, m.HostPath); err == nil && filepath.IsLocal(rel) && m.ContainerPath == status.Annotations[annotationMessagePath] {
+		if m.GetContainerPath() == status.Annotations[annotationMessagePath] && below(r.messagesOf(d.pod), m.GetHostPath()) {
 			_ = os.Remove(m.HostPath) // its message; the directory goes with the pod
 		}
 	}

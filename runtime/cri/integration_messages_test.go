@@ -29,7 +29,8 @@ func messagesOnContainerd(t *testing.T, s *stage) {
 	add("file", "echo on the console; echo all is well > /dev/termination-log", false, "all is well\n")
 	add("long-file", "yes 0123456789abcde | head -n 300 > /dev/termination-log; exit 1", false, strings.Repeat("0123456789abcde\n", 256)) // rt-125
 	add("no-fallback", "echo on the console; exit 1", false, "")
-	add("fallback", "echo one; echo two >&2; exit 1", true, "one\ntwo\n") // rt-126
+	add("fallback", "echo one; echo two; exit 1", true, "one\ntwo\n") // rt-126
+	add("fallback-stderr", "echo out of luck >&2; exit 1", true, "out of luck\n")
 	add("fallback-success", "echo on the console", true, "")
 	add("fallback-file", "echo on the console; echo no luck > /dev/termination-log; exit 1", true, "no luck\n")
 	add("fallback-lines", long+"; exit 1", true, last80.String())

@@ -77,7 +77,7 @@ func (h *history) nextCount() int32 {
 	if h.newest == nil {
 		return 0
 	}
-	return h.restarts + 1
+	return max(h.restarts+1, h.restarts) // which a count that is absurd does not run over
 }
 
 // resumable reports whether the instance that counts was made for this very
