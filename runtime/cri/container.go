@@ -1,72 +1,116 @@
 package cri
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
+
+// An imageUser is who an image says its containers run as.
+type imageUser = podconfig.User
+
+// input returns what the pod's sandbox and containers are made from, without
+// what only a sandbox needs.
+func (s *step) input(ctx context.Context) (podconfig.Input, error) {
+	in := podconfig.Input{
+		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.RootDir),
+		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.CgroupParent(s.pod),
+	}
+	if s.r.cfg.VolumeGroups != nil {
+		in.Groups = s.r.cfg.VolumeGroups(s.pod)
+	}
+	var err error
+	if in.Handler, err = s.handler(ctx); err != nil {
+		return in, err
+	}
+	if users := s.pod.Spec.HostUsers; users != nil && !*users && in.Handler.UserNamespaces {
+		if s.r.cfg.UserNamespaces == nil {
+			return in, errors.New("hostUsers: false: no source of user IDs")
+		}
+		in.UserNamespace, err = s.r.cfg.UserNamespaces(s.pod.UID)
+	}
+	return in, err
+}
+
+// handler returns the runtime handler of the pod's class (rt-20, se-13). What it
+// can do is asked only for a pod that needs to know.
+func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
+	var h podconfig.Handler
+	if class := s.pod.Spec.RuntimeClassName; class != nil && *class != "" {
+		if s.r.cfg.RuntimeClass == nil {
+			return h, fmt.Errorf("failed to get RuntimeClass %q: no source of runtime classes", *class)
+		}
+		var err error
+		if h.Name, err = s.r.cfg.RuntimeClass(*class); err != nil {
+			return h, fmt.Errorf("failed to get RuntimeClass %q: %w", *class, err)
+		}
+	}
+	if !podconfig.AsksHandler(s.pod) {
+		return h, nil
+	}
+	answer, err := s.r.cfg.Runtime.Status(s.r.quiet(ctx), false)
+	if err != nil {
+		return h, fmt.Errorf("cri: runtime status: %w", err)
+	}
+	for _, of := range answer.GetRuntimeHandlers() {
+		if of.GetName() == h.Name {
+			h.UserNamespaces = of.GetFeatures().GetUserNamespaces()
+			h.RecursiveReadOnly = of.GetFeatures().GetRecursiveReadOnlyMounts()
+		}
+	}
+	return h, nil
+}
 
 // containerConfig returns what an instance of container c is made from (sections
 // 4.2, 4.10). It writes the files that are mounted into it.
-func (s *step) containerConfig(c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
+func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
 	env, err := podenv.Make(podenv.Facts{
 		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,
 	}, c)
 	if err != nil {
 		return nil, err
 	}
-	security, err := containerSecurity(s.pod, c, user, filepath.Join(s.r.cfg.RootDir, "seccomp"))
+	in, err := s.input(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.joinTarget(c, security); err != nil {
-		return nil, err
-	}
-	mounts, err := s.mounts(c, env)
-	if err != nil {
-		return nil, err
-	}
-	devices, err := s.devices(c)
-	if err != nil {
-		return nil, err
-	}
-	resources := linuxResources(&c.Resources)
-	resources.OomScoreAdj = oomScoreAdj(s.pod, c, s.r.cfg.Node.MemoryBytes)
-	config := &runtimeapi.ContainerConfig{
-		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(restartCount)},
-		Image:       image,
-		Command:     env.ExpandAll(c.Command),
-		Args:        env.ExpandAll(c.Args),
-		WorkingDir:  c.WorkingDir,
-		Labels:      containerLabels(s.pod, c),
-		Annotations: containerAnnotations(s.pod, c, restartCount),
-		Mounts:      mounts,
-		Devices:     devices,
-		LogPath:     filepath.Join(c.Name, logName(uint32(restartCount))),
-		Stdin:       c.Stdin,
-		StdinOnce:   c.StdinOnce,
-		Tty:         c.TTY,
-		Linux:       &runtimeapi.LinuxContainerConfig{Resources: resources, SecurityContext: security},
-	}
-	if c.Lifecycle != nil && c.Lifecycle.StopSignal != nil {
-		config.StopSignal = signal(*c.Lifecycle.StopSignal)
+	inst := podconfig.Instance{
+		Container: c, RestartCount: restartCount, Image: image, User: user, TargetID: s.targetID(c.Name),
 	}
 	for _, v := range env.Vars() {
-		config.Envs = append(config.Envs, &runtimeapi.KeyValue{Key: v.Name, Value: []byte(v.Value)})
+		inst.Env = append(inst.Env, v1.EnvVar{Name: v.Name, Value: v.Value})
 	}
-	return config, nil
-}
-
-// signal returns the CRI's name of a signal, SIGNAL_SIGRTMINPLUS1 for SIGRTMIN+1;
-// for one that it does not have, the runtime's default.
-func signal(s v1.Signal) runtimeapi.Signal {
-	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(s))
-	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
+	if inst.Volumes, err = s.volumesOf(c, env); err != nil {
+		return nil, err
+	}
+	for _, d := range c.VolumeDevices {
+		host, err := s.hostPath(d.Name)
+		if err != nil {
+			return nil, fmt.Errorf("volumeDevice %q of container %q: %w", d.Name, c.Name, err)
+		}
+		inst.BlockDevices = append(inst.BlockDevices, podconfig.BlockDevice{HostPath: host})
+	}
+	if s.pod.Spec.HostNetwork || len(s.ips) > 0 { // pe-14
+		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
+			return nil, err
+		}
+	}
+	// Refused before a file is made that nothing would remove.
+	if _, err := podconfig.Container(in, inst); err != nil {
+		return nil, err
+	}
+	if c.TerminationMessagePath != "" {
+		if inst.MessageFile, err = s.messageFile(c); err != nil { // no reason not to run (rt-124)
+			s.r.log.Warn("no file for a termination message", "pod", s.name(), "uid", s.pod.UID, "container", c.Name, "err", err)
+		}
+	}
+	return podconfig.Container(in, inst)
 }
 
 // podIPs returns the addresses that the containers see as their own.
@@ -77,24 +121,19 @@ func (s *step) podIPs() []string {
 	return s.ips
 }
 
-// joinTarget lets an ephemeral container see the processes of its target
-// (rt-84).
-func (s *step) joinTarget(c *v1.Container, security *runtimeapi.LinuxContainerSecurityContext) error {
+// targetID returns the runtime's ID of the container that the ephemeral one of
+// that name looks into (rt-84), or "".
+func (s *step) targetID(name string) string {
 	for i := range s.pod.Spec.EphemeralContainers {
 		e := &s.pod.Spec.EphemeralContainers[i]
-		if e.Name != c.Name || e.TargetContainerName == "" {
+		if e.Name != name || e.TargetContainerName == "" {
 			continue
 		}
-		target := s.status.Container(e.TargetContainerName)
-		if target == nil {
-			return fmt.Errorf("unable to find target container %v", e.TargetContainerName)
-		}
-		if security.NamespaceOptions.Pid == runtimeapi.NamespaceMode_CONTAINER {
-			security.NamespaceOptions.Pid = runtimeapi.NamespaceMode_TARGET
-			security.NamespaceOptions.TargetId = bare(target.ID)
+		if target := s.status.Container(e.TargetContainerName); target != nil {
+			return bare(target.ID)
 		}
 	}
-	return nil
+	return ""
 }
 
 // containerSpec returns the spec of the named container, of any kind.

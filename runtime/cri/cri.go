@@ -9,11 +9,14 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // Config configures a [Runtime].
@@ -52,6 +55,19 @@ type Config struct {
 	// DNS is what the containers' resolv.conf is made from.
 	DNS DNS
 
+	// RuntimeClass returns the runtime handler of a class (rt-20). Nil: a pod
+	// that names a class is not run.
+	RuntimeClass func(name string) (handler string, err error)
+
+	// UserNamespaces returns the mappings of a pod with hostUsers: false, the
+	// same ones each time (se-17); package userns has some. Nil: such a pod is not
+	// run.
+	UserNamespaces func(pod types.UID) (*runtimeapi.UserNamespace, error)
+
+	// VolumeGroups returns the groups of the pod's persistent volumes, which all
+	// of its containers get (vol-68). Nil: there are none.
+	VolumeGroups func(pod *v1.Pod) []int64
+
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
 
@@ -82,6 +98,24 @@ type Node struct {
 	// Allocatable is what containers without limits of their own read as
 	// their limits in a resourceFieldRef. Nil: they read 0.
 	Allocatable v1.ResourceList
+
+	// Facts are what else containers depend on. In it, MemoryBytes is taken from
+	// above, AllocatableMemory and SeccompRoot, if they are not set, from
+	// Allocatable and RootDir.
+	Facts podconfig.Node
+}
+
+// facts returns what the configuration of containers depends on.
+func (n Node) facts(root string) podconfig.Node {
+	f := n.Facts
+	f.MemoryBytes = n.MemoryBytes
+	if f.AllocatableMemory == 0 {
+		f.AllocatableMemory = n.Allocatable.Memory().Value()
+	}
+	if f.SeccompRoot == "" {
+		f.SeccompRoot = filepath.Join(root, "seccomp")
+	}
+	return f
 }
 
 // A Runtime runs pods on a CRI runtime. It keeps the contract of

@@ -131,9 +131,9 @@ func (s *step) ensure(ctx context.Context, c *v1.Container) (*runtimeapi.ImageSp
 // present names the image by the ID it has now, so that a tag that moves
 // between two calls does not mix two images.
 func (s *step) present(spec *runtimeapi.ImageSpec, image *runtimeapi.Image) (*runtimeapi.ImageSpec, imageUser, error) {
-	user := imageUser{name: image.Username}
+	user := imageUser{Name: image.Username}
 	if image.Uid != nil {
-		user.uid = &image.Uid.Value
+		user.UID = &image.Uid.Value
 	}
 	return &runtimeapi.ImageSpec{Image: image.Id, UserSpecifiedImage: spec.UserSpecifiedImage, Annotations: spec.Annotations}, user, nil
 }

@@ -11,39 +11,50 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// mounts returns what is mounted into container c: its volumes in the order of
-// the spec, then /etc/hosts and the file for its termination message (vol-75).
-func (s *step) mounts(c *v1.Container, env *podenv.Env) ([]*runtimeapi.Mount, error) {
-	var mounts []*runtimeapi.Mount
-	ownHosts := false
-	for _, m := range c.VolumeMounts {
-		mount, err := s.volumeMount(m, env)
+// volumesOf returns what the volumeMounts of container c lead to, sub-paths
+// included (vol-69 … vol-71).
+func (s *step) volumesOf(c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
+	var volumes []podconfig.Volume
+	for i := range c.VolumeMounts {
+		v, err := s.volume(&c.VolumeMounts[i], env)
 		if err != nil {
-			return nil, fmt.Errorf("volumeMount %q of container %q: %w", m.Name, c.Name, err)
+			return nil, fmt.Errorf("volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, err)
 		}
-		mounts = append(mounts, mount)
-		ownHosts = ownHosts || m.MountPath == "/etc/hosts"
+		volumes = append(volumes, v)
 	}
-	if !ownHosts && (s.pod.Spec.HostNetwork || len(s.ips) > 0) { // pe-14
-		path, err := s.r.writeHosts(s.pod, s.ips)
-		if err != nil {
-			return nil, err
-		}
-		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: "/etc/hosts", HostPath: path, SelinuxRelabel: true})
-	}
-	if c.TerminationMessagePath != "" {
-		if path, err := s.messageFile(c); err != nil { // no reason not to run (rt-124)
-			s.r.log.Warn("no file for a termination message", "pod", s.name(), "uid", s.pod.UID, "container", c.Name, "err", err)
-		} else {
-			mounts = append(mounts, &runtimeapi.Mount{ContainerPath: c.TerminationMessagePath, HostPath: path, SelinuxRelabel: true})
+	return volumes, nil
+}
+
+// volume returns what a volumeMount leads to.
+func (s *step) volume(m *v1.VolumeMount, env *podenv.Env) (podconfig.Volume, error) {
+	sub := m.SubPath
+	if m.SubPathExpr != "" {
+		var err error
+		if sub, err = expandAll(m.SubPathExpr, env); err != nil {
+			return podconfig.Volume{}, err
 		}
 	}
-	return mounts, nil
+	if image := s.images[m.Name]; image != nil {
+		if sub != "" && !filepath.IsLocal(sub) {
+			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %q leads out of the volume", sub)
+		}
+		return podconfig.Volume{Image: image, ImageSubPath: sub}, nil
+	}
+	host, err := s.hostPath(m.Name)
+	if err != nil {
+		return podconfig.Volume{}, err
+	}
+	if sub != "" {
+		if host, err = inVolume(host, sub); err != nil {
+			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %w", err)
+		}
+	}
+	return podconfig.Volume{HostPath: host}, nil
 }
 
 // hostPath returns where one of the pod's volumes is on this machine.
@@ -53,70 +64,6 @@ func (s *step) hostPath(volume string) (string, error) {
 		return "", fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", volume)
 	}
 	return host, nil
-}
-
-// volumeMount returns the mount of one of the pod's volumes (vol-69 … vol-73).
-func (s *step) volumeMount(m v1.VolumeMount, env *podenv.Env) (*runtimeapi.Mount, error) {
-	host, err := s.hostPath(m.Name)
-	if err != nil {
-		return nil, err
-	}
-	sub := m.SubPath
-	if m.SubPathExpr != "" {
-		if sub, err = expandAll(m.SubPathExpr, env); err != nil {
-			return nil, err
-		}
-	}
-	if sub != "" {
-		if host, err = inVolume(host, sub); err != nil {
-			return nil, fmt.Errorf("failed to prepare subPath: %w", err)
-		}
-	}
-	mount := &runtimeapi.Mount{ContainerPath: m.MountPath, HostPath: host, Readonly: m.ReadOnly || s.readOnly(m.Name)}
-	if m.MountPropagation != nil {
-		switch *m.MountPropagation {
-		case v1.MountPropagationHostToContainer:
-			mount.Propagation = runtimeapi.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
-		case v1.MountPropagationBidirectional:
-			mount.Propagation = runtimeapi.MountPropagation_PROPAGATION_BIDIRECTIONAL
-		}
-	}
-	if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == v1.RecursiveReadOnlyEnabled {
-		// IfPossible falls back in silence, this must not (vol-73).
-		return nil, errors.New("recursiveReadOnly: Enabled is not supported")
-	}
-	return mount, nil
-}
-
-// readOnly reports whether the volume is one that nobody writes to, whatever
-// the mount says.
-func (s *step) readOnly(volume string) bool {
-	for i := range s.pod.Spec.Volumes {
-		if v := &s.pod.Spec.Volumes[i]; v.Name == volume {
-			return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil ||
-				v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ReadOnly ||
-				v.CSI != nil && v.CSI.ReadOnly != nil && *v.CSI.ReadOnly ||
-				v.NFS != nil && v.NFS.ReadOnly
-		}
-	}
-	return false
-}
-
-// devices returns the block volumes of container c (vol-74).
-func (s *step) devices(c *v1.Container) ([]*runtimeapi.Device, error) {
-	var devices []*runtimeapi.Device
-	for _, d := range c.VolumeDevices {
-		host, err := s.hostPath(d.Name)
-		if err != nil {
-			return nil, fmt.Errorf("volumeDevice %q of container %q: %w", d.Name, c.Name, err)
-		}
-		permissions := "mrw"
-		if s.readOnly(d.Name) {
-			permissions = "r"
-		}
-		devices = append(devices, &runtimeapi.Device{HostPath: host, ContainerPath: d.DevicePath, Permissions: permissions})
-	}
-	return devices, nil
 }
 
 // expandAll expands a subPathExpr. In a path, a variable that does not exist

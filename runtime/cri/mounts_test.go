@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 func TestSubPathsStayInTheVolume(t *testing.T) {
@@ -47,23 +49,22 @@ func TestVolumeMounts(t *testing.T) {
 	}
 	env, err := podenv.Make(podenv.Facts{Pod: s.pod}, &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x"}}})
 	require.NoError(t, err)
-	m, err := s.volumeMount(v1.VolumeMount{Name: "secret", MountPath: "/s"}, env)
+	v, err := s.volume(&v1.VolumeMount{Name: "data", MountPath: "/d", SubPathExpr: "$(A)/y"}, env)
 	require.NoError(t, err)
-	assert.True(t, m.Readonly, "nobody writes to a secret")
-	m, err = s.volumeMount(v1.VolumeMount{Name: "data", MountPath: "/d", SubPathExpr: "$(A)/y"}, env)
-	require.NoError(t, err)
-	assert.False(t, m.Readonly)
-	assert.Equal(t, "y", filepath.Base(m.HostPath))
+	assert.Equal(t, "y", filepath.Base(v.HostPath))
 	for _, bad := range []v1.VolumeMount{
 		{Name: "none", MountPath: "/n"},
 		{Name: "data", SubPathExpr: "$(B)/y"}, // vol-71
 		{Name: "data", SubPathExpr: "$(A)/../.."},
-		{Name: "data", ReadOnly: true, RecursiveReadOnly: new(v1.RecursiveReadOnlyEnabled)}, // vol-73
+		{Name: "image", SubPathExpr: "$(A)/../.."},
 	} {
-		_, err := s.volumeMount(bad, env)
+		_, err := s.volume(&bad, env)
 		assert.Error(t, err, "%v", bad)
 	}
-	devices, err := s.devices(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "data", DevicePath: "/dev/x"}}})
+	s.images = map[string]*runtimeapi.ImageSpec{"image": {Image: "sha256:1"}}
+	v, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "bin"}, env)
 	require.NoError(t, err)
-	assert.Equal(t, "mrw", devices[0].Permissions) // vol-74
+	assert.Equal(t, podconfig.Volume{Image: s.images["image"], ImageSubPath: "bin"}, v)
+	_, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "../bin"}, env)
+	assert.Error(t, err)
 }

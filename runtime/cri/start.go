@@ -121,7 +121,8 @@ func (e *renamed) Unwrap() error { return e.err }
 // The plan was made from an observation, and a call whose answer was lost may
 // have taken effect after it. So the runtime is asked once more before anything
 // is made, and again if making it failed: a time-out is no proof, and a name
-// that is reserved is the opposite of one (lq-12, lq-13).
+// that is reserved is the opposite of one (lq-12, lq-13). Only a sandbox that is
+// fresh can hold nothing: its name was free, so no call for it was lost.
 func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	c := st.Container
 	s.trace.begin("EnsureImage", c.Name)
@@ -133,7 +134,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		return nil, err
 	}
 	s.trace.begin("ConfigContainer", c.Name)
-	config, err := s.containerConfig(c, s.nextCount(st), image, user)
+	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
 	if err == nil {
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
 	}
@@ -146,7 +147,10 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		}
 	}
 	s.trace.begin("CreateContainer", c.Name)
-	inst, err := s.standing(ctx, c)
+	var inst *instance
+	if !s.fresh {
+		inst, err = s.standing(ctx, c)
+	}
 	if inst != nil {
 		if s.r.journal.of(s.pod.UID).Actuated[c.Name].ID != inst.id {
 			s.made(c, inst) // whose answer was lost

@@ -21,9 +21,11 @@ type step struct {
 	pod     *v1.Pod
 	status  *runtime.PodStatus
 	volumes map[string]string
+	images  map[string]*runtimeapi.ImageSpec // of volumes that are images
 
 	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
 	sandbox string                       // its ID
+	fresh   bool                         // it was made by this sync, and nothing of the pod was there before
 	ips     []string                     // and addresses
 	result  runtime.SyncResult
 	trace   Trace
@@ -100,7 +102,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		if !s.newSandbox(ctx, p.Attempt) {
 			return
 		}
-	} else if s.sandbox = p.SandboxID; !s.configured(p) {
+	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
 		return
 	}
 	for i := range p.Start {
@@ -176,10 +178,10 @@ func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
 
 // configured works out the configuration of the sandbox that is there, which
 // creating a container in it needs.
-func (s *step) configured(p plan.Plan) bool {
+func (s *step) configured(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
-	if err := s.existingSandbox(p); err != nil {
-		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: err, Reason: "ConfigPodSandboxError"}, begun)
+	if err := s.existingSandbox(ctx, p); err != nil {
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
 	return true
 }

@@ -216,14 +216,6 @@ func TestRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 exited=42` + old,
 			"start web#1(Exited)"},
-		{"rt-33 RestartAllContainers restarts the one, for now", `
-			pod Never
-			container web policy=Never rule=RestartAllContainers:In:42
-			container log
-			sandbox s0
-			has log#0 running
-			has web#0 exited=42` + old,
-			"start web#1(Exited)"},
 		{"rt-30 definition changed, whatever the policy", `
 			pod Never
 			container web

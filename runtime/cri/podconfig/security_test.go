@@ -1,4 +1,4 @@
-package cri
+package podconfig
 
 import (
 	"testing"
@@ -15,25 +15,25 @@ func TestWhoAContainerRunsAs(t *testing.T) {
 		name     string
 		pod, own *int64
 		nonRoot  bool
-		image    imageUser
+		image    User
 		want     string // "uid 5", "name x", or the error
 	}{
-		{"the image's uid se-4", nil, nil, false, imageUser{uid: uid(5)}, "uid 5"},
-		{"the image's name", nil, nil, false, imageUser{name: "www"}, "name www"},
-		{"nobody says", nil, nil, false, imageUser{}, "name "},
-		{"the pod's", uid(6), nil, false, imageUser{uid: uid(5)}, "uid 6"},
-		{"its own se-1", uid(6), uid(7), false, imageUser{uid: uid(5)}, "uid 7"},
-		{"root is refused se-5", uid(6), uid(0), true, imageUser{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},
-		{"an image of root", nil, nil, true, imageUser{uid: uid(0)}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
-		{"an image without a user", nil, nil, true, imageUser{}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
-		{"a name proves nothing rt-83", nil, nil, true, imageUser{name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
-		{"a uid does", nil, nil, true, imageUser{uid: uid(5)}, "uid 5"},
+		{"the image's uid se-4", nil, nil, false, User{UID: uid(5)}, "uid 5"},
+		{"the image's name", nil, nil, false, User{Name: "www"}, "name www"},
+		{"nobody says: root rt-83", nil, nil, false, User{}, "uid 0"},
+		{"the pod's", uid(6), nil, false, User{UID: uid(5)}, "uid 6"},
+		{"its own se-1", uid(6), uid(7), false, User{UID: uid(5)}, "uid 7"},
+		{"root is refused se-5", uid(6), uid(0), true, User{}, `container's runAsUser breaks non-root policy (pod: "p_ns(u)", container: c)`},
+		{"an image of root", nil, nil, true, User{UID: uid(0)}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
+		{"an image without a user", nil, nil, true, User{}, `container has runAsNonRoot and image will run as root (pod: "p_ns(u)", container: c)`},
+		{"a name proves nothing rt-83", nil, nil, true, User{Name: "www"}, `container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_ns(u)", container: c)`},
+		{"a uid does", nil, nil, true, User{UID: uid(5)}, "uid 5"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{RunAsUser: tc.pod, RunAsNonRoot: &tc.nonRoot}}}
 			pod.Name, pod.Namespace, pod.UID = "p", "ns", "u"
 			c := &v1.Container{Name: "c", SecurityContext: &v1.SecurityContext{RunAsUser: tc.own}}
-			sc, err := containerSecurity(pod, c, tc.image, "/seccomp")
+			sc, err := containerSecurity(Input{Pod: pod}, Instance{Container: c, User: tc.image})
 			if err != nil {
 				assert.Equal(t, tc.want, err.Error())
 				return
@@ -60,7 +60,8 @@ func TestNamespaces(t *testing.T) {
 		{"the host's processes", v1.PodSpec{HostPID: true, ShareProcessNamespace: new(true)}, pod, pod, node},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := namespaces(&v1.Pod{Spec: tc.spec})
+			got, err := namespaces(Input{Pod: &v1.Pod{Spec: tc.spec}})
+			require.NoError(t, err)
 			assert.Equal(t, []runtimeapi.NamespaceMode{tc.network, tc.ipc, tc.pid}, []runtimeapi.NamespaceMode{got.Network, got.Ipc, got.Pid})
 		})
 	}
@@ -100,11 +101,11 @@ func TestAppArmorProfiles(t *testing.T) {
 }
 
 func TestSeccompProfilesStayInTheirDirectory(t *testing.T) {
-	p, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a/b.json")}, "/root/seccomp")
+	p, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a/b.json")}, Node{SeccompRoot: "/root/seccomp"})
 	require.NoError(t, err)
 	assert.Equal(t, "/root/seccomp/a/b.json", p.LocalhostRef)
 	for _, bad := range []*string{nil, new(""), new("../x"), new("/etc/x")} { // se-2
-		_, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: bad}, "/root/seccomp")
+		_, err := seccomp(&v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: bad}, Node{SeccompRoot: "/root/seccomp"})
 		assert.Error(t, err)
 	}
 }

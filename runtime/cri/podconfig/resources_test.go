@@ -1,4 +1,4 @@
-package cri
+package podconfig
 
 import (
 	"testing"
@@ -34,7 +34,7 @@ func TestLinuxResources(t *testing.T) {
 		{"most shares cm-1", "1000", "", "", 262144, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := linuxResources(&v1.ResourceRequirements{Requests: list(tc.requestCPU, ""), Limits: list(tc.limitCPU, tc.limitMemory)})
+			got := Node{}.basic(list(tc.requestCPU, ""), list(tc.limitCPU, tc.limitMemory))
 			assert.Equal(t, []int64{tc.shares, tc.quota, tc.memory}, []int64{got.CpuShares, got.CpuQuota, got.MemoryLimitInBytes})
 		})
 	}
@@ -74,7 +74,7 @@ func TestOOMScores(t *testing.T) {
 			if tc.c == nil {
 				tc.c = &tc.pod.Spec.Containers[0]
 			}
-			assert.Equal(t, tc.want, oomScoreAdj(tc.pod, tc.c, tc.capacity))
+			assert.Equal(t, tc.want, oomScoreAdj(Node{MemoryBytes: tc.capacity}, tc.pod, tc.c))
 		})
 	}
 }

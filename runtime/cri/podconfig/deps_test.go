@@ -1,0 +1,13 @@
+package podconfig_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri/podconfig", Max: 400, House: []string{
+		"runtime", "runtime/cri/plan", "internal/restart", "internal/qos", "internal/podenv", "internal/staticpod",
+	}}.Check(t)
+}

@@ -1,0 +1,65 @@
+// Package podconfig turns a pod into what a CRI runtime is asked for: the
+// configuration of its sandbox and of each of its containers.
+//
+// # What it decides
+//
+// [Sandbox] and [Container] are the whole of it: labels and annotations, the
+// security context, namespaces, resources, mounts, devices, ports, sysctls. They
+// are pure functions of the pod, of what the machine is ([Node]), and of what
+// was resolved for the pod: its host name and DNS configuration, the environment
+// of its containers, the places of its volumes, its user namespace. Nothing is
+// read, fetched or made here.
+//
+// Beside them are the readers of the labels and annotations ([HashOf] and the
+// others), and three answers to "may this pod run here?" that can be given
+// before anything of it is made: [Sysctls], [AdmitAppArmor] and [AdmitGroups].
+//
+// # Usage
+//
+//	in := podconfig.Input{Pod: pod, Node: node, Hostname: host, DNS: dns, LogDirectory: dir}
+//	sandbox, err := podconfig.Sandbox(in, attempt)
+//	…
+//	config, err := podconfig.Container(in, podconfig.Instance{
+//		Container: c, RestartCount: n, Image: image, User: user, Env: env, Volumes: volumes,
+//	})
+//
+// An error is what a pod shows as the reason why it does not start: it names the
+// field or the object.
+//
+// # Concurrency
+//
+// All functions are pure and may run anywhere. Results share maps and slices
+// with the input where nothing is changed in them; don't change either while the
+// other is in use.
+//
+// # Guarantees and limits
+//
+//   - The same input gives the same configuration, the input is not changed, and
+//     no input makes it panic, a nil container or a pod that no API server would
+//     take included.
+//   - What would weaken a pod if it were left out is an error: a profile without
+//     a name or outside its directory, a user namespace without mappings or
+//     without a runtime that knows them, a recursive read-only mount that would be
+//     only read-only at its top, a mount option that does not exist.
+//   - docs/pod-fields.md lists every field of a pod with the test that proves it.
+//   - Only Linux: fields for Windows are ignored.
+//   - The limit on processes (pids) is a matter of the pod's cgroup; the CRI has
+//     no place for it.
+//
+// # Differences from the kubelet
+//
+//   - A sandbox says its namespaces whenever the pod wants one of the host's or a
+//     user namespace, also without a pod security context (rt-21).
+//   - A seccomp profile whose path leads out of the directory of profiles is
+//     refused.
+//   - A container without a limit on huge pages may use those of the pod as a
+//     whole, as it is with memory (cm-33).
+//   - An annotation for AppArmor that has no meaning is an error.
+//
+// # Testing
+//
+// The rules are tables, by number. testdata has pods with the requests that are
+// made from them (go test -update rewrites these); each file names the fields it
+// proves, and a test holds docs/pod-fields.md to that. A fuzz test feeds random
+// pods.
+package podconfig

@@ -1,0 +1,171 @@
+package podconfig
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
+)
+
+// containerResources returns the resources of a container (cm-32 … cm-42).
+func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
+	out := n.basic(c.Resources.Requests, limits(pod, c))
+	// What a container inherits bounds it, but is no request of its own.
+	out.CpuShares = cpuShares(cpuRequest(&c.Resources))
+	out.OomScoreAdj = oomScoreAdj(n, pod, c)
+	out.HugepageLimits = hugePages(n, limits(pod, c))
+	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill { // cm-34
+		unified(out, "memory.oom.group", 1)
+	}
+	n.protectMemory(out, pod, c)
+	n.limitSwap(out, pod, c)
+	return out
+}
+
+// basic turns requests and limits into what the kernel has (cm-32).
+func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
+	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
+	out := &runtimeapi.LinuxContainerResources{CpuShares: cpuShares(cpuRequest(&res))}
+	if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() && !n.NoCPUQuota {
+		out.CpuPeriod = period(n.CPUPeriod)
+		out.CpuQuota = cpuQuota(limit.MilliValue(), out.CpuPeriod)
+	}
+	if limit, ok := limits[v1.ResourceMemory]; ok {
+		out.MemoryLimitInBytes = limit.Value()
+	}
+	return out
+}
+
+// cpuRequest returns the CPU requested, or else the limit: not the other way
+// round, a request of zero is one.
+func cpuRequest(res *v1.ResourceRequirements) resource.Quantity {
+	if cpu, ok := res.Requests[v1.ResourceCPU]; ok {
+		return cpu
+	}
+	return res.Limits[v1.ResourceCPU]
+}
+
+// limits returns the container's limits, and for CPU, memory and huge pages that
+// it does not limit, those of the pod as a whole (cm-33).
+func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
+	of := pod.Spec.Resources
+	if of == nil || len(of.Limits) == 0 {
+		return c.Resources.Limits
+	}
+	out := c.Resources.Limits.DeepCopy()
+	for name, limit := range of.Limits {
+		if own, ok := out[name]; ok && !own.IsZero() {
+			continue
+		}
+		if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			if out == nil {
+				out = v1.ResourceList{}
+			}
+			out[name] = limit
+		}
+	}
+	return out
+}
+
+// cpuShares turns a CPU request into cgroup v1 shares, 2 … 262144 (cm-1).
+func cpuShares(q resource.Quantity) int64 {
+	return min(max(q.MilliValue()*1024/1000, 2), 262144)
+}
+
+// cpuQuota returns the microseconds of CPU time in a period, at least 1000
+// (cm-2).
+func cpuQuota(milli, period int64) int64 {
+	return max(milli*period/1000, 1000)
+}
+
+// period returns the period of CPU limits in microseconds.
+func period(d time.Duration) int64 {
+	if d <= 0 {
+		d = 100 * time.Millisecond
+	}
+	return d.Microseconds()
+}
+
+// unified sets what only cgroup v2 has.
+func unified(out *runtimeapi.LinuxContainerResources, key string, value int64) {
+	if out.Unified == nil {
+		out.Unified = map[string]string{}
+	}
+	out.Unified[key] = strconv.FormatInt(value, 10)
+}
+
+// hugePages returns a limit for each size that the machine has: zero where none
+// is given (cm-37).
+func hugePages(n Node, limits v1.ResourceList) []*runtimeapi.HugepageLimit {
+	asked := map[int64]int64{}
+	for name, limit := range limits {
+		size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+		if !ok {
+			continue
+		}
+		if q, err := resource.ParseQuantity(size); err == nil {
+			asked[q.Value()] = limit.Value()
+		}
+	}
+	var out []*runtimeapi.HugepageLimit
+	for _, size := range n.HugePageSizes {
+		out = append(out, &runtimeapi.HugepageLimit{PageSize: pageSize(size), Limit: uint64(max(asked[size], 0))})
+	}
+	return out
+}
+
+// pageSize writes a size as the kernel's files for it are named: 2MB, 1GB.
+func pageSize(bytes int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}} {
+		if bytes >= unit.size && bytes%unit.size == 0 {
+			return strconv.FormatInt(bytes/unit.size, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(bytes, 10) + "B"
+}
+
+// protectMemory sets what the kernel gives up last of a container's memory, and
+// from where on it slows the container down (cm-38, cm-39).
+func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c *v1.Container) {
+	if !n.MemoryQoS.Enabled || n.CgroupVersion != 2 {
+		return
+	}
+	request := c.Resources.Requests.Memory().Value()
+	if request > 0 {
+		switch class := qos.Class(pod); {
+		case n.MemoryQoS.Reserve == ReserveAll,
+			n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSGuaranteed:
+			unified(out, "memory.min", request)
+		case n.MemoryQoS.Reserve == ReserveTiered && class == v1.PodQOSBurstable:
+			unified(out, "memory.low", request)
+		}
+	}
+	limit := out.MemoryLimitInBytes
+	if request == limit && request > 0 {
+		return // the limit does it
+	}
+	if limit <= 0 {
+		if limit = n.AllocatableMemory; limit <= 0 {
+			limit = n.MemoryBytes
+		}
+	}
+	factor, page := n.MemoryQoS.ThrottlingFactor, n.MemoryQoS.PageSize
+	if factor <= 0 {
+		factor = 0.9
+	}
+	if page <= 0 {
+		page = 4096
+	}
+	high := int64(float64(request)+factor*float64(limit-request)) / page * page
+	if high > request {
+		unified(out, "memory.high", high)
+	}
+}

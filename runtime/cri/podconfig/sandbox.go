@@ -1,0 +1,164 @@
+package podconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Sandbox returns what a pod's sandbox is made from (section 4.3). The handler
+// is no part of it: RunPodSandbox takes its name beside (rt-20). The error goes
+// into the event FailedCreatePodSandBox.
+func Sandbox(in Input, attempt uint32) (*runtimeapi.PodSandboxConfig, error) {
+	pod := in.Pod
+	if pod == nil {
+		return nil, errors.New("podconfig: Input.Pod is nil")
+	}
+	linux, err := linuxSandbox(in)
+	if err != nil {
+		return nil, err
+	}
+	config := &runtimeapi.PodSandboxConfig{
+		Metadata: &runtimeapi.PodSandboxMetadata{
+			Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt,
+		},
+		Labels:       sandboxLabels(pod),
+		Annotations:  pod.Annotations,
+		LogDirectory: in.LogDirectory,
+		DnsConfig:    in.DNS,
+		PortMappings: portMappings(pod),
+		Linux:        linux,
+	}
+	if !pod.Spec.HostNetwork { // rt-18
+		config.Hostname = in.Hostname
+	}
+	return config, nil
+}
+
+// linuxSandbox returns the Linux part of the sandbox (rt-21 … rt-23).
+func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
+	pod := in.Pod
+	ns, err := sandboxNamespaces(in)
+	if err != nil {
+		return nil, err
+	}
+	lc := &runtimeapi.LinuxPodSandboxConfig{
+		CgroupParent: in.CgroupParent,
+		SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
+			Privileged:       anyPrivileged(pod),
+			Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
+			NamespaceOptions: ns,
+		},
+		Resources: podResources(in.Node, pod),
+		Overhead:  overhead(in.Node, pod),
+	}
+	sc := pod.Spec.SecurityContext
+	if sc == nil {
+		return lc, nil
+	}
+	for _, sysctl := range sc.Sysctls {
+		if lc.Sysctls == nil {
+			lc.Sysctls = map[string]string{}
+		}
+		lc.Sysctls[sysctlName(sysctl.Name)] = sysctl.Value
+	}
+	to := lc.SecurityContext
+	if sc.RunAsUser != nil {
+		to.RunAsUser = &runtimeapi.Int64Value{Value: *sc.RunAsUser}
+	}
+	if sc.RunAsGroup != nil {
+		to.RunAsGroup = &runtimeapi.Int64Value{Value: *sc.RunAsGroup}
+	}
+	if sc.FSGroup != nil {
+		to.SupplementalGroups = append(to.SupplementalGroups, *sc.FSGroup)
+	}
+	to.SupplementalGroups = append(append(to.SupplementalGroups, in.Groups...), sc.SupplementalGroups...)
+	if to.SupplementalGroupsPolicy, err = groupsPolicy(sc); err != nil {
+		return nil, err
+	}
+	to.SelinuxOptions = selinux(sc.SELinuxOptions)
+	return lc, nil
+}
+
+// anyPrivileged reports whether any container of the pod is privileged, also one
+// that was added to look into it (rt-21).
+func anyPrivileged(pod *v1.Pod) bool {
+	privileged := func(sc *v1.SecurityContext) bool { return sc != nil && sc.Privileged != nil && *sc.Privileged }
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if privileged(list[i].SecurityContext) {
+				return true
+			}
+		}
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		if privileged(pod.Spec.EphemeralContainers[i].SecurityContext) {
+			return true
+		}
+	}
+	return false
+}
+
+// portMappings returns the ports of the regular containers (rt-19).
+func portMappings(pod *v1.Pod) []*runtimeapi.PortMapping {
+	var mappings []*runtimeapi.PortMapping
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		seen := map[string]bool{}
+		for _, p := range c.Ports {
+			name := p.Name
+			if name == "" {
+				name = portKey(p)
+			}
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			mappings = append(mappings, &runtimeapi.PortMapping{
+				Protocol: protocol(p.Protocol), ContainerPort: p.ContainerPort, HostPort: p.HostPort, HostIp: p.HostIP,
+			})
+		}
+	}
+	return mappings
+}
+
+// portKey is the name of a port that has none.
+func portKey(p v1.ContainerPort) string {
+	family := "any"
+	switch {
+	case strings.Contains(p.HostIP, ":"):
+		family = "v6"
+	case p.HostIP != "":
+		family = "v4"
+	}
+	return fmt.Sprintf("%s-%s-%s:%d:%d", family, p.Protocol, p.HostIP, p.ContainerPort, p.HostPort)
+}
+
+func protocol(p v1.Protocol) runtimeapi.Protocol {
+	switch p {
+	case v1.ProtocolUDP:
+		return runtimeapi.Protocol_UDP
+	case v1.ProtocolSCTP:
+		return runtimeapi.Protocol_SCTP
+	default:
+		return runtimeapi.Protocol_TCP
+	}
+}
+
+// podResources is what the pod asks for without its overhead, init containers
+// and sidecars included: the CRI tells sandboxed runtimes of it (rt-23).
+func podResources(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
+	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
+	return n.basic(resource.PodRequests(pod, opts), resource.PodLimits(pod, opts))
+}
+
+func overhead(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
+	if len(pod.Spec.Overhead) == 0 {
+		return &runtimeapi.LinuxContainerResources{}
+	}
+	return n.basic(pod.Spec.Overhead, pod.Spec.Overhead)
+}

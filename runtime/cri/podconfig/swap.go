@@ -1,0 +1,48 @@
+package podconfig
+
+import (
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+// criticalPriority is the least priority of pods that the node cannot do
+// without.
+const criticalPriority = 2_000_000_000
+
+// limitSwap sets how much the container may swap (cm-40).
+func (n Node) limitSwap(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c *v1.Container) {
+	if !n.Swap.Controller {
+		return
+	}
+	switch n.CgroupVersion {
+	case 2:
+		unified(out, "memory.swap.max", n.swap(pod, c))
+	case 1:
+		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes // memory and swap together
+	}
+}
+
+// swap returns how many bytes the container may swap (cm-41): none, or the part
+// of the swap that its request is of the memory (cm-42).
+func (n Node) swap(pod *v1.Pod, c *v1.Container) int64 {
+	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
+	switch {
+	case !n.Swap.Limited, n.CgroupVersion != 2, critical(pod):
+		return 0
+	case qos.Class(pod) != v1.PodQOSBurstable, request.Sign() <= 0, request.Cmp(*limit) == 0:
+		return 0
+	case n.MemoryBytes <= 0, request.Value() > n.MemoryBytes:
+		return 0
+	}
+	return int64(float64(request.Value()) / float64(n.MemoryBytes) * float64(max(n.Swap.Bytes, 0)))
+}
+
+// critical reports whether the node cannot do without the pod: one that the node
+// itself brought, or of a priority that only the system has.
+func critical(pod *v1.Pod) bool {
+	_, mirror := pod.Annotations[staticpod.MirrorAnnotation]
+	return staticpod.Is(pod) || mirror || pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority
+}
