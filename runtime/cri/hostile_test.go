@@ -184,10 +184,14 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 	}{
 		{"nothing of it", func(*twister) {}, ""},
 		{"nil among the containers", func(w *twister) {
-			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container { return append(l, nil, &runtimeapi.Container{}) }
+			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container {
+				return append(l, nil, &runtimeapi.Container{})
+			}
 		}, ""},
 		{"nil among the sandboxes", func(w *twister) {
-			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return append(l, nil, &runtimeapi.PodSandbox{}) }
+			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+				return append(l, nil, &runtimeapi.PodSandbox{})
+			}
 		}, ""},
 		{"everything twice", func(w *twister) {
 			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container { return append(l, l...) }
@@ -234,7 +238,9 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 		}), ""},
 		{"times before time", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MinInt64 })(w)
-			status(func(s *runtimeapi.ContainerStatus) { s.CreatedAt, s.StartedAt, s.FinishedAt = -1, math.MinInt64, math.MinInt64 })(w)
+			status(func(s *runtimeapi.ContainerStatus) {
+				s.CreatedAt, s.StartedAt, s.FinishedAt = -1, math.MinInt64, math.MinInt64
+			})(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = -1 })(w)
 		}, ""},
 		{"times after time", func(w *twister) {
@@ -245,7 +251,9 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = math.MaxInt64 })(w)
 		}, ""},
 		{"attempts beyond all", func(w *twister) {
-			each(func(c *runtimeapi.Container) { c.Metadata = &runtimeapi.ContainerMetadata{Name: "web", Attempt: math.MaxUint32} })(w)
+			each(func(c *runtimeapi.Container) {
+				c.Metadata = &runtimeapi.ContainerMetadata{Name: "web", Attempt: math.MaxUint32}
+			})(w)
 			sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 				s.Metadata = &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "u-1", Namespace: "prod", Attempt: math.MaxUint32}
 			})(w)
@@ -375,9 +383,13 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 		"in the year 2262": func(s *runtimeapi.ContainerStatus) {
 			s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
 		},
-		"before the epoch":       func(s *runtimeapi.ContainerStatus) { s.StartedAt, s.FinishedAt = -5, math.MinInt64 },
-		"beyond counting":        func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "2147483647" },
-		"uncountable":            func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "99999999999999999999" },
+		"before the epoch": func(s *runtimeapi.ContainerStatus) { s.StartedAt, s.FinishedAt = -5, math.MinInt64 },
+		"beyond counting": func(s *runtimeapi.ContainerStatus) {
+			s.Annotations["io.kubernetes.container.restartCount"] = "2147483647"
+		},
+		"uncountable": func(s *runtimeapi.ContainerStatus) {
+			s.Annotations["io.kubernetes.container.restartCount"] = "99999999999999999999"
+		},
 		"fewer times than never": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
 	} {
 		t.Run(name, func(t *testing.T) {
