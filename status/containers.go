@@ -66,6 +66,9 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
 		show(&s, now, before, old)
+		s.AllocatedResources, s.Resources = resources(c, now, k)
+	} else if old != nil && k != kindEphemeral && startsOver(f, old) {
+		removed(&s, old)
 	} else if old != nil {
 		vanished(&s, f.Pod, old)
 	}
@@ -232,7 +235,7 @@ func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 // don't count: in a new one the init containers run anew (L-48). Neither is one
 // done that somebody tried to start and could not.
 func presumeDone(s *v1.ContainerStatus, f *Facts) {
-	if _, tried := f.Starts[s.Name]; tried {
+	if _, tried := f.Starts[s.Name]; tried || taken(s) {
 		return
 	}
 	if now, _ := instances(f.Observed, s.Name); now != nil {

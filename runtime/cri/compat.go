@@ -1,5 +1,7 @@
 package cri
 
+import "github.com/kubeparts/kubeparts/runtime/cri/plan"
+
 // Compat brings back ways of the kubelet that are known quirks, where a user
 // could see the difference. The zero value does the right thing.
 type Compat struct {
@@ -12,7 +14,13 @@ type Compat struct {
 	// agent ended between its start and the end of the hook (lq-14).
 	// Otherwise the next agent runs the hook, from its beginning.
 	ForgetPostStart bool
+
+	// ReplaceCreated leaves an instance that was created and never started
+	// lying, and makes another (lq-13). Otherwise that one is started.
+	ReplaceCreated bool
 }
+
+func (c Compat) plan() plan.Compat { return plan.Compat{ReplaceCreated: c.ReplaceCreated} }
 
 // least returns how many seconds are left for TERM at least, of a grace period
 // that may have been spent on a hook or on waiting for a turn (rt-112, rt-118).

@@ -13,6 +13,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -49,6 +50,11 @@ type Config struct {
 	// runtime chooses.
 	CgroupParent func(pod *v1.Pod) string
 
+	// Objects get what environments refer to. Nil: a container whose
+	// environment comes from a ConfigMap or Secret is not made (pe-6), and there
+	// are no variables of services.
+	Objects Objects
+
 	// Managers take part in the making of containers. Nil: nobody does.
 	Managers Managers
 
@@ -70,6 +76,14 @@ type Config struct {
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// IgnoreRestartAll takes container restart rules with the action
+	// RestartAllContainers for absent (rt-138).
+	IgnoreRestartAll bool
+
+	// ResizeCgroup makes one value of the pod's cgroup what a resize needs. Nil:
+	// pods have no cgroup with limits.
+	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.Step) error
 
 	// Compat brings back quirks of the kubelet; see there.
 	Compat Compat
@@ -148,6 +162,9 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("cri: Config.Images is nil")
 	case cfg.Name == "" || strings.Contains(cfg.Name, "/"):
 		return nil, fmt.Errorf("cri: Config.Name %q is not the name of a runtime", cfg.Name)
+	}
+	if err := cfg.DNS.Validate(); err != nil {
+		return nil, fmt.Errorf("cri: Config.DNS: %w", err)
 	}
 	if cfg.RootDir == "" {
 		cfg.RootDir = "/var/lib/kubelet"

@@ -8,7 +8,7 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
-		"runtime", "runtime/cri/plan", "runtime/cri/podconfig", "internal/restart", "internal/qos", "internal/checkpoint",
+		"allocation", "runtime", "runtime/cri/plan", "runtime/cri/podconfig", "internal/restart", "internal/qos", "internal/checkpoint",
 		"internal/podenv", "internal/quiet", "internal/staticpod",
 	}}.Check(t)
 }

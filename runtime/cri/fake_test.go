@@ -45,6 +45,9 @@ type fakeCRI struct {
 	// exec answers ExecSync.
 	exec func(ctx context.Context, container string, cmd []string) error
 
+	// reports: the status of a container has its resources.
+	reports bool
+
 	// said is what the runtime says of an exit.
 	said map[string]string
 }
@@ -449,6 +452,9 @@ func (f *fakeCRI) ContainerStatus(_ context.Context, id string, _ bool) (*runtim
 		Image: c.config.Image, ImageRef: c.config.Image.Image, ImageId: c.config.Image.Image,
 		Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
 		LogPath: c.sandbox.config.LogDirectory + "/" + c.config.LogPath,
+	}
+	if f.reports {
+		s.Resources = &runtimeapi.ContainerResources{Linux: c.config.GetLinux().GetResources()}
 	}
 	if !c.started.IsZero() {
 		s.StartedAt = c.started.UnixNano()

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // CollectGarbage implements [runtime.GarbageCollector] (section 4.17): dead
@@ -145,10 +147,8 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 	if err != nil {
 		return err
 	}
-	if m := r.cfg.Managers; m != nil {
-		if err := m.PostStop(ctx, d.container.ID); err != nil {
-			return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
-		}
+	if err := r.giveBack(ctx, id); err != nil {
+		return err
 	}
 	// The log goes first: a container that is gone can't tell where it was.
 	if below(r.logsOf(d.pod), status.LogPath) {
@@ -156,14 +156,31 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
 		}
 	}
+	r.removeLink(status.Labels, id)
+	return r.discard(ctx, d.pod.UID, status)
+}
+
+// giveBack tells resource managers that a container will not run again.
+func (r *Runtime) giveBack(ctx context.Context, id string) error {
+	if r.cfg.Managers == nil {
+		return nil
+	}
+	if err := r.cfg.Managers.PostStop(ctx, r.id(id)); err != nil {
+		return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
+	}
+	return nil
+}
+
+// discard removes a container from the runtime, and the file that it wrote its
+// last words to. Its log stays.
+func (r *Runtime) discard(ctx context.Context, pod types.UID, status *runtimeapi.ContainerStatus) error {
 	for _, m := range status.Mounts {
-		if m.GetContainerPath() == status.Annotations[annotationMessagePath] && below(r.messagesOf(d.pod), m.GetHostPath()) {
-			_ = os.Remove(m.HostPath) // its message; the directory goes with the pod
+		if m.GetContainerPath() == status.Annotations[podconfig.AnnotationMessagePath] && below(r.messagesOf(pod), m.GetHostPath()) {
+			_ = os.Remove(m.HostPath)
 		}
 	}
-	r.removeLink(status.Labels, id)
-	if err := r.cfg.Runtime.RemoveContainer(r.quiet(ctx), id); err != nil && !isNotFound(err) {
-		return fmt.Errorf("cri: remove container %s: %w", id, err)
+	if err := r.cfg.Runtime.RemoveContainer(r.quiet(ctx), status.Id); err != nil && !isNotFound(err) {
+		return fmt.Errorf("cri: remove container %s: %w", status.Id, err)
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 package cri_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -93,6 +95,34 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		for _, e := range a.events() {
 			assert.NotContains(t, e, "FailedPreStopHook", "404 is an answer (rt-101)")
 		}
+	})
+
+	t.Run("a hook that hangs does not keep the pod from being deleted L-16", func(t *testing.T) {
+		t.Parallel()
+		web := script("web", serves)
+		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo hooked > /proc/1/fd/1; sleep 1000"), PreStop: execHook("sleep 1000")}
+		a := s.actor(t, web)
+		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
+		ctx, deleted := context.WithCancel(t.Context())
+		defer deleted()
+		done := make(chan error, 1)
+		go func() {
+			_, err := a.rt.SyncPod(ctx, runtime.SyncRequest{Pod: a.pod})
+			done <- err
+		}()
+		for !is(a.status(), "web", runtime.ContainerRunning) {
+			wait(t, 50*time.Millisecond)
+		}
+		a.says("web", "hooked\n")
+		deleted()
+		require.ErrorIs(t, <-done, context.Canceled)
+		begun := time.Now()
+		c := a.kill().Container("web")
+		assert.Equal(t, runtime.ContainerExited, c.State)
+		assert.Less(t, time.Since(begun), time.Minute, "and not a thousand seconds")
+		graces := a.graces(c)
+		require.Len(t, graces, 1)
+		assert.LessOrEqual(t, graces[0], int64(2), "the hook took the grace, and TERM has the least there is")
 	})
 
 	t.Run("a stopSignal", func(t *testing.T) {

@@ -31,12 +31,12 @@ type journal struct {
 
 // A record is what is kept of one pod.
 type record struct {
-	// Sandboxes is how many sandboxes were made: the next attempt.
-	Sandboxes uint32 `json:"sandboxes,omitempty"`
+	// Attempts is how many attempts were made at a sandbox.
+	Attempts uint32 `json:"attempts,omitempty"`
 
-	// Instances is how many instances were made of each container: the next
-	// restart count, also when all of them have been removed (L-53).
-	Instances map[string]int32 `json:"instances,omitempty"`
+	// Restarts is the highest restart count that an instance of each container
+	// has had, also when all of them have been removed (L-53).
+	Restarts map[string]int32 `json:"restarts,omitempty"`
 
 	// Unhooked names, by container, the instance whose postStart hook has not
 	// been seen to end (lq-14).
@@ -45,6 +45,10 @@ type record struct {
 	// Actuated is, by container, what its newest instance was last given
 	// (al-1, al-21).
 	Actuated map[string]actuated `json:"actuated,omitempty"`
+
+	// Pod is what the pod as a whole was last given; nil if it says nothing of
+	// that.
+	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
 
 // Actuated resources are those that the runtime accepted for an instance.
@@ -85,8 +89,8 @@ func (j *journal) of(uid types.UID) *record {
 func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 	old := j.of(pod.UID)
 	rec := &record{
-		Sandboxes: old.Sandboxes,
-		Instances: cloned(old.Instances), Unhooked: cloned(old.Unhooked), Actuated: cloned(old.Actuated),
+		Attempts: old.Attempts, Pod: old.Pod,
+		Restarts: cloned(old.Restarts), Unhooked: cloned(old.Unhooked), Actuated: cloned(old.Actuated),
 	}
 	change(rec)
 	j.mu.Lock()

@@ -138,7 +138,7 @@ func TestABrokenRecordHurtsNothing(t *testing.T) {
 	pod := podOf(container("web"))
 	path := filepath.Join(dir, "root", "pods", string(pod.UID), "runtime.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	require.NoError(t, os.WriteFile(path, []byte(`{"checksum":"0","data":{"instances":{"web":99}}}`), 0o600))
+	require.NoError(t, os.WriteFile(path, []byte(`{"checksum":"0","data":{"restarts":{"web":99}}}`), 0o600))
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
 	require.NoError(t, err)
 	syncs(t, rt, pod)

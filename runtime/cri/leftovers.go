@@ -25,11 +25,11 @@ func (r *Runtime) logsOf(pod *runtime.Pod) string {
 	return filepath.Join(r.cfg.PodLogsDir, name)
 }
 
-func (r *Runtime) messagesOf(pod *runtime.Pod) string {
-	if !plain(string(pod.UID)) {
+func (r *Runtime) messagesOf(pod types.UID) string {
+	if !plain(string(pod)) {
 		return ""
 	}
-	return filepath.Join(r.cfg.RootDir, "pods", string(pod.UID), "containers")
+	return filepath.Join(r.cfg.RootDir, "pods", string(pod), "containers")
 }
 
 // below reports whether path is inside of dir, and not dir itself.

@@ -181,20 +181,20 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	return inst, nil
 }
 
-// nextCount returns the restart count of the instance that is about to be made:
-// never one that was used, also when nothing is left of it (rt-75, L-53).
+// nextCount returns the restart count of the instance that is about to be made.
+// Where neither the runtime nor the journal knows of an instance, logs may have
+// been left (rt-75).
 func (s *step) nextCount(st *plan.Start) int32 {
-	count := max(st.RestartCount, s.r.journal.of(s.pod.UID).Instances[st.Name])
-	if st.NoStatus && count == 0 {
-		count = s.r.restartsLogged(s.pod, st.Name)
+	if _, ok := s.r.journal.of(s.pod.UID).Restarts[st.Name]; st.NoStatus && !ok {
+		return s.r.restartsLogged(s.pod, st.Name)
 	}
-	return count
+	return st.RestartCount
 }
 
 // made notes of an instance what has to be known when the agent is another one.
 func (s *step) made(c *v1.Container, inst *instance) {
 	s.r.journal.update(s.pod, func(rec *record) {
-		rec.Instances[c.Name] = max(rec.Instances[c.Name], int32(inst.attempt)+1)
+		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
 		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: resizable(&c.Resources)}
 		delete(rec.Unhooked, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {

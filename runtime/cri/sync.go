@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,7 +57,11 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	s.trace = Trace{Pod: req.Pod, Begin: begun}
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
 	defer s.traced()
-	p := plan.Compute(plan.Input{Pod: req.Pod, Status: status, Backoff: r.backoff, Now: time.Now()})
+	rec := r.journal.of(req.Pod.UID)
+	p := plan.Compute(plan.Input{
+		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
+		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
+	})
 	if !p.Empty() {
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
 	}
@@ -80,7 +85,8 @@ func (s *step) traced() {
 	s.r.cfg.Hooks.Traced(s.trace)
 }
 
-// carryOut does what the plan says, and stops where going on could do harm.
+// carryOut does what the plan says, and stops where going on could do harm
+// (section 4.9).
 func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 	switch {
 	case p.KillPod:
@@ -92,28 +98,54 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	case !s.stopContainers(ctx, p.Kill):
 		return // its name may be among those to start
+	case len(p.Remove) > 0:
+		s.startOver(ctx, p.Remove)
+		return
 	default:
 		s.unfinishedHooks(ctx)
 	}
-	if len(p.Start) == 0 && !p.CreateSandbox || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
+	if len(p.Start) > 0 || p.CreateSandbox {
+		if !s.placed(ctx, p) {
+			return
+		}
+	}
+	regular := slices.IndexFunc(p.Start, func(st plan.Start) bool { return st.Kind == plan.Regular })
+	if regular < 0 {
+		regular = len(p.Start)
+	}
+	if !s.startAll(ctx, p.Start[:regular]) {
+		return
+	}
+	s.resize(ctx, p)
+	s.startAll(ctx, p.Start[regular:])
+}
+
+// placed sees to the sandbox that containers are to go into.
+func (s *step) placed(ctx context.Context, p plan.Plan) bool {
 	if p.CreateSandbox {
-		if !s.newSandbox(ctx, p.Attempt) {
-			return
-		}
-	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
-		return
+		return s.newSandbox(ctx, p.Attempt)
 	}
-	for i := range p.Start {
+	s.sandbox = p.SandboxID
+	return s.configured(ctx, p)
+}
+
+// startAll starts containers one after the other (rt-70), and reports whether
+// what comes after them may go on: not if ctx has ended, nor after an init
+// container that the others wait for has failed to start.
+func (s *step) startAll(ctx context.Context, starts []plan.Start) bool {
+	for i := range starts {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
-		ok := s.start(ctx, &p.Start[i])
-		if !ok && p.Start[i].Kind == plan.Init && !restart.Sidecar(p.Start[i].Container) {
-			return // what follows waits for it
+		st := &starts[i]
+		if !s.start(ctx, st) && st.Kind == plan.Init && !restart.Sidecar(st.Container) {
+			return false
 		}
 	}
+	return ctx.Err() == nil
 }
 
 // stopPod stops all of the pod, and reports whether that succeeded.
@@ -133,7 +165,8 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 		begun := time.Now()
 		s.trace.begin("KillContainer", k.Name)
 		err := s.r.stopOne(ctx, target{
-			pod: s.pod, spec: k.Container, id: k.ID, name: k.Name, message: k.Message, ips: s.ips, event: s.event,
+			pod: s.pod, spec: k.Container, id: k.ID, name: k.Name, message: k.Message,
+			grace: k.GracePeriodSeconds, ips: s.ips, event: s.event,
 		})
 		s.done(runtime.Action{Kind: runtime.KillContainer, Target: k.Name, Err: err, Reason: "KillContainerError"}, begun)
 		ok = ok && err == nil
@@ -153,10 +186,9 @@ func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
 			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun)
 		}
 	}
-	attempt = max(attempt, s.r.journal.of(s.pod.UID).Sandboxes) // L-53
 	id, err := s.createSandbox(ctx, attempt)
 	if err == nil {
-		s.r.journal.update(s.pod, func(rec *record) { rec.Sandboxes = attempt + 1 })
+		s.r.journal.update(s.pod, func(rec *record) { rec.Attempts, rec.Pod = attempt+1, podLevel(s.pod) })
 	}
 	if err != nil && ctx.Err() == nil {
 		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24

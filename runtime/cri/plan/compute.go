@@ -147,7 +147,8 @@ func (c *computation) regularContainers() (up bool) {
 	}
 	if !up && last {
 		c.plan = Plan{SandboxID: c.plan.SandboxID, Kill: slices.DeleteFunc(c.plan.Kill, func(k Kill) bool {
-			return k.Kind != Regular
+			// Sidecars are not replaced any more. Strays go as always.
+			return k.Kind != Regular && k.Reason != KillDuplicate && k.Reason != KillOldSandbox
 		})}
 		return true
 	}

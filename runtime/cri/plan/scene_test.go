@@ -48,7 +48,8 @@ type scene struct {
 	compat  plan.Compat
 	backoff *plan.Backoff
 	now     time.Time
-	created int // IDs given out
+	created int             // IDs given out
+	passed  map[string]bool // containers that have started up, by name and sandbox
 }
 
 func newScene(t testing.TB, text string) *scene {
@@ -361,7 +362,8 @@ func (s *scene) apply(p plan.Plan) {
 			continue
 		}
 		s.created++
-		s.status.Containers = slices.Insert(s.status.Containers, 0, runtime.ContainerStatus{
+		// Into a new list: the plan points into the old one.
+		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
 			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
 			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
 			CreatedAt: s.now, StartedAt: s.now, Resources: &st.Container.Resources,
@@ -388,11 +390,16 @@ func (s *scene) stop(inst *runtime.ContainerStatus) {
 // remove takes an instance out of the runtime, and writes its count down.
 func (s *scene) remove(id string) {
 	inst := s.instance(id)
+	s.record(inst.Name, inst.RestartCount)
+	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
+}
+
+// record writes down that an instance with that restart count has been.
+func (s *scene) record(name string, count int32) {
 	if s.counts == nil {
 		s.counts = make(map[string]int32)
 	}
-	s.counts[inst.Name] = max(s.counts[inst.Name], inst.RestartCount)
-	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
+	s.counts[name] = max(s.counts[name], count)
 }
 
 func (s *scene) exit(inst *runtime.ContainerStatus, code int32) {

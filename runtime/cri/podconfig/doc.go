@@ -50,6 +50,9 @@
 //
 //   - A sandbox says its namespaces whenever the pod wants one of the host's or a
 //     user namespace, also without a pod security context (rt-21).
+//   - A group that the pod gives without a user is not the sandbox's: the CRI has
+//     runtimes refuse that, and containerd does, so that a kubelet cannot start
+//     such a pod there (se-11). Its containers have the group.
 //   - A seccomp profile whose path leads out of the directory of profiles is
 //     refused.
 //   - A container without a limit on huge pages may use those of the pod as a

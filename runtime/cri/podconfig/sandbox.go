@@ -70,7 +70,7 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 	if sc.RunAsUser != nil {
 		to.RunAsUser = &runtimeapi.Int64Value{Value: *sc.RunAsUser}
 	}
-	if sc.RunAsGroup != nil {
+	if sc.RunAsGroup != nil && sc.RunAsUser != nil { // the CRI has runtimes refuse a group alone
 		to.RunAsGroup = &runtimeapi.Int64Value{Value: *sc.RunAsGroup}
 	}
 	if sc.FSGroup != nil {
