@@ -169,7 +169,7 @@ func (a *actor) until(what string, wanted func(*runtime.PodStatus) bool) *runtim
 		if wanted(st) {
 			return st
 		}
-		require.True(a.t, time.Now().Before(end), "%s: the pod does not get there: %+v\n%v\n%v", what, st, a.failures, a.events())
+		require.True(a.t, time.Now().Before(end), "%s: the pod does not get there: %+v\nfailures: %.4000v\nevents: %.4000v", what, st, fmt.Sprint(a.failures), strings.Join(a.events(), "\n"))
 		a.sync(st)
 		wait(a.t, 50*time.Millisecond)
 	}
