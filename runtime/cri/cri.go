@@ -16,6 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -88,6 +90,23 @@ type Config struct {
 	// Compat brings back quirks of the kubelet; see there.
 	Compat Compat
 
+	// Pulls says how images are pulled, and who may use those that are there.
+	// Service and Logger come from the fields above; an empty Dir is
+	// <RootDir>/image_manager, nil Credentials are those of Keyring and of the
+	// pods' secrets.
+	Pulls images.Config
+
+	// PullAhead pulls the images of all containers of a new pod at once, while
+	// its sandbox is made, instead of each before its container (lq-15). The
+	// sync that makes the sandbox then ends when the last image is there. How
+	// many pulls run at the same time is for Pulls to say.
+	PullAhead bool
+
+	// Keyring has the node's own credentials for images: files and plugins.
+	// What a pod's imagePullSecrets have, which Objects get, is tried before.
+	// Nil: the node has none.
+	Keyring credentials.Keyring
+
 	// Record takes the events that kubectl describe shows. It must not block.
 	// Nil: nobody reads them.
 	Record func(runtime.Event)
@@ -138,7 +157,7 @@ func (n Node) facts(root string) podconfig.Node {
 type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
-	images  *puller
+	images  *images.Manager
 	journal *journal
 	ended   *endings
 	log     *slog.Logger
@@ -188,10 +207,21 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
-	return &Runtime{
-		cfg: cfg, backoff: backoff, images: newPuller(cfg.Images), log: cfg.Logger,
+	r := &Runtime{
+		cfg: cfg, backoff: backoff, log: cfg.Logger,
 		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(),
-	}, nil
+	}
+	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger
+	if cfg.Pulls.Dir == "" {
+		cfg.Pulls.Dir = filepath.Join(cfg.RootDir, "image_manager")
+	}
+	if cfg.Pulls.Credentials == nil {
+		cfg.Pulls.Credentials = keyring{r}
+	}
+	if r.images, err = images.New(cfg.Pulls); err != nil {
+		return nil, fmt.Errorf("cri: Config.Pulls: %w", err)
+	}
+	return r, nil
 }
 
 // quiet keeps the CRI client behind our services from writing to stderr.

@@ -54,3 +54,15 @@ func words(err error) string {
 	}
 	return err.Error()
 }
+
+// A startError is why a container could not be started, with the waiting reason
+// that kubectl shows.
+type startError struct {
+	reason  string
+	message string
+	until   time.Time // when it may be tried again; zero: not known
+	err     error
+}
+
+func (e *startError) Error() string { return e.message }
+func (e *startError) Unwrap() error { return e.err }

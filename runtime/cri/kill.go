@@ -47,7 +47,7 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	}
 	if req.Pod == nil || req.Pod.DeletionTimestamp != nil {
 		r.backoff.Forget(req.UID)
-		r.images.forget(req.UID)
+		r.images.Forget(req.UID)
 	}
 	return nil
 }

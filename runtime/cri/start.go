@@ -128,15 +128,15 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	s.trace.begin("EnsureImage", c.Name)
 	image, user, err := s.ensure(ctx, c)
 	if err != nil {
-		if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
-			s.failed(c, why.reason) // img-10
-		}
-		return nil, err
+		return nil, s.noImage(ctx, c, err)
 	}
 	s.trace.begin("ConfigContainer", c.Name)
 	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
 	if err == nil {
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
+	}
+	if why, ok := errors.AsType[*startError](err); ok {
+		return nil, s.noImage(ctx, c, why) // of a volume (img-16)
 	}
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerConfigError", "", err)
@@ -179,6 +179,15 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
 	return inst, nil
+}
+
+// noImage records the warning that goes with an image that is not there (img-10),
+// and returns why it isn't.
+func (s *step) noImage(ctx context.Context, c *v1.Container, err error) error {
+	if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
+		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", "Error: "+why.reason)
+	}
+	return err
 }
 
 // nextCount returns the restart count of the instance that is about to be made.

@@ -3,7 +3,6 @@ package cri
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
@@ -30,6 +30,9 @@ type step struct {
 	ips     []string                     // and addresses
 	result  runtime.SyncResult
 	trace   Trace
+	ahead   ahead
+
+	imageVolumes map[string]images.Result // by name
 
 	mendable bool // something failed that may be put right from outside
 }
@@ -66,6 +69,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
 	}
 	s.carryOut(ctx, p)
+	s.ahead.all.Wait()
 	if s.mendable && !s.result.RetryAt.IsZero() {
 		s.retryAt(time.Now().Add(lookAgain))
 	}
@@ -126,10 +130,17 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 // placed sees to the sandbox that containers are to go into.
 func (s *step) placed(ctx context.Context, p plan.Plan) bool {
 	if p.CreateSandbox {
-		return s.newSandbox(ctx, p.Attempt)
+		if s.r.cfg.PullAhead {
+			s.pullAhead(ctx, p.Start)
+		}
+		if !s.newSandbox(ctx, p.Attempt) {
+			return false
+		}
+	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
+		return false
 	}
-	s.sandbox = p.SandboxID
-	return s.configured(ctx, p)
+	s.volumeImages(ctx)
+	return true
 }
 
 // startAll starts containers one after the other (rt-70), and reports whether
@@ -245,10 +256,4 @@ func (s *step) name() string { return s.pod.Name + "_" + s.pod.Namespace }
 
 func (s *step) event(ref v1.ObjectReference, eventType, reason, message string) {
 	s.r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
-}
-
-// failed records the warning that goes with a container that could not be
-// started (rt-78).
-func (s *step) failed(c *v1.Container, message string) {
-	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", fmt.Sprintf("Error: %s", message))
 }

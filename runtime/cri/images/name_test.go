@@ -1,4 +1,4 @@
-package cri
+package images
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestImageNames(t *testing.T) {
 		"a b":                    "",
 		digest[len("@sha256:"):]: "",
 	} {
-		got, err := imageName(in)
+		got, err := withTag(in)
 		assert.Equal(t, want, got, in)
 		assert.Equal(t, want == "", err != nil, in)
 	}
