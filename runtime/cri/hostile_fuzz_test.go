@@ -51,23 +51,23 @@ func (b *babbler) byte() byte {
 	return next
 }
 
-func one[T any](b *babbler, of ...T) T { return of[int(b.byte())%len(of)] }
+func anyOf[T any](b *babbler, of ...T) T { return of[int(b.byte())%len(of)] }
 
 // fails returns nil more often than not.
 func (b *babbler) fails(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return one(b, nil, nil, nil, nil, nil, nil, status.Error(codes.NotFound, "no such thing"), errors.New("no reason"),
+	return anyOf(b, nil, nil, nil, nil, nil, nil, status.Error(codes.NotFound, "no such thing"), errors.New("no reason"),
 		status.Error(codes.DeadlineExceeded, "too late"))
 }
 
 func (b *babbler) number() int64 {
-	return one(b, 0, 1, time.Now().UnixNano(), time.Now().Add(-time.Hour).UnixNano(), -1, int64(-1)<<63, int64(^uint64(0)>>1))
+	return anyOf(b, 0, 1, time.Now().UnixNano(), time.Now().Add(-time.Hour).UnixNano(), -1, int64(-1)<<63, int64(^uint64(0)>>1))
 }
 
 func (b *babbler) text() string {
-	return one(b, "web", "", "setup", "proxy", "log", "0", "7", "2147483647", "-1", "8e45cbd0", "{", "null", "../../..", "\xff\x00",
+	return anyOf(b, "web", "", "setup", "proxy", "log", "0", "7", "2147483647", "-1", "8e45cbd0", "{", "null", "../../..", "\xff\x00",
 		`{"exec":{"command":[]}}`, `{"sleep":{"seconds":5}}`, `{"sleep":{"seconds":9223372036854775807}}`, `{"tcpSocket":{}}`,
 		`[{"containerPort":-1}]`, "/dev/termination-log", "FallbackToLogsOnError", "prod", "u-1", "u-2",
 		filepath.Join(b.dir, "logs"), filepath.Join(b.dir, "logs", "prod_web_u-1", "web", "0.log"), "/", "/dev/null")
@@ -109,23 +109,23 @@ func owner(id string) string {
 func (b *babbler) ids(kind string) []string {
 	var ids []string
 	for range b.byte() % 6 {
-		ids = append(ids, fmt.Sprintf("%s/%s%d", one(b, "u-1", "u-1", "u-1", "u-2", "nobody"), kind, b.byte()%4))
+		ids = append(ids, fmt.Sprintf("%s/%s%d", anyOf(b, "u-1", "u-1", "u-1", "u-2", "nobody"), kind, b.byte()%4))
 	}
 	return ids
 }
 
 func (b *babbler) containerMetadata() *runtimeapi.ContainerMetadata {
-	return one(b, &runtimeapi.ContainerMetadata{Name: b.text(), Attempt: uint32(b.number())}, &runtimeapi.ContainerMetadata{Name: "web"}, nil)
+	return anyOf(b, &runtimeapi.ContainerMetadata{Name: b.text(), Attempt: uint32(b.number())}, &runtimeapi.ContainerMetadata{Name: "web"}, nil)
 }
 
 func (b *babbler) ListPodSandbox(ctx context.Context, _ *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	var list []*runtimeapi.PodSandbox
 	for _, id := range b.ids("s") {
 		uid := owner(id)
-		list = append(list, one(b, nil, &runtimeapi.PodSandbox{
+		list = append(list, anyOf(b, nil, &runtimeapi.PodSandbox{
 			Id: id, State: runtimeapi.PodSandboxState(b.number()), CreatedAt: b.number(), Labels: b.labels(uid),
-			Metadata: one(b, &runtimeapi.PodSandboxMetadata{Uid: uid, Name: b.text(), Attempt: uint32(b.number())},
-				&runtimeapi.PodSandboxMetadata{Uid: one(b, uid, b.text(), "u-1")}, nil),
+			Metadata: anyOf(b, &runtimeapi.PodSandboxMetadata{Uid: uid, Name: b.text(), Attempt: uint32(b.number())},
+				&runtimeapi.PodSandboxMetadata{Uid: anyOf(b, uid, b.text(), "u-1")}, nil),
 		}, &runtimeapi.PodSandbox{Id: id, Labels: b.labels(uid), Metadata: &runtimeapi.PodSandboxMetadata{Uid: uid, Name: "web", Namespace: "prod"}}))
 	}
 	return list, b.fails(ctx)
@@ -134,8 +134,8 @@ func (b *babbler) ListPodSandbox(ctx context.Context, _ *runtimeapi.PodSandboxFi
 func (b *babbler) ListContainers(ctx context.Context, _ *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	var list []*runtimeapi.Container
 	for _, id := range b.ids("c") {
-		list = append(list, one(b, nil, &runtimeapi.Container{
-			Id: id, PodSandboxId: one(b, "", "u-1/s0", "u-1/s1", "nobody/s0"), State: runtimeapi.ContainerState(b.number()), CreatedAt: b.number(),
+		list = append(list, anyOf(b, nil, &runtimeapi.Container{
+			Id: id, PodSandboxId: anyOf(b, "", "u-1/s0", "u-1/s1", "nobody/s0"), State: runtimeapi.ContainerState(b.number()), CreatedAt: b.number(),
 			Labels: b.labels(owner(id)), Annotations: b.annotations(), Metadata: b.containerMetadata(),
 		}, &runtimeapi.Container{Id: id, Labels: b.labels(owner(id)), Metadata: &runtimeapi.ContainerMetadata{Name: "web"}}))
 	}
@@ -143,20 +143,20 @@ func (b *babbler) ListContainers(ctx context.Context, _ *runtimeapi.ContainerFil
 }
 
 func (b *babbler) PodSandboxStatus(ctx context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
-	return one(b, &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
-		Id: one(b, id, id, id, "", "nobody/s0"), State: runtimeapi.PodSandboxState(b.byte() % 3), CreatedAt: b.number(),
-		Metadata: one(b, &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "prod", Uid: "u-1", Attempt: uint32(b.number())}, nil),
-		Network:  one(b, nil, &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil}}, &runtimeapi.PodSandboxNetworkStatus{Ip: b.text()}),
+	return anyOf(b, &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
+		Id: anyOf(b, id, id, id, "", "nobody/s0"), State: runtimeapi.PodSandboxState(b.byte() % 3), CreatedAt: b.number(),
+		Metadata: anyOf(b, &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "prod", Uid: "u-1", Attempt: uint32(b.number())}, nil),
+		Network:  anyOf(b, nil, &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil}}, &runtimeapi.PodSandboxNetworkStatus{Ip: b.text()}),
 	}}, &runtimeapi.PodSandboxStatusResponse{}, nil), b.fails(ctx)
 }
 
 func (b *babbler) ContainerStatus(ctx context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
-	return one(b, &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{
-		Id: one(b, id, id, id, id, "", "nobody/c0"), Metadata: b.containerMetadata(), State: runtimeapi.ContainerState(b.byte() % 5),
+	return anyOf(b, &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{
+		Id: anyOf(b, id, id, id, id, "", "nobody/c0"), Metadata: b.containerMetadata(), State: runtimeapi.ContainerState(b.byte() % 5),
 		CreatedAt: b.number(), StartedAt: b.number(), FinishedAt: b.number(), ExitCode: int32(b.number()), Reason: b.text(),
-		Image: one(b, nil, &runtimeapi.ImageSpec{Image: b.text()}), Labels: b.labels(b.text()), Annotations: b.annotations(), LogPath: b.text(),
+		Image: anyOf(b, nil, &runtimeapi.ImageSpec{Image: b.text()}), Labels: b.labels(b.text()), Annotations: b.annotations(), LogPath: b.text(),
 		Mounts: []*runtimeapi.Mount{nil, {ContainerPath: b.text(), HostPath: b.text()}},
-		Resources: one(b, nil, &runtimeapi.ContainerResources{}, &runtimeapi.ContainerResources{Linux: &runtimeapi.LinuxContainerResources{
+		Resources: anyOf(b, nil, &runtimeapi.ContainerResources{}, &runtimeapi.ContainerResources{Linux: &runtimeapi.LinuxContainerResources{
 			CpuShares: b.number(), CpuQuota: b.number(), CpuPeriod: b.number(), MemoryLimitInBytes: b.number(),
 		}}),
 	}}, &runtimeapi.ContainerStatusResponse{}, nil), b.fails(ctx)
@@ -167,7 +167,7 @@ func (b *babbler) make(ctx context.Context, kind string) (string, error) {
 	b.n++
 	id := fmt.Sprintf("u-1/%s-made-%d", kind, b.n)
 	b.mu.Unlock()
-	return one(b, id, id, id, ""), b.fails(ctx)
+	return anyOf(b, id, id, id, ""), b.fails(ctx)
 }
 
 func (b *babbler) RunPodSandbox(ctx context.Context, _ *runtimeapi.PodSandboxConfig, _ string) (string, error) {
@@ -205,7 +205,7 @@ func (b *babbler) ExecSync(ctx context.Context, _ string, _ []string, _ time.Dur
 }
 
 func (b *babbler) Status(ctx context.Context, _ bool) (*runtimeapi.StatusResponse, error) {
-	return one(b, nil, &runtimeapi.StatusResponse{}, &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{
+	return anyOf(b, nil, &runtimeapi.StatusResponse{}, &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{
 		Conditions: []*runtimeapi.RuntimeCondition{nil, {Type: "RuntimeReady", Status: true}},
 	}}), b.fails(ctx)
 }
@@ -221,8 +221,8 @@ type babblerImages struct {
 func (b babblerImages) Close(context.Context) error { return nil }
 
 func (b babblerImages) ImageStatus(ctx context.Context, _ *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
-	return one(b.babbler, nil, &runtimeapi.ImageStatusResponse{}, &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{
-		Id: b.text(), Username: b.text(), Uid: one(b.babbler, nil, &runtimeapi.Int64Value{Value: b.number()}), Size: uint64(b.number()),
+	return anyOf(b.babbler, nil, &runtimeapi.ImageStatusResponse{}, &runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{
+		Id: b.text(), Username: b.text(), Uid: anyOf(b.babbler, nil, &runtimeapi.Int64Value{Value: b.number()}), Size: uint64(b.number()),
 		RepoTags: []string{b.text()}, RepoDigests: []string{b.text()},
 	}}), b.fails(ctx)
 }
@@ -264,7 +264,7 @@ func babble(t *testing.T, data []byte) {
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("x"), PreStop: execHook("x")}
 		pod := podOf(web, container("log"))
 		pod.Spec.InitContainers = []v1.Container{container("setup"), sidecar("proxy")}
-		pod.Spec.RestartPolicy = one(b, v1.RestartPolicyAlways, v1.RestartPolicyNever, v1.RestartPolicyOnFailure)
+		pod.Spec.RestartPolicy = anyOf(b, v1.RestartPolicyAlways, v1.RestartPolicyNever, v1.RestartPolicyOnFailure)
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		ours := func(what string, uids ...string) {
