@@ -19,6 +19,11 @@ func scriptSidecar(name, text string) v1.Container {
 	return c
 }
 
+// probeOf is a check that nobody makes here: its results are given.
+func probeOf(command string) *v1.Probe {
+	return &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}}
+}
+
 // told is a script of a container that adds to the pod's story when it starts
 // and when it is told to stop.
 func told(name string) string {
@@ -72,6 +77,31 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 		assert.Equal(t, runtime.ContainerRunning, st.Container("net").State)
 		assert.EqualValues(t, 0, st.Container("setup").RestartCount)
 		assert.EqualValues(t, 0, st.Container("setup").ExitCode)
+	})
+
+	t.Run("are waited for until they have started up rt-60", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		net := scriptSidecar("net", serves)
+		net.StartupProbe, net.LivenessProbe = probeOf("true"), probeOf("true")
+		a.pod.Spec.InitContainers = []v1.Container{net}
+		a.probes = &runtime.ProbeResults{}
+		st := a.until("the sidecar runs", func(st *runtime.PodStatus) bool { return is(st, "net", runtime.ContainerRunning) })
+		for range 3 {
+			a.sync(nil)
+		}
+		require.Nil(t, a.status().Container("web"))
+		a.probes = &runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeSuccess}}
+		assert.EqualValues(t, 0, a.runs().Container("net").RestartCount)
+
+		// A later failure is that of its liveness (rt-62).
+		a.probes.Liveness = map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeFailure}
+		st = a.until("it was started again", func(st *runtime.PodStatus) bool {
+			c := st.Container("net")
+			return c.RestartCount == 1 && c.State == runtime.ContainerRunning
+		})
+		assert.EqualValues(t, 0, st.Container("web").RestartCount)
+		require.Empty(t, a.failures)
 	})
 
 	t.Run("go when the main containers are done rt-50", func(t *testing.T) {

@@ -110,6 +110,7 @@ type actor struct {
 	t       *testing.T
 	pod     *v1.Pod
 	volumes map[string]string
+	probes  *runtime.ProbeResults
 
 	// failures are the actions that failed, but for back-off, in order.
 	failures []runtime.Action
@@ -147,10 +148,10 @@ func (a *actor) volume() string {
 	return dir
 }
 
-// sync makes one step, and returns its error unless that is a back-off.
+// sync makes one step, and notes what failed in it unless that is a back-off.
 func (a *actor) sync(st *runtime.PodStatus) {
 	a.t.Helper()
-	res, err := a.rt.SyncPod(a.t.Context(), runtime.SyncRequest{Pod: a.pod, Status: st, Volumes: a.volumes})
+	res, err := a.rt.SyncPod(a.t.Context(), runtime.SyncRequest{Pod: a.pod, Status: st, Volumes: a.volumes, Probes: a.probes})
 	require.NoError(a.t, a.t.Context().Err(), "%v", err)
 	for _, action := range res.Actions {
 		if action.Err != nil && action.Reason != "CrashLoopBackOff" {
