@@ -121,17 +121,14 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		a.pod.Spec.Containers[0].Resources = v1.ResourceRequirements{Limits: resources("400m", "64Mi"), Requests: resources("200m", "32Mi")}
 		res, err := a.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: a.pod})
 		require.NoError(t, err)
-		if len(res.Actions) == 0 {
-			t.Skip("this engine plans no resize in place")
-		}
+		require.Len(t, res.Actions, 1)
 		assert.Equal(t, runtime.ResizePodInPlace, res.Actions[0].Kind)
 		after := a.runs().Container("web")
 		assert.Equal(t, before.ID, after.ID)
 		assert.Equal(t, "67108864\n40000 100000\n", a.exec(after, limits))
-		if after.Resources != nil {
-			assert.Equal(t, "64Mi", after.Resources.Limits.Memory().String())
-			assert.Equal(t, "400m", after.Resources.Limits.Cpu().String())
-		}
+		require.NotNil(t, after.Resources)
+		assert.Equal(t, "64Mi", after.Resources.Limits.Memory().String())
+		assert.Equal(t, "400m", after.Resources.Limits.Cpu().String())
 		a.sync(nil)
 		assert.Equal(t, before.ID, a.status().Container("web").ID, "at rest")
 		require.Empty(t, a.failures)
