@@ -8,6 +8,6 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
-		"runtime", "runtime/cri/plan", "runtime/cri/podconfig", "internal/restart", "internal/qos", "internal/podenv", "internal/quiet", "internal/staticpod",
+		"runtime", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "internal/restart", "internal/qos", "internal/podenv", "internal/quiet", "internal/staticpod",
 	}}.Check(t)
 }

@@ -3,16 +3,17 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
 // A handlersCRI is a fake with two runtime handlers, of which one can do things.
@@ -85,10 +86,13 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 }
 
 func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
-	ids := []*runtimeapi.IDMapping{{HostId: 131072, Length: 65536}}
-	mappings := func(uid types.UID) (*runtimeapi.UserNamespace, error) {
-		assert.Equal(t, types.UID("u-1"), uid)
-		return &runtimeapi.UserNamespace{Uids: ids, Gids: ids}, nil
+	ids, err := userns.New(userns.Config{RootDir: t.TempDir(), Range: userns.Range{First: 131072, Length: 1 << 30}})
+	require.NoError(t, err)
+	want := "0-65535 are 131072-196607"
+	shown := func(list []*runtimeapi.IDMapping) string {
+		require.Len(t, list, 1)
+		m := list[0]
+		return fmt.Sprintf("%d-%d are %d-%d", m.ContainerId, m.ContainerId+m.Length-1, m.HostId, m.HostId+m.Length-1)
 	}
 	own := func(class string) *v1.Pod {
 		pod := podOf(container("a"))
@@ -101,14 +105,14 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 	t.Run("from who gives them out", func(t *testing.T) {
 		f := &handlersCRI{fakeCRI: newFake()}
 		f.has("img:1")
-		syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, UserNamespaces: mappings}), own("sandboxed"))
+		syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, UserNamespaces: ids}), own("sandboxed"))
 		sandbox := f.sandboxes[0].config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
 		assert.Equal(t, runtimeapi.NamespaceMode_POD, sandbox.Mode)
-		assert.Equal(t, ids, sandbox.Uids)
+		assert.Equal(t, want, shown(sandbox.Uids))
 		config := f.newest("a").config
-		assert.Equal(t, ids, config.Linux.SecurityContext.NamespaceOptions.UsernsOptions.Gids)
+		assert.Equal(t, want, shown(config.Linux.SecurityContext.NamespaceOptions.UsernsOptions.Gids))
 		for _, m := range config.Mounts {
-			assert.Equal(t, ids, m.UidMappings, m.ContainerPath)
+			assert.Equal(t, want, shown(m.UidMappings), m.ContainerPath)
 		}
 	})
 	for name, tc := range map[string]struct {
@@ -116,7 +120,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		cfg   cri.Config
 		want  string
 	}{
-		"not from a handler that can't": {"", cri.Config{UserNamespaces: mappings}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
+		"not from a handler that can't": {"", cri.Config{UserNamespaces: ids}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
 		"not without who gives them":    {"sandboxed", cri.Config{RuntimeClass: classes}, "hostUsers: false: no source of user IDs"},
 	} {
 		t.Run(name, func(t *testing.T) {
