@@ -16,7 +16,7 @@ func podWith(requests, limits v1.ResourceList) *v1.Pod {
 	}}}}
 }
 
-func of(n Node, pod *v1.Pod) (unified map[string]string, memory, memorySwap int64) {
+func memoryOf(n Node, pod *v1.Pod) (unified map[string]string, memory, memorySwap int64) {
 	r := Resources(n, pod, &pod.Spec.Containers[0])
 	return r.Unified, r.MemoryLimitInBytes, r.MemorySwapLimitInBytes
 }
@@ -60,7 +60,7 @@ func TestWhoIsKilledForMemory(t *testing.T) {
 		{"nobody knows", Node{}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			unified, _, _ := of(tc.node, podWith(nil, nil))
+			unified, _, _ := memoryOf(tc.node, podWith(nil, nil))
 			assert.Equal(t, tc.want, unified)
 		})
 	}
@@ -132,7 +132,7 @@ func TestMemoryQoS(t *testing.T) {
 		{"for all, as before 1.36 cm-38", qos(MemoryQoS{Reserve: ReserveAll}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.min": "104857600"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			unified, _, _ := of(tc.node, podWith(tc.requests, tc.limits))
+			unified, _, _ := memoryOf(tc.node, podWith(tc.requests, tc.limits))
 			assert.Equal(t, tc.want, unified)
 		})
 	}
@@ -184,7 +184,7 @@ func TestSwap(t *testing.T) {
 		{"of a memory that nobody knows", unknown, burst, "0", 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			unified, _, both := of(tc.node, tc.pod)
+			unified, _, both := memoryOf(tc.node, tc.pod)
 			assert.Equal(t, tc.max, unified["memory.swap.max"])
 			assert.Equal(t, tc.both, both)
 		})

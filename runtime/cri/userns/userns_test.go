@@ -151,3 +151,49 @@ func TestManyPodsAtATime(t *testing.T) {
 	}
 	assert.Len(t, seen, len(got))
 }
+
+// Whatever is printed, a range that is read is one that can be checked.
+func FuzzParseSubIDs(f *testing.F) {
+	f.Add("0: kubelet 65536 7208960\n")
+	f.Add("0: kubelet 4294967295 4294967295")
+	f.Add("\n0: a b c")
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := userns.ParseSubIDs(text, text)
+		if err != nil {
+			return
+		}
+		if r.First < 0 || r.Length < 0 || r.First >= 1<<32 || r.Length >= 1<<32 {
+			t.Errorf("%q: %v", text, r)
+		}
+		_, _ = userns.New(userns.Config{RootDir: "x", Range: r, MaxPods: 1})
+	})
+}
+
+// A record is read or refused, and what is read is given out again as it was.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"uidMappings":[{"hostId":65536,"containerId":0,"length":65536}],"gidMappings":[{"hostId":65536,"containerId":0,"length":65536}]}`))
+	f.Add([]byte(`{"uidMappings":[{"hostId":4294967295}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, "pods", "p"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "pods", "p", "userns"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a, err := userns.New(userns.Config{RootDir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Load() != nil {
+			return
+		}
+		m, err := a.Allocate("p")
+		if err != nil || len(m.UIDs) != 1 || m.UIDs[0].HostID < 65536 || m.UIDs[0].HostID%65536 != 0 || m.UIDs[0].Length != 65536 {
+			t.Errorf("%q: %v, %v", text, m, err)
+		}
+		if other, err := a.Allocate("q"); err != nil || other.UIDs[0] == m.UIDs[0] {
+			t.Errorf("%q: %v, %v", text, other, err)
+		}
+	})
+}
