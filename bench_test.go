@@ -1,56 +1,19 @@
 package kubeparts_test
 
 import (
-	"context"
 	"fmt"
 	goruntime "runtime"
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/kubeparts/kubeparts/status"
 )
-
-// benchSpine is newSpine for benchmarks, with a hook on the workers.
-func benchSpine(b *testing.B, rt *runtimetest.Runtime, source podsource.PodSource, worked func(podworker.WorkInfo)) (sink *status.MemorySink, stop func()) {
-	b.Helper()
-	check := func(err error) {
-		b.Helper()
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
-	sink = new(status.MemorySink)
-	statuses, err := status.New(status.Config{Sink: sink})
-	check(err)
-	var loop *podworker.Loop
-	changes, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { loop.PodChanged(e.UID) }})
-	check(err)
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Status: statuses, Relist: changes.RequestRelist})
-	check(err)
-	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Hooks: podworker.Hooks{Worked: worked}})
-	check(err)
-	loop, err = podworker.NewLoop(podworker.LoopConfig{Workers: workers, Sources: []string{"memory"}, Garbage: rt})
-	check(err)
-	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": source}, Sink: loop})
-	check(err)
-	ctx, cancel := context.WithCancel(b.Context())
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{changes.Run, statuses.Run, loop.Run, merge.Run} {
-		group.Go(func() error { return run(ctx) })
-	}
-	return sink, func() {
-		cancel()
-		check(group.Wait())
-	}
-}
 
 // BenchmarkIdlePod measures what a running pod that has nothing to do costs an
 // agent, from source to sink: goroutines, and heap beside the spec that the
@@ -65,7 +28,7 @@ func BenchmarkIdlePod(b *testing.B) {
 			specs[i] = wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "serves")
 		}
 		source.Set()
-		sink, stop := benchSpine(b, rt, source, nil)
+		spine := newSpine(b, rt, source, podworker.Hooks{})
 		heap := func() int64 {
 			var m goruntime.MemStats
 			goruntime.GC()
@@ -76,14 +39,14 @@ func BenchmarkIdlePod(b *testing.B) {
 		source.Set(specs...)
 		for i := range specs {
 			running := func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning }
-			if _, err := sink.Wait(b.Context(), specs[i].UID, running); err != nil {
+			if _, err := spine.sink.Wait(b.Context(), specs[i].UID, running); err != nil {
 				b.Fatal(err)
 			}
 		}
 		time.Sleep(3 * time.Second) // what was on its way has arrived
 		b.ReportMetric(float64(heap()-before)/pods, "B/pod")
 		b.ReportMetric(float64(goruntime.NumGoroutine()-goroutines)/pods, "goroutines/pod")
-		stop()
+		require.NoError(b, spine.stop())
 		goruntime.KeepAlive(specs)
 	}
 }
@@ -94,11 +57,11 @@ func BenchmarkSourceToSync(b *testing.B) {
 	synced := make(chan types.UID, 1024)
 	rt, source := newNode(), new(podsource.Memory)
 	source.Set()
-	_, stop := benchSpine(b, rt, source, func(i podworker.WorkInfo) {
+	spine := newSpine(b, rt, source, podworker.Hooks{Worked: func(i podworker.WorkInfo) {
 		if i.First {
 			synced <- i.UID
 		}
-	})
+	}})
 	n := 0
 	for b.Loop() {
 		n++
@@ -107,7 +70,7 @@ func BenchmarkSourceToSync(b *testing.B) {
 		for <-synced != pod.UID {
 		}
 	}
-	stop()
+	require.NoError(b, spine.stop())
 }
 
 // BenchmarkExitToStatus measures from a container's exit to the status in the
@@ -116,7 +79,7 @@ func BenchmarkSourceToSync(b *testing.B) {
 func BenchmarkExitToStatus(b *testing.B) {
 	rt, source := newNode(), new(podsource.Memory)
 	source.Set()
-	sink, stop := benchSpine(b, rt, source, nil)
+	spine := newSpine(b, rt, source, podworker.Hooks{})
 	n := 0
 	var total time.Duration
 	for b.Loop() {
@@ -124,7 +87,7 @@ func BenchmarkExitToStatus(b *testing.B) {
 		pod := wanted(fmt.Sprint("job-", n), v1.RestartPolicyNever, "serves")
 		source.Set(pod)
 		wait := func(phase v1.PodPhase) {
-			if _, err := sink.Wait(b.Context(), pod.UID, func(s v1.PodStatus) bool { return s.Phase == phase }); err != nil {
+			if _, err := spine.sink.Wait(b.Context(), pod.UID, func(s v1.PodStatus) bool { return s.Phase == phase }); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -137,7 +100,7 @@ func BenchmarkExitToStatus(b *testing.B) {
 		total += time.Since(begun)
 	}
 	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/exit")
-	stop()
+	require.NoError(b, spine.stop())
 }
 
 // BenchmarkRelist measures one relist of 1,000 pods of three containers in which

@@ -39,7 +39,7 @@ type spine struct {
 }
 
 // newSpine starts an agent over rt that wants what source says.
-func newSpine(t *testing.T, rt *runtimetest.Runtime, source *podsource.Memory) *spine {
+func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks) *spine {
 	t.Helper()
 	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
 	statuses, err := status.New(status.Config{Sink: s.sink})
@@ -50,10 +50,10 @@ func newSpine(t *testing.T, rt *runtimetest.Runtime, source *podsource.Memory) *
 	s.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: rt})
 	require.NoError(t, err)
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Network: s.health.Network,
+		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Reinspect: s.changes.RequestReinspect, Network: s.health.Network,
 	})
 	require.NoError(t, err)
-	s.workers, err = podworker.New(podworker.Config{Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods})
+	s.workers, err = podworker.New(podworker.Config{Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods, Hooks: hooks})
 	require.NoError(t, err)
 	loop, err = podworker.NewLoop(podworker.LoopConfig{
 		Workers: s.workers, Sources: []string{"memory"}, Garbage: rt,
@@ -110,7 +110,7 @@ func (s *spine) phase(name string) v1.PodPhase {
 func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := new(podsource.Memory)
-		s := newSpine(t, newNode(), source)
+		s := newSpine(t, newNode(), source, podworker.Hooks{})
 		source.Set(
 			wanted("web", v1.RestartPolicyAlways, "init-ok", "init-ok", "serves"),
 			wanted("job", v1.RestartPolicyNever, "done"),
@@ -192,7 +192,7 @@ func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 			}
 			return f
 		})
-		s := newSpine(t, rt, source)
+		s := newSpine(t, rt, source, podworker.Hooks{})
 		var pods []*v1.Pod
 		for i := range 20 {
 			pods = append(pods, wanted(fmt.Sprint("web-", i), v1.RestartPolicyAlways, "init-ok", "serves", "serves"))
@@ -225,7 +225,7 @@ func TestSpineGoesOnWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 func TestSpineSaysThatARuntimeHangsAndGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, source := newNode(), new(podsource.Memory)
-		s := newSpine(t, rt, source)
+		s := newSpine(t, rt, source, podworker.Hooks{})
 		source.Set(wanted("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Second)
 		require.NoError(t, s.health.Runtime())
@@ -269,7 +269,7 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 		for range 20 {
 			source := new(podsource.Memory)
 			source.Set(pods...)
-			s := newSpine(t, rt, source)
+			s := newSpine(t, rt, source, podworker.Hooks{})
 			time.Sleep(time.Duration(rng.IntN(60_000)) * time.Millisecond)
 			require.NoError(t, s.stop()) // its containers go on
 			time.Sleep(time.Duration(rng.IntN(10_000)) * time.Millisecond)

@@ -43,6 +43,11 @@ type Config struct {
 	// 10 seconds. Short values turn one broken pod into load on the runtime.
 	Retry time.Duration
 
+	// OrphanGrace is how many seconds a pod that nobody wants has to stop.
+	// Nil: what it was created with, as the runtime recorded it (lq-33). The
+	// kubelet gives 1.
+	OrphanGrace *int64
+
 	// Parallel is how many pods are worked on at once. Zero: no limit, as in
 	// the kubelet. With a limit, pods take turns in the order they became due.
 	Parallel int

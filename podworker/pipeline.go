@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,8 +73,34 @@ type Probes interface {
 	// those that say whether it serves.
 	StopLiveness(pod *v1.Pod)
 
+	// Results returns what the liveness and startup probes of the pod have come
+	// to, for the runtime to act on.
+	Results(pod *v1.Pod) *runtime.ProbeResults
+
 	// Remove ends all probes of the pod.
 	Remove(uid types.UID)
+}
+
+// An Allocation says which resources a pod has been granted on this node, and
+// decides about pods that ask for others. allocation.Manager is one. Calls for
+// one pod come one after the other.
+type Allocation interface {
+	// Allocated returns pod with the resources that it was granted in place
+	// of those that it asks for. It is what the other subsystems see.
+	Allocated(pod *v1.Pod) *v1.Pod
+
+	// Allocate takes, in each Sync, a pod that was let in, as its source wants
+	// it now, and what the runtime shows of it. It grants or refuses what is
+	// new in it, and returns what Allocated does from then on.
+	Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod
+
+	// Resized takes what became of giving the running pod what it was granted:
+	// nil if all of it was done.
+	Resized(pod *v1.Pod, err error)
+
+	// Release gives back what the pod was granted: nothing of it runs any
+	// more, nor will.
+	Release(uid types.UID)
 }
 
 // A PipelineConfig names the subsystems of a [Pipeline]. All but Runtime may be
@@ -86,12 +113,20 @@ type PipelineConfig struct {
 	Cgroups Cgroups
 	Probes  Probes
 
+	// Allocation grants resources. Nil: pods have what they ask for.
+	Allocation Allocation
+
 	// Network returns why pods get no network at the moment, or nil.
 	Network func() error
 
 	// Relist asks for a fresh look at a pod in which something was done:
 	// pleg.Generator.RequestRelist.
 	Relist func(uid types.UID)
+
+	// Reinspect asks for one also if no list would show that something was
+	// done, as after a resize (al-20): pleg.Generator.RequestReinspect. Nil:
+	// Relist is asked, and what is seen of a resize may be old.
+	Reinspect func(uid types.UID)
 
 	// Record takes the events that kubectl describe shows.
 	Record func(runtime.Event)
@@ -124,6 +159,9 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	if cfg.Relist == nil {
 		cfg.Relist = func(types.UID) {}
 	}
+	if cfg.Reinspect == nil {
+		cfg.Reinspect = cfg.Relist
+	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
@@ -136,10 +174,15 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 // Sync implements [Handler]: status, admission, network, cgroup, volumes,
 // probes, containers.
 func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
+	wanted := w.Pod
+	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
 	if refused := p.admit(ctx, w); refused != nil {
 		p.report(w.Pod, w.Status, runtime.Ending{Terminal: true, Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message})
 		p.event(w.Pod, v1.EventTypeWarning, refused.Reason, refused.Message)
 		return Next{Terminal: true}, nil
+	}
+	if p.cfg.Allocation != nil {
+		w.Pod = p.cfg.Allocation.Allocate(ctx, wanted, w.Status)
 	}
 	status := p.report(w.Pod, w.Status, runtime.Ending{})
 	late, deadline := pastDeadline(w.Pod, status, time.Now())
@@ -170,20 +213,32 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 			return next, fmt.Errorf("podworker: mount volumes: %w", err)
 		}
 	}
+	req := runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes}
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.Add(w.Pod) // volumes are there: no probe runs before the first mount (sl-36)
+		req.Probes = p.cfg.Probes.Results(w.Pod)
 	}
-	res, err := p.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{Pod: w.Pod, Status: w.Status, Volumes: volumes})
+	res, err := p.cfg.Runtime.SyncPod(ctx, req)
 	next.Retry = res.RetryAt
-	if p.remember(w.UID, res.Actions) {
-		// A container that did not start leaves no trace in the runtime, so
-		// nobody else would tell why.
+	resized := p.resized(ctx, wanted, res.Actions)
+	if p.remember(w.UID, res.Actions) || resized {
+		// A container that did not start, or a resize that failed, leaves no
+		// trace in the runtime, so nobody else would tell why.
 		p.report(w.Pod, w.Status, runtime.Ending{})
 	}
-	if len(res.Actions) > 0 {
-		p.cfg.Relist(w.UID)
-	}
+	p.look(w.UID, res.Actions)
 	return next, err
+}
+
+// look asks for a fresh look at a pod in which something was done, or tried.
+func (p *Pipeline) look(uid types.UID, actions []runtime.Action) {
+	resized := func(a runtime.Action) bool { return a.Kind == runtime.ResizePodInPlace }
+	switch {
+	case slices.ContainsFunc(actions, resized):
+		p.cfg.Reinspect(uid)
+	case len(actions) > 0:
+		p.cfg.Relist(uid)
+	}
 }
 
 // Terminate implements [Handler]: probes that restart, containers, the other
@@ -197,6 +252,7 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 		p.cfg.Relist(w.UID)
 		return nil
 	}
+	w.Pod = p.granted(w.Pod)
 	p.report(w.Pod, w.Status, w.Ending)
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.StopLiveness(w.Pod)
@@ -233,6 +289,7 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 	end := w.Ending
 	end.Terminal = true
+	w.Pod = p.granted(w.Pod)
 	p.report(w.Pod, w.Status, end)
 	if p.cfg.Volumes != nil {
 		if err := p.cfg.Volumes.Unmount(ctx, w.Pod); err != nil {
@@ -246,13 +303,47 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 	}
 	p.cfg.Status.Finish(w.Pod)
 	p.forgetStarts(w.UID)
+	p.release(w.UID)
 	return nil
 }
 
 // Forget implements [Forgetter].
 func (p *Pipeline) Forget(pod *v1.Pod) {
 	p.forgetStarts(pod.UID)
+	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)
+}
+
+// granted returns pod with the resources that it was granted.
+func (p *Pipeline) granted(pod *v1.Pod) *v1.Pod {
+	if p.cfg.Allocation == nil {
+		return pod
+	}
+	return p.cfg.Allocation.Allocated(pod)
+}
+
+func (p *Pipeline) release(uid types.UID) {
+	if p.cfg.Allocation != nil {
+		p.cfg.Allocation.Release(uid)
+	}
+}
+
+// resized tells what became of a resize, if actions have one, and reports
+// whether it failed. One that was called off says nothing.
+func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.Action) (failed bool) {
+	var tried bool
+	var errs []error
+	for _, a := range actions {
+		if a.Kind == runtime.ResizePodInPlace {
+			tried, errs = true, append(errs, a.Err)
+		}
+	}
+	if p.cfg.Allocation == nil || !tried || ctx.Err() != nil {
+		return false
+	}
+	err := errors.Join(errs...)
+	p.cfg.Allocation.Resized(pod, err)
+	return err != nil
 }
 
 // admit asks the Admitter about a pod it has not been asked about, unless

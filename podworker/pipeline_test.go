@@ -70,7 +70,10 @@ type nodeProbes struct{ *node }
 
 func (n nodeProbes) Add(*v1.Pod)          { _ = n.ask("probe") }
 func (n nodeProbes) StopLiveness(*v1.Pod) { _ = n.ask("stop liveness") }
-func (n nodeProbes) Remove(types.UID)     { _ = n.ask("stop probes") }
+func (n nodeProbes) Results(*v1.Pod) *runtime.ProbeResults {
+	return &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{"mem://1": runtime.ProbeFailure}}
+}
+func (n nodeProbes) Remove(types.UID) { _ = n.ask("stop probes") }
 
 func (n *node) Pods(context.Context) ([]*runtime.Pod, error) { return nil, n.ask("list") }
 func (n *node) PodStatus(context.Context, types.UID) (*runtime.PodStatus, error) {
@@ -94,8 +97,8 @@ func newNode(t *testing.T) (*node, *podworker.Pipeline) {
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{
 		Runtime: n, Status: n, Admit: n, Volumes: n, Cgroups: nodeCgroups{n}, Probes: nodeProbes{n},
 		Network: n.network,
-		Relist:  func(types.UID) { _ = n.ask("relist") },
-		Record:  func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
+		Relist:  func(types.UID) { _ = n.ask("relist") }, Reinspect: func(types.UID) { _ = n.ask("reinspect") },
+		Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
 	})
 	require.NoError(t, err)
 	return n, p
@@ -113,6 +116,17 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	assert.Zero(t, next)
 	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3")
 	assert.Equal(t, map[string]string{"data": "/vol/data"}, n.sync.Volumes)
+	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
+}
+
+func TestAResizeIsLookedAtThoughNoListShowsIt(t *testing.T) { // al-20
+	for _, err := range []error{nil, errors.New("boom")} {
+		n, p := newNode(t)
+		n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer}, {Kind: runtime.ResizePodInPlace, Err: err}}
+		_, _ = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+		assert.Equal(t, "reinspect", n.asked[len(n.asked)-1])
+		assert.NotContains(t, n.asked, "relist")
+	}
 }
 
 func TestSyncStopsWhereASubsystemFails(t *testing.T) {

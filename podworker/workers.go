@@ -193,7 +193,7 @@ func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan struct{} {
 }
 
 // KillOrphan ends a pod that was found in the runtime and that nobody wants. It
-// has a second to stop (sl-56). A pod that is known already is left alone.
+// has Config.OrphanGrace to stop (sl-56). A pod that is known already is left alone.
 func (w *Workers) KillOrphan(orphan *runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,7 +201,7 @@ func (w *Workers) KillOrphan(orphan *runtime.Pod) {
 	if !first {
 		return
 	}
-	p.life = life{state: Stopping, orphan: orphan, deleted: true, grace: new(int64(1))}
+	p.life = life{state: Stopping, orphan: orphan, deleted: true, grace: w.cfg.OrphanGrace}
 	w.wakeLocked(p)
 }
 

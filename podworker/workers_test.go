@@ -272,3 +272,32 @@ func (b *blind) Get(uid types.UID) (*runtime.PodStatus, error) {
 func (b *blind) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
 	return b.Get(uid)
 }
+
+// stops notes the grace that it is told to terminate with.
+type stops struct {
+	recorder
+	grace []*int64
+}
+
+func (s *stops) Terminate(_ context.Context, w podworker.Work) error {
+	s.grace = append(s.grace, w.GracePeriodSeconds)
+	return nil
+}
+
+func TestAnOrphanHasTheGraceItWasMadeWith(t *testing.T) { // lq-33, sl-56
+	for _, grace := range []*int64{nil, new(int64(1))} {
+		synctest.Test(t, func(t *testing.T) {
+			h := new(stops)
+			w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, OrphanGrace: grace})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			ran := make(chan error)
+			go func() { ran <- w.Run(ctx) }()
+			w.KillOrphan(&runtime.Pod{UID: "lost"})
+			synctest.Wait()
+			cancel()
+			require.NoError(t, <-ran)
+			assert.Equal(t, []*int64{grace}, h.grace)
+		})
+	}
+}

@@ -11,17 +11,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// allContainersRestarting is a condition of the kubelet's that has no constant
-// in the API (rt-139).
-const allContainersRestarting v1.PodConditionType = "AllContainersRestarting"
-
 // Owned reports whether conditions of this type are the node's to say (st-36).
 // All others belong to whoever set them, and are passed on as they are.
 // DisruptionTarget belongs to nobody alone, and is not owned.
 func Owned(t v1.PodConditionType) bool {
 	switch t {
 	case v1.PodScheduled, v1.PodReady, v1.PodInitialized, v1.ContainersReady, v1.PodReadyToStartContainers,
-		v1.PodResizePending, v1.PodResizeInProgress, allContainersRestarting:
+		v1.PodResizePending, v1.PodResizeInProgress, v1.AllContainersRestarting:
 		return true
 	}
 	return false
@@ -42,6 +38,10 @@ type ConditionFacts struct {
 	// Observed shows the sandboxes; nil if nobody looked.
 	Observed *runtime.PodStatus
 
+	// Resize as in [Resize].Conditions. They bring the generation that they
+	// are about (al-12).
+	Resize []v1.PodCondition
+
 	Now time.Time
 }
 
@@ -50,17 +50,25 @@ type ConditionFacts struct {
 // (st-51).
 func Conditions(f ConditionFacts) []v1.PodCondition {
 	ready := ContainersReady(f.Pod, f.Status)
-	own := [...]v1.PodCondition{
+	own := []v1.PodCondition{
 		readyToStart(&f),
 		initialized(&f),
 		podReady(f.Pod, ready),
 		ready,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
-	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(own))
+	if restart.MayRestartAll(f.Pod) {
+		own = append(own, restarting(&f))
+	}
+	all := make([]v1.PodCondition, 0, len(f.Pod.Status.Conditions)+len(f.Resize)+len(own))
 	for i := range f.Pod.Status.Conditions {
 		if c := f.Pod.Status.Conditions[i]; !Owned(c.Type) && c.Type != v1.DisruptionTarget {
 			all = append(all, c)
+		}
+	}
+	for _, c := range f.Resize {
+		if c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress {
+			all = append(all, f.dated(c))
 		}
 	}
 	// A disruption is named once and never taken back by the node (st-37).
@@ -71,13 +79,18 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 	}
 	for _, c := range own {
 		c.ObservedGeneration = f.Status.ObservedGeneration
-		c.LastTransitionTime = seconds(f.Now)
-		if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
-			c.LastTransitionTime = was.LastTransitionTime
-		}
-		all = append(all, c)
+		all = append(all, f.dated(c))
 	}
 	return all
+}
+
+// dated returns c with the time since when it has its status (st-51).
+func (f *ConditionFacts) dated(c v1.PodCondition) v1.PodCondition {
+	c.LastTransitionTime = seconds(f.Now)
+	if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
+		c.LastTransitionTime = was.LastTransitionTime
+	}
+	return c
 }
 
 // Condition returns the condition of that type, or nil. It points into list.

@@ -66,6 +66,9 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 		}
 	} else if now, before := instances(f.Observed, c.Name); now != nil {
 		show(&s, now, before, old)
+		s.AllocatedResources, s.Resources = resources(c, now, k)
+	} else if old != nil && k != kindEphemeral && startsOver(f, old) {
+		removed(&s, old)
 	} else if old != nil {
 		vanished(&s, f.Pod, old)
 	}
@@ -230,9 +233,10 @@ func vanished(s *v1.ContainerStatus, pod *v1.Pod, old *v1.ContainerStatus) {
 // presumeDone takes an init container that is gone to have succeeded if
 // regular containers were created after it (st-8). Those of an older sandbox
 // don't count: in a new one the init containers run anew (L-48). Neither is one
-// done that somebody tried to start and could not.
+// done that somebody tried to start and could not, or that was removed because
+// the pod starts over.
 func presumeDone(s *v1.ContainerStatus, f *Facts) {
-	if _, tried := f.Starts[s.Name]; tried {
+	if _, tried := f.Starts[s.Name]; tried || taken(s) || trigger(f.Pod, f.Observed) {
 		return
 	}
 	if now, _ := instances(f.Observed, s.Name); now != nil {

@@ -89,6 +89,9 @@
 //     the policy, unless that is Never (st-50 refuses that for OnFailure).
 //   - The start time of a pod that an earlier agent started, and nobody wrote
 //     down, is that of its oldest sandbox (against st-52): a deadline goes on.
+//   - A pod starts over (AllContainersRestarting, rt-139) as long as the runtime
+//     shows an exit of its newest sandbox that asks for it, and a container that
+//     never ran has no end made up for it meanwhile (rt-142).
 //   - Messages are cut between characters, not inside them.
 //   - A pod that was turned away has no container statuses made up.
 //   - Nobody's input is changed (lq-22).

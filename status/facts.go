@@ -11,7 +11,8 @@ import (
 
 // Facts is all that a pod's status is made of. Nothing in it is changed.
 type Facts struct {
-	// Pod is what the source wants, with what the source knows of its status:
+	// Pod is what the source wants, its resources those that it was granted
+	// if somebody grants them (al-1), with what the source knows of its status:
 	// conditions of others, and the phase and container states this node said
 	// in an earlier life. Required.
 	Pod *v1.Pod
@@ -43,8 +44,23 @@ type Facts struct {
 	// with a probe that is not in here has no result yet.
 	Probes map[string]Probed
 
+	// Resize tells how a resize of the pod stands. Zero: there is none.
+	Resize Resize
+
 	// Now dates what changed.
 	Now time.Time
+}
+
+// Resize is what whoever grants resources says of a pod (al-1, al-12).
+type Resize struct {
+	// Conditions are PodResizePending and PodResizeInProgress, as far as they
+	// are to be shown, without times. What was said of them before does not
+	// count.
+	Conditions []v1.PodCondition
+
+	// PodLevel is what the pod as a whole was last given, if it has pod-level
+	// resources. Nil: what its spec says.
+	PodLevel *v1.ResourceRequirements
 }
 
 // Probed is what the probes of one container said last.
@@ -97,6 +113,7 @@ func Compute(f Facts) v1.PodStatus {
 		NodeAllocatableResourceClaimStatuses: pod.Status.NodeAllocatableResourceClaimStatuses,
 	}
 	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = ContainerStatuses(f)
+	s.AllocatedResources, s.Resources = podResources(&f)
 
 	computed := Phase(PhaseFacts{
 		Pod: pod, Init: s.InitContainerStatuses, Containers: s.ContainerStatuses,
@@ -107,7 +124,8 @@ func Compute(f Facts) v1.PodStatus {
 	setIPs(&s, &f, prev)
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	s.Conditions = Conditions(ConditionFacts{
-		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed, Now: f.Now,
+		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed,
+		Resize: f.Resize.Conditions, Now: f.Now,
 	})
 	return *s.DeepCopy()
 }

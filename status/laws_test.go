@@ -34,6 +34,9 @@ func anything(r *rand.Rand) status.Facts {
 	if pick(2) == 0 {
 		withSidecar(pod, "j")
 	}
+	if pick(2) == 0 && len(pod.Spec.Containers) > 0 {
+		restarts42(pod).Spec.Containers[0].RestartPolicyRules[0].ExitCodes.Values = []int32{2}
+	}
 	if pick(3) == 0 {
 		pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "e"}}}
 	}

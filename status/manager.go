@@ -37,6 +37,10 @@ type Config struct {
 	// wired, every probe counts as passed.
 	Probes func(uid types.UID) map[string]Probed
 
+	// Resize returns how a resize of a pod stands; see Facts.Resize. It is
+	// called with each report and must be quick. Nil: nobody resizes.
+	Resize func(uid types.UID) Resize
+
 	// Logger gets refused statuses and failed calls. Nil discards.
 	Logger *slog.Logger
 
@@ -137,6 +141,9 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	}
 	if m.cfg.Probes != nil {
 		f.Probes = m.cfg.Probes(pod.UID)
+	}
+	if m.cfg.Resize != nil {
+		f.Resize = m.cfg.Resize(pod.UID)
 	}
 
 	m.mu.Lock()

@@ -93,7 +93,7 @@ func (t *tally) init(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 	switch {
 	case end == nil:
 		t.initPending++
-	case end.ExitCode != 0 && !restartable(pod, c, true, end):
+	case end.ExitCode != 0 && !taken(s) && !restartable(pod, c, true, end):
 		t.initFailed++
 	}
 }
@@ -132,7 +132,7 @@ func (t *tally) regular(pod *v1.Pod, c *v1.Container, s *v1.ContainerStatus) {
 		if s.State.Terminated != nil && end.ExitCode == 0 {
 			t.succeeded++
 		}
-		if !restartable(pod, c, false, end) {
+		if !taken(s) && !restartable(pod, c, false, end) {
 			t.final++
 		}
 	case s.State.Waiting != nil:
@@ -157,22 +157,17 @@ func ended(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	}
 }
 
-// restartingAll is the reason of containers that were taken down because the
-// pod starts over (rt-142).
-const restartingAll = "RestartingAllContainers"
-
 // restartable reports whether a container that ended so runs again, as far as
 // its policies go (rt-33 … rt-35). An init container that succeeded has done
 // its work, whatever the policy says.
 func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerStateTerminated) bool {
-	if end.Reason == restartingAll {
+	if end.Reason == restartingAll || restart.RestartsAll(c, end.ExitCode) {
 		return true
 	}
-	verdict := restart.After(pod, c, end.ExitCode)
 	if init && end.ExitCode == 0 && !restart.Sidecar(c) {
-		return verdict == restart.All
+		return false
 	}
-	return verdict != restart.Final
+	return restart.After(pod, c, end.ExitCode) != restart.Final
 }
 
 // HasInitialized reports whether the init containers of the pod are done in

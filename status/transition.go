@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -13,8 +12,8 @@ import (
 // said to be anything but exited (st-50). Whoever is about to say so has mixed
 // up two pods or two observations.
 func CheckTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
-	if restartsAll(pod) {
-		return nil
+	if restart.MayRestartAll(pod) {
+		return nil // any container may come back
 	}
 	check := func(c *v1.Container, was, is []v1.ContainerStatus, again func(*v1.ContainerStateTerminated) bool) error {
 		before, after := find(was, c.Name), find(is, c.Name)
@@ -44,15 +43,4 @@ func CheckTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 		}
 	}
 	return nil
-}
-
-// restartsAll reports whether a rule of some container restarts the whole pod:
-// then any container may come back.
-func restartsAll(pod *v1.Pod) bool {
-	all := func(c v1.Container) bool {
-		return slices.ContainsFunc(c.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
-			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
-		})
-	}
-	return slices.ContainsFunc(pod.Spec.Containers, all) || slices.ContainsFunc(pod.Spec.InitContainers, all)
 }

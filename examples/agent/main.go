@@ -115,7 +115,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Network: health.Network, Relist: changes.RequestRelist,
+		Runtime: rt, Status: statuses, Network: health.Network, Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {

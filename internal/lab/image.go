@@ -18,7 +18,8 @@ import (
 	"strings"
 )
 
-// The images that every daemon of the lab has. No registry serves them.
+// The images that every daemon of the lab has. No registry serves them under
+// these names; see [Registry].
 const (
 	Busybox = "kubeparts.test/busybox:1"
 	Pause   = "kubeparts.test/pause:1"
@@ -51,20 +52,11 @@ type File struct {
 // WriteArchive writes img as a docker archive, which `ctr images import` and
 // `docker load` read. Equal images give equal bytes.
 func (img Image) WriteArchive(w io.Writer) error {
-	layer, err := img.layer()
+	config, layer, err := img.blobs()
 	if err != nil {
 		return err
 	}
 	type object = map[string]any
-	config, err := json.Marshal(object{
-		"architecture": runtime.GOARCH,
-		"os":           "linux",
-		"config":       object{"Entrypoint": img.Entrypoint, "Env": img.Env, "User": img.User},
-		"rootfs":       object{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
-	})
-	if err != nil {
-		return fmt.Errorf("lab: image %s: %w", img.Ref, err)
-	}
 	configName := digest(config) + ".json"
 	manifest, err := json.Marshal([]object{{
 		"Config":   configName,
@@ -79,6 +71,24 @@ func (img Image) WriteArchive(w io.Writer) error {
 		{Path: "layer.tar", Mode: 0o644, Data: layer},
 		{Path: "manifest.json", Mode: 0o644, Data: manifest},
 	})
+}
+
+// blobs returns what the image consists of.
+func (img Image) blobs() (config, layer []byte, err error) {
+	if layer, err = img.layer(); err != nil {
+		return nil, nil, err
+	}
+	type object = map[string]any
+	config, err = json.Marshal(object{
+		"architecture": runtime.GOARCH,
+		"os":           "linux",
+		"config":       object{"Entrypoint": img.Entrypoint, "Env": img.Env, "User": img.User},
+		"rootfs":       object{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("lab: image %s: %w", img.Ref, err)
+	}
+	return config, layer, nil
 }
 
 func (img Image) layer() ([]byte, error) {

@@ -1,20 +1,30 @@
-// Package podenv makes the environment of a container from its spec (rules pe-*
-// of the behaviour). It is pure: what has to be fetched is asked of the caller.
+// Package podenv makes the environment of a container from its spec (rules pe-1
+// … pe-13 of the node's behaviour). It is pure: [Needs] tells which objects and
+// files a container's variables refer to, the caller fetches them, and [Make]
+// answers from what was fetched. Equal facts give equal environments, in the
+// same order (pe-10), and every variable tells where it came from.
 package podenv
 
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 )
 
-// A Var is one variable.
-type Var struct{ Name, Value string }
+// A Var is one variable, and where its value came from.
+type Var struct {
+	Name, Value string
+	From        Source
+}
 
-// An Env is an environment in the order of its definition (pe-10), each name
-// once.
+// An Env is an environment in the order in which its names were first defined
+// (pe-10), each name once.
 type Env struct {
 	vars  []Var
 	index map[string]int
@@ -23,40 +33,80 @@ type Env struct {
 // Facts are what variables can refer to.
 type Facts struct {
 	Pod     *v1.Pod
-	PodIPs  []string // the primary one first
-	HostIPs []string
+	PodIPs  []string // as the sandbox has them, in any order
+	HostIPs []string // the node's, the primary one first
 
 	// Allocatable is what the node has for pods: the limits of a container
 	// that has none (pe-8).
 	Allocatable v1.ResourceList
+
+	// ConfigMaps and Secrets of the pod's namespace, by name: all that Needs
+	// names. A nil map says that nothing here fetches any, and a variable that
+	// refers to one fails with ErrNoObjects.
+	ConfigMaps map[string]Fetched[*v1.ConfigMap]
+	Secrets    map[string]Fetched[*v1.Secret]
+
+	// Files are the env files that Needs names (pe-9), nil as above.
+	Files map[File]Fetched[[]byte]
+
+	// Services that the pod may see, in any order and of any namespace: those
+	// of its own namespace, if spec.enableServiceLinks is true or not set, and
+	// the one called kubernetes in the namespace default (pe-12). Nil: none.
+	Services []*v1.Service
+
+	// ServicesPending says that Services have not been read yet. An
+	// environment without them would be wrong for as long as the container
+	// runs, so that Make refuses to make one, except for static pods (pe-1).
+	ServicesPending bool
 }
 
-// ErrNoObjects is why a variable that comes from a ConfigMap or Secret can't be
-// had: nothing was wired that gets one (pe-6).
-var ErrNoObjects = errors.New("no kubeClient defined")
+// ErrServicesPending is why there is no environment yet (pe-1).
+var ErrServicesPending = errors.New("services have not yet been read at least once, cannot construct envvars")
 
-// Make returns the environment of container c (pe-2 … pe-8).
+// Make returns the environment of container c, which may be one of any kind:
+// envFrom in order, then env in order, then the services' variables under names
+// that are free by then (pe-2). The error's text is for the container's status,
+// under the reason CreateContainerConfigError (pe-11).
+//
+// The kubelet refuses a pod that doesn't say whether it wants service links
+// (pe-1); here it gets what the API server would have filled in: it does.
 func Make(f Facts, c *v1.Container) (*Env, error) {
+	if f.ServicesPending && !staticpod.Is(f.Pod) {
+		return nil, ErrServicesPending
+	}
 	e := &Env{index: map[string]int{}}
-	for _, from := range c.EnvFrom {
-		if from.ConfigMapRef != nil {
-			return nil, fmt.Errorf("couldn't get configMap %v/%v, %w", f.Pod.Namespace, from.ConfigMapRef.Name, ErrNoObjects)
+	for i := range c.EnvFrom {
+		if err := e.setFrom(f, i, &c.EnvFrom[i]); err != nil {
+			return nil, err
 		}
-		if from.SecretRef != nil {
-			return nil, fmt.Errorf("couldn't get secret %v/%v, %w", f.Pod.Namespace, from.SecretRef.Name, ErrNoObjects)
+	}
+	links := serviceLinks(f)
+	lookup := func(name string) (string, bool) { // pe-4
+		if value, ok := e.Get(name); ok {
+			return value, true
 		}
+		return links.Get(name)
 	}
 	for i := range c.Env {
 		v := &c.Env[i]
-		if v.ValueFrom == nil {
-			e.set(v.Name, Expand(v.Value, e.Get)) // only literal values are expanded (pe-5)
-			continue
+		value, found := Expand(v.Value, lookup), true // only literal values are expanded (pe-5)
+		if v.ValueFrom != nil {
+			var err error
+			if value, found, err = valueFrom(f, c, v); err != nil {
+				return nil, err
+			}
 		}
-		value, err := valueFrom(f, c, v.ValueFrom)
-		if err != nil {
-			return nil, fmt.Errorf("env %s: %w", v.Name, err)
+		if !found {
+			continue // optional; what envFrom has under that name stays
 		}
-		e.set(v.Name, value)
+		if err := e.set(Var{v.Name, value, sourceOf(i, v.ValueFrom)}); err != nil {
+			return nil, err
+		}
+	}
+	for _, v := range links.vars {
+		if _, taken := e.index[v.Name]; !taken {
+			e.put(v)
+		}
 	}
 	return e, nil
 }
@@ -64,6 +114,16 @@ func Make(f Facts, c *v1.Container) (*Env, error) {
 // Vars returns the variables in the order in which they were first defined. They
 // are shared: don't change them.
 func (e *Env) Vars() []Var { return e.vars }
+
+// EnvVars returns the variables as a pod's spec would have them, in a slice of
+// the caller's own.
+func (e *Env) EnvVars() []v1.EnvVar {
+	list := make([]v1.EnvVar, 0, len(e.vars))
+	for _, v := range e.vars {
+		list = append(list, v1.EnvVar{Name: v.Name, Value: v.Value})
+	}
+	return list
+}
 
 // Get returns the value of a variable.
 func (e *Env) Get(name string) (string, bool) {
@@ -83,72 +143,57 @@ func (e *Env) ExpandAll(args []string) []string {
 	return out
 }
 
-func (e *Env) set(name, value string) {
-	if i, ok := e.index[name]; ok {
-		e.vars[i].Value = value
+// set defines a variable that somebody wrote down, unless a process could not
+// have it: the system ends a name at "=" and either at a zero byte.
+func (e *Env) set(v Var) error {
+	switch {
+	case v.Name == "":
+		return fmt.Errorf("%v: a variable without a name", v.From)
+	case strings.ContainsAny(v.Name, "=\x00"):
+		return fmt.Errorf("%v: %q is no name of a variable", v.From, v.Name)
+	case strings.ContainsRune(v.Value, 0):
+		return fmt.Errorf("%v: the value of %s has a zero byte", v.From, v.Name)
+	}
+	e.put(v)
+	return nil
+}
+
+// put defines a variable, in the place of one of the same name.
+func (e *Env) put(v Var) {
+	if i, ok := e.index[v.Name]; ok {
+		e.vars[i] = v
 		return
 	}
-	e.index[name] = len(e.vars)
-	e.vars = append(e.vars, Var{name, value})
+	e.index[v.Name] = len(e.vars)
+	e.vars = append(e.vars, v)
 }
 
-func valueFrom(f Facts, c *v1.Container, src *v1.EnvVarSource) (string, error) {
+// setFrom defines all that an entry of envFrom has, sorted by key (pe-3).
+func (e *Env) setFrom(f Facts, i int, from *v1.EnvFromSource) error {
+	source := Source{EnvFrom: true, Index: i}
+	data, optional := map[string]string{}, false
+	var err error
 	switch {
-	case src.FieldRef != nil:
-		return field(f, src.FieldRef.FieldPath)
-	case src.ResourceFieldRef != nil:
-		return resourceField(f, c, src.ResourceFieldRef)
-	case src.ConfigMapKeyRef != nil:
-		return "", fmt.Errorf("couldn't get configMap %v/%v, %w", f.Pod.Namespace, src.ConfigMapKeyRef.Name, ErrNoObjects)
-	case src.SecretKeyRef != nil:
-		return "", fmt.Errorf("couldn't get secret %v/%v, %w", f.Pod.Namespace, src.SecretKeyRef.Name, ErrNoObjects)
-	default:
-		return "", errors.New("valueFrom names no source that is supported")
+	case from.ConfigMapRef != nil:
+		source.Kind, source.Object, optional = ConfigMap, from.ConfigMapRef.Name, is(from.ConfigMapRef.Optional)
+		data, err = f.configMap(source.Object)
+	case from.SecretRef != nil:
+		source.Kind, source.Object, optional = Secret, from.SecretRef.Name, is(from.SecretRef.Optional)
+		data, err = f.secret(source.Object)
 	}
-}
-
-// field returns the value of a fieldRef (pe-7).
-func field(f Facts, path string) (string, error) {
-	first := func(list []string) string {
-		if len(list) == 0 {
-			return ""
+	if optional && errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		source.Key = key
+		if err := e.set(Var{from.Prefix + key, data[key], source}); err != nil {
+			return err
 		}
-		return list[0]
 	}
-	switch path {
-	case "metadata.name":
-		return f.Pod.Name, nil
-	case "metadata.namespace":
-		return f.Pod.Namespace, nil
-	case "metadata.uid":
-		return string(f.Pod.UID), nil
-	case "spec.nodeName":
-		return f.Pod.Spec.NodeName, nil
-	case "spec.serviceAccountName":
-		return f.Pod.Spec.ServiceAccountName, nil
-	case "status.hostIP":
-		return first(f.HostIPs), nil
-	case "status.hostIPs":
-		return strings.Join(f.HostIPs, ","), nil
-	case "status.podIP":
-		return first(f.PodIPs), nil
-	case "status.podIPs":
-		return strings.Join(f.PodIPs, ","), nil
-	}
-	if key, ok := subscript(path, "metadata.labels"); ok {
-		return f.Pod.Labels[key], nil
-	}
-	if key, ok := subscript(path, "metadata.annotations"); ok {
-		return f.Pod.Annotations[key], nil
-	}
-	return "", fmt.Errorf("fieldRef: unsupported fieldPath: %v", path)
+	return nil
 }
 
-// subscript returns the key of a path such as metadata.labels['key'].
-func subscript(path, name string) (string, bool) {
-	key, ok := strings.CutPrefix(path, name+"['")
-	if !ok {
-		return "", false
-	}
-	return strings.CutSuffix(key, "']")
-}
+func is(b *bool) bool { return b != nil && *b }

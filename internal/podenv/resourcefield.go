@@ -10,40 +10,59 @@ import (
 )
 
 // resourceField returns the value of a resourceFieldRef: a request or limit of a
-// container, divided and rounded up (pe-8). A limit of CPU, memory or ephemeral
-// storage that is not set is what the node has; anything else is 0.
+// container, divided and rounded up (pe-8).
 func resourceField(f Facts, own *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
-	c := own
+	c, regular := own, true
 	if ref.ContainerName != "" {
-		if c = find(f.Pod, ref.ContainerName); c == nil {
+		if c, regular = find(f.Pod, ref.ContainerName); c == nil {
 			return "", fmt.Errorf("resourceFieldRef: container %s not found", ref.ContainerName)
 		}
 	}
-	kind, name, ok := strings.Cut(ref.Resource, ".")
+	kind, rest, _ := strings.Cut(ref.Resource, ".")
+	name := v1.ResourceName(rest)
 	list := c.Resources.Limits
-	if kind == "requests" {
-		list = c.Resources.Requests
-	} else if kind != "limits" {
-		ok = false
-	}
-	if !ok {
+	switch {
+	case kind != "requests" && kind != "limits", !readable(name):
 		return "", fmt.Errorf("resourceFieldRef: unsupported resource: %v", ref.Resource)
+	case kind == "requests":
+		list = c.Resources.Requests
+	}
+	q := list[name]
+	if kind == "limits" && q.IsZero() && regular {
+		q = defaultLimit(f, name)
 	}
 	divisor := ref.Divisor
 	if divisor.IsZero() {
 		divisor = resource.MustParse("1")
 	}
-	q := list[v1.ResourceName(name)]
-	if kind == "limits" && q.IsZero() {
-		switch v1.ResourceName(name) {
-		case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
-			q = f.Allocatable[v1.ResourceName(name)]
-		}
-	}
-	if name == string(v1.ResourceCPU) {
+	if name == v1.ResourceCPU {
 		return strconv.FormatInt(ceilDiv(q.MilliValue(), divisor.MilliValue()), 10), nil
 	}
 	return strconv.FormatInt(ceilDiv(q.Value(), divisor.Value()), 10), nil
+}
+
+// readable reports whether a container may read how much it has of a resource.
+func readable(name v1.ResourceName) bool {
+	switch name {
+	case v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage:
+		return true
+	}
+	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
+}
+
+// defaultLimit is the limit of a container that sets none: what the pod as a
+// whole may have, or else what the node has for pods. Huge pages have none: who
+// doesn't ask for them gets none.
+func defaultLimit(f Facts, name v1.ResourceName) resource.Quantity {
+	if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+		return resource.Quantity{}
+	}
+	if of := f.Pod.Spec.Resources; of != nil {
+		if q, ok := of.Limits[name]; ok && !q.IsZero() {
+			return q
+		}
+	}
+	return f.Allocatable[name]
 }
 
 // ceilDiv returns a/b rounded up; a quantity too small to count as a divisor is
@@ -57,13 +76,19 @@ func ceilDiv(a, b int64) int64 {
 	return n
 }
 
-func find(pod *v1.Pod, name string) *v1.Container {
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if list[i].Name == name {
-				return &list[i]
-			}
+// find returns the container of that name, and whether it is a regular one. Init
+// containers that are looked up by name have no defaults, unlike those that ask
+// for their own.
+func find(pod *v1.Pod, name string) (c *v1.Container, regular bool) {
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			return &pod.Spec.Containers[i], true
 		}
 	}
-	return nil
+	for i := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[i].Name == name {
+			return &pod.Spec.InitContainers[i], false
+		}
+	}
+	return nil, false
 }

@@ -54,3 +54,56 @@ func TestAfterFollowsRulesThenContainerThenPod(t *testing.T) {
 		})
 	}
 }
+
+func TestAllContainersAreRestartedWhereThatIsHonoured(t *testing.T) { // rt-33, rt-36, rt-138
+	all := v1.ContainerRestartRule{
+		Action:    v1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+	}
+	pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{
+		RestartPolicy: new(v1.ContainerRestartPolicyOnFailure), RestartPolicyRules: []v1.ContainerRestartRule{all},
+	}}}}
+	c := &pod.Spec.Containers[0]
+	assert.True(t, restart.MayRestartAll(pod))
+	assert.True(t, restart.RestartsAll(c, 42))
+	assert.False(t, restart.RestartsAll(c, 41))
+	assert.Equal(t, restart.All, restart.After(pod, c, 42))
+	assert.Equal(t, restart.Again, restart.AfterWithoutAll(pod, c, 42), "the policy decides")
+	assert.Equal(t, restart.Final, restart.AfterWithoutAll(pod, c, 0))
+
+	c.RestartPolicy = nil
+	assert.True(t, restart.RestartsAll(c, 42), "also without a policy of its own")
+	assert.Equal(t, restart.Final, restart.After(pod, c, 42))
+
+	c.RestartPolicyRules[0].Action = v1.ContainerRestartRuleActionRestart
+	assert.False(t, restart.MayRestartAll(pod))
+	assert.False(t, restart.RestartsAll(c, 42))
+}
+
+func TestRestartable(t *testing.T) { // rt-38
+	rule := []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart}}
+	never, always := new(v1.ContainerRestartPolicyNever), new(v1.ContainerRestartPolicyAlways)
+	for name, tc := range map[string]struct {
+		pod  v1.RestartPolicy
+		c    v1.Container
+		want bool
+	}{
+		"pod Never":               {v1.RestartPolicyNever, v1.Container{}, false},
+		"pod OnFailure":           {v1.RestartPolicyOnFailure, v1.Container{}, true},
+		"own Always":              {v1.RestartPolicyNever, v1.Container{RestartPolicy: always}, true},
+		"own Never":               {v1.RestartPolicyAlways, v1.Container{RestartPolicy: never}, false},
+		"own Never with a rule":   {v1.RestartPolicyAlways, v1.Container{RestartPolicy: never, RestartPolicyRules: rule}, true},
+		"a rule without a policy": {v1.RestartPolicyNever, v1.Container{RestartPolicyRules: rule}, false},
+	} {
+		assert.Equal(t, tc.want, restart.Restartable(&v1.Pod{Spec: v1.PodSpec{RestartPolicy: tc.pod}}, &tc.c), name)
+	}
+}
+
+func TestPolicy(t *testing.T) { // rt-37, rt-66
+	pod := &v1.Pod{}
+	assert.Equal(t, v1.RestartPolicyAlways, restart.Policy(pod, &v1.Container{}))
+	pod.Spec.RestartPolicy = v1.RestartPolicyNever
+	assert.Equal(t, v1.RestartPolicyNever, restart.Policy(pod, &v1.Container{}))
+	assert.Equal(t, v1.RestartPolicyOnFailure, restart.Policy(pod, &v1.Container{RestartPolicy: new(v1.ContainerRestartPolicyOnFailure)}))
+	assert.Equal(t, v1.RestartPolicyNever, restart.Policy(pod, &v1.Container{RestartPolicy: new(v1.ContainerRestartPolicy("Sometimes"))}))
+}

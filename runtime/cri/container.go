@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
@@ -83,9 +82,7 @@ func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
 // containerConfig returns what an instance of container c is made from (sections
 // 4.2, 4.10). It writes the files that are mounted into it.
 func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
-	env, err := podenv.Make(podenv.Facts{
-		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,
-	}, c)
+	env, err := s.environment(ctx, c)
 	if err != nil {
 		return nil, err
 	}

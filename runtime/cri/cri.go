@@ -7,14 +7,16 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
@@ -50,6 +52,14 @@ type Config struct {
 	// runtime chooses.
 	CgroupParent func(pod *v1.Pod) string
 
+	// Objects get what environments refer to. Nil: a container whose
+	// environment comes from a ConfigMap or Secret is not made (pe-6), and there
+	// are no variables of services.
+	Objects Objects
+
+	// Managers take part in the making of containers. Nil: nobody does.
+	Managers Managers
+
 	// DNS is what the containers' resolv.conf is made from.
 	DNS DNS
 
@@ -67,6 +77,34 @@ type Config struct {
 
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
+
+	// IgnoreRestartAll takes container restart rules with the action
+	// RestartAllContainers for absent (rt-138).
+	IgnoreRestartAll bool
+
+	// ResizeCgroup makes one value of the pod's cgroup what a resize needs. Nil:
+	// pods have no cgroup with limits.
+	ResizeCgroup func(ctx context.Context, pod *v1.Pod, s allocation.Step) error
+
+	// Compat brings back quirks of the kubelet; see there.
+	Compat Compat
+
+	// Pulls says how images are pulled, and who may use those that are there.
+	// Service and Logger come from the fields above; an empty Dir is
+	// <RootDir>/image_manager, nil Credentials are those of Keyring and of the
+	// pods' secrets.
+	Pulls images.Config
+
+	// PullAhead pulls the images of all containers of a new pod at once, while
+	// its sandbox is made, instead of each before its container (lq-15). The
+	// sync that makes the sandbox then ends when the last image is there. How
+	// many pulls run at the same time is for Pulls to say.
+	PullAhead bool
+
+	// Keyring has the node's own credentials for images: files and plugins.
+	// What a pod's imagePullSecrets have, which Objects get, is tried before.
+	// Nil: the node has none.
+	Keyring credentials.Keyring
 
 	// Record takes the events that kubectl describe shows. It must not block.
 	// Nil: nobody reads them.
@@ -122,27 +160,15 @@ func (n Node) facts(root string) podconfig.Node {
 	return f
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
-type Hooks struct {
-	// Acted is called after each action of a SyncPod.
-	Acted func(ActInfo)
-}
-
-// An ActInfo tells of one action of a SyncPod.
-type ActInfo struct {
-	Pod      *v1.Pod
-	Action   runtime.Action
-	Duration time.Duration
-}
-
 // A Runtime runs pods on a CRI runtime. It keeps the contract of
 // [runtime.Runtime], and has the optional powers Checker, Watcher, Execer and
 // GarbageCollector.
 type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
-	images  *puller
+	images  *images.Manager
+	journal *journal
+	ended   *endings
 	log     *slog.Logger
 }
 
@@ -164,6 +190,9 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("cri: Config.Images is nil")
 	case cfg.Name == "" || strings.Contains(cfg.Name, "/"):
 		return nil, fmt.Errorf("cri: Config.Name %q is not the name of a runtime", cfg.Name)
+	}
+	if err := cfg.DNS.Validate(); err != nil {
+		return nil, fmt.Errorf("cri: Config.DNS: %w", err)
 	}
 	if cfg.RootDir == "" {
 		cfg.RootDir = "/var/lib/kubelet"
@@ -187,7 +216,21 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
-	return &Runtime{cfg: cfg, backoff: backoff, images: newPuller(cfg.Images), log: cfg.Logger}, nil
+	r := &Runtime{
+		cfg: cfg, backoff: backoff, log: cfg.Logger,
+		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(),
+	}
+	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger
+	if cfg.Pulls.Dir == "" {
+		cfg.Pulls.Dir = filepath.Join(cfg.RootDir, "image_manager")
+	}
+	if cfg.Pulls.Credentials == nil {
+		cfg.Pulls.Credentials = keyring{r}
+	}
+	if r.images, err = images.New(cfg.Pulls); err != nil {
+		return nil, fmt.Errorf("cri: Config.Pulls: %w", err)
+	}
+	return r, nil
 }
 
 // quiet keeps the CRI client behind our services from writing to stderr.

@@ -8,6 +8,7 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
-		"runtime", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "internal/restart", "internal/qos", "internal/podenv", "internal/quiet", "internal/staticpod",
+		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
+		"internal/checkpoint", "internal/podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/staticpod",
 	}}.Check(t)
 }

@@ -2,165 +2,67 @@ package cri
 
 import (
 	"fmt"
+	"io"
 	"os"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// DNS is what the resolv.conf of containers is made from (section 16 of the
-// node's behaviour). The zero value gives pods the node's own.
-type DNS struct {
-	// ResolvConf is the node's. Empty: /etc/resolv.conf. A file that does not
-	// exist gives pods no name servers of the node's.
-	ResolvConf string
+// DNS is what the containers' resolv.conf is made from.
+type DNS = podconfig.DNS
 
-	// ClusterDNS are the servers of pods with the policy ClusterFirst. Empty:
-	// those get the node's, as with Default.
-	ClusterDNS []string
-
-	// ClusterDomain ends the names of a cluster's services: "cluster.local".
-	ClusterDomain string
+// podDNS returns the DNS configuration of pod, from the node's file as it is now.
+func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
+	host, err := ReadResolvConf(r.cfg.DNS)
+	if err != nil && !os.IsNotExist(err) {
+		return podconfig.PodDNS{}, err
+	}
+	return r.cfg.DNS.For(pod, host, r.cfg.Node.IPs())
 }
 
-// What a resolv.conf may hold (dn-7).
-const (
-	maxNameservers = 3
-	maxSearches    = 32
-	maxSearchLine  = 2048
-)
-
-// For returns the DNS configuration of pod (dn-1 … dn-8).
-func (d DNS) For(pod *v1.Pod) (*runtimeapi.DNSConfig, error) {
-	config := new(runtimeapi.DNSConfig)
-	if pod.Spec.DNSPolicy != v1.DNSNone {
-		host, err := d.host()
-		if err != nil {
-			return nil, err
-		}
-		config = host
-		if d.clusterFirst(pod) {
-			config = d.cluster(pod.Namespace, host)
-		}
+// warnOfDNS records what there is to say of a pod's DNS configuration when its
+// sandbox is made (dn-1, dn-3, dn-7).
+func (s *step) warnOfDNS(dns podconfig.PodDNS) {
+	if dns.UnknownPolicy {
+		s.r.log.Warn("unknown DNS policy, taken for ClusterFirst", "pod", s.name(), "uid", s.pod.UID, "policy", s.pod.Spec.DNSPolicy)
 	}
-	if own := pod.Spec.DNSConfig; own != nil {
-		config.Servers = append(config.Servers, own.Nameservers...)
-		config.Searches = append(config.Searches, own.Searches...)
-		for _, o := range own.Options {
-			text := o.Name
-			if o.Value != nil && *o.Value != "" {
-				text += ":" + *o.Value
+	for _, w := range dns.Warnings {
+		ref := runtime.PodRef(s.pod)
+		if w.OfNode {
+			if s.pod.Spec.NodeName == "" {
+				continue // nobody has given this machine a name
 			}
-			config.Options = putOption(config.Options, text)
+			// kubectl describe node looks for this UID.
+			ref = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: s.pod.Spec.NodeName, UID: types.UID(s.pod.Spec.NodeName)}
 		}
-	}
-	config.Servers = unique(config.Servers)
-	config.Searches = unique(config.Searches)
-	config.Servers = config.Servers[:min(len(config.Servers), maxNameservers)]
-	config.Searches = config.Searches[:min(len(config.Searches), maxSearches)]
-	for len(strings.Join(config.Searches, " ")) > maxSearchLine {
-		config.Searches = config.Searches[:len(config.Searches)-1] // dn-8
-	}
-	return config, nil
-}
-
-// clusterFirst reports whether pod asks the cluster's servers, and there are
-// any (dn-1, dn-3).
-func (d DNS) clusterFirst(pod *v1.Pod) bool {
-	if len(d.ClusterDNS) == 0 {
-		return false
-	}
-	switch pod.Spec.DNSPolicy {
-	case v1.DNSDefault:
-		return false
-	case v1.DNSClusterFirstWithHostNet:
-		return true
-	default:
-		return !pod.Spec.HostNetwork
+		s.event(ref, v1.EventTypeWarning, w.Reason, w.Message)
 	}
 }
 
-// cluster returns the configuration of the cluster's servers (dn-2).
-func (d DNS) cluster(namespace string, host *runtimeapi.DNSConfig) *runtimeapi.DNSConfig {
-	config := &runtimeapi.DNSConfig{Servers: slices.Clone(d.ClusterDNS), Options: []string{"ndots:5"}}
-	if d.ClusterDomain != "" {
-		config.Searches = []string{namespace + ".svc." + d.ClusterDomain, "svc." + d.ClusterDomain, d.ClusterDomain}
+// ReadResolvConf reads the node's file that d names (dn-5), and nothing with
+// d.NoResolvConf. Its error is for d.Check too, which an agent asks once when it
+// starts (dn-9); that of a file that does not exist Is fs.ErrNotExist, and pods
+// then get no servers of the node's.
+func ReadResolvConf(d DNS) (podconfig.ResolvConf, error) {
+	if d.NoResolvConf {
+		return podconfig.ResolvConf{}, nil
 	}
-	config.Searches = append(config.Searches, host.Searches...)
-	return config
-}
-
-// host reads the node's own configuration.
-func (d DNS) host() (*runtimeapi.DNSConfig, error) {
-	path := d.ResolvConf
-	if path == "" {
-		path = "/etc/resolv.conf"
-	}
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return new(runtimeapi.DNSConfig), nil
-	}
+	file, err := os.Open(d.Path())
 	if err != nil {
-		return nil, err
+		return podconfig.ResolvConf{}, err
 	}
-	config, err := parseResolvConf(string(text))
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, podconfig.MaxResolvConf+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return podconfig.ResolvConf{}, err
 	}
-	return config, nil
-}
-
-// parseResolvConf reads a resolv.conf (dn-5).
-func parseResolvConf(text string) (*runtimeapi.DNSConfig, error) {
-	config := new(runtimeapi.DNSConfig)
-	for n, line := range strings.Split(text, "\n") {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
-			continue
-		}
-		switch fields[0] {
-		case "nameserver":
-			if len(fields) < 2 {
-				return nil, fmt.Errorf("line %d: nameserver without an address", n+1)
-			}
-			config.Servers = append(config.Servers, fields[1])
-		case "search":
-			config.Searches = nil // the last line wins
-			for _, s := range fields[1:] {
-				if s != "." {
-					config.Searches = append(config.Searches, strings.TrimSuffix(s, "."))
-				}
-			}
-		case "options":
-			for _, o := range fields[1:] {
-				config.Options = putOption(config.Options, o)
-			}
-		}
+	conf, err := podconfig.ParseResolvConf(string(text))
+	if err != nil {
+		return podconfig.ResolvConf{}, fmt.Errorf("%s: %w", d.Path(), err)
 	}
-	return config, nil
-}
-
-// putOption puts an option in the place of one of the same name, or at the end
-// (dn-6).
-func putOption(options []string, option string) []string {
-	name, _, _ := strings.Cut(option, ":")
-	for i, o := range options {
-		if of, _, _ := strings.Cut(o, ":"); of == name {
-			options[i] = option
-			return options
-		}
-	}
-	return append(options, option)
-}
-
-// unique drops what is empty and what was there before.
-func unique(list []string) []string {
-	seen := map[string]bool{"": true}
-	return slices.DeleteFunc(list, func(s string) bool {
-		again := seen[s]
-		seen[s] = true
-		return again
-	})
+	return conf, nil
 }

@@ -46,8 +46,23 @@ func hasCode(err error, code codes.Code) bool {
 // words returns what the runtime said of a failure, without gRPC's prefix
 // (rt-78).
 func words(err error) string {
+	if other, ok := errors.AsType[*renamed](err); ok {
+		return other.said
+	}
 	if over, ok := errors.AsType[statusError](err); ok {
 		return over.GRPCStatus().Message()
 	}
 	return err.Error()
 }
+
+// A startError is why a container could not be started, with the waiting reason
+// that kubectl shows.
+type startError struct {
+	reason  string
+	message string
+	until   time.Time // when it may be tried again; zero: not known
+	err     error
+}
+
+func (e *startError) Error() string { return e.message }
+func (e *startError) Unwrap() error { return e.err }

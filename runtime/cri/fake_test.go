@@ -30,6 +30,7 @@ type fakeCRI struct {
 	containers []*fakeContainer
 	images     map[string]*runtimeapi.Image
 	calls      []string // "StartContainer web", in order
+	reads      []string // "ListContainers", in order
 	atOnce     map[string]int
 
 	// before fails a call that then has no effect; after fails one that had.
@@ -38,11 +39,17 @@ type fakeCRI struct {
 	// dies is how long the named container takes to exit after TERM.
 	dies map[string]time.Duration
 
+	// auths are the credentials of pulls, in order: "user:password".
+	auths []string
+
 	// pull stands for the registry; nil: every pull works at once.
 	pull func(ctx context.Context, image string) error
 
 	// exec answers ExecSync.
 	exec func(ctx context.Context, container string, cmd []string) error
+
+	// reports: the status of a container has its resources.
+	reports bool
 
 	// said is what the runtime says of an exit.
 	said map[string]string
@@ -120,6 +127,15 @@ func (f *fakeCRI) did() []string {
 	calls := f.calls
 	f.calls = nil
 	return calls
+}
+
+// read returns the reads since the last read.
+func (f *fakeCRI) read() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reads := f.reads
+	f.reads = nil
+	return reads
 }
 
 // begin notes a call, and returns the error it is to fail with before it has an
@@ -221,6 +237,7 @@ func (s *fakeSandbox) state() runtimeapi.PodSandboxState {
 func (f *fakeCRI) PodSandboxStatus(_ context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "PodSandboxStatus")
 	for _, s := range f.sandboxes {
 		if s.id == id {
 			return &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
@@ -242,6 +259,7 @@ func (f *fakeCRI) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSand
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ListPodSandbox")
 	var list []*runtimeapi.PodSandbox
 	for _, s := range f.sandboxes {
 		if selects(filter.GetLabelSelector(), s.config.Labels) {
@@ -411,6 +429,7 @@ func (f *fakeCRI) ListContainers(ctx context.Context, filter *runtimeapi.Contain
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ListContainers")
 	var list []*runtimeapi.Container
 	for _, c := range f.containers {
 		if selects(filter.GetLabelSelector(), c.config.Labels) {
@@ -426,6 +445,7 @@ func (f *fakeCRI) ListContainers(ctx context.Context, filter *runtimeapi.Contain
 func (f *fakeCRI) ContainerStatus(_ context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.reads = append(f.reads, "ContainerStatus")
 	c, err := f.find(id)
 	if err != nil {
 		return nil, err
@@ -435,6 +455,9 @@ func (f *fakeCRI) ContainerStatus(_ context.Context, id string, _ bool) (*runtim
 		Image: c.config.Image, ImageRef: c.config.Image.Image, ImageId: c.config.Image.Image,
 		Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
 		LogPath: c.sandbox.config.LogDirectory + "/" + c.config.LogPath,
+	}
+	if f.reports {
+		s.Resources = &runtimeapi.ContainerResources{Linux: c.config.GetLinux().GetResources()}
 	}
 	if !c.started.IsZero() {
 		s.StartedAt = c.started.UnixNano()

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // CollectGarbage implements [runtime.GarbageCollector] (section 4.17): dead
@@ -146,6 +148,9 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 	if err != nil {
 		return err
 	}
+	if err := r.giveBack(ctx, id); err != nil {
+		return err
+	}
 	// The log goes first: a container that is gone can't tell where it was. The
 	// path is the runtime's word, so only a path below our own is followed.
 	if rel, err := filepath.Rel(r.cfg.PodLogsDir, status.LogPath); status.LogPath != "" && err == nil && filepath.IsLocal(rel) {
@@ -153,14 +158,31 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
 		}
 	}
+	r.removeLink(status.Labels, id)
+	return r.discard(ctx, status)
+}
+
+// giveBack tells resource managers that a container will not run again.
+func (r *Runtime) giveBack(ctx context.Context, id string) error {
+	if r.cfg.Managers == nil {
+		return nil
+	}
+	if err := r.cfg.Managers.PostStop(ctx, r.id(id)); err != nil {
+		return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
+	}
+	return nil
+}
+
+// discard removes a container from the runtime, and the file that it wrote its
+// last words to. Its log stays.
+func (r *Runtime) discard(ctx context.Context, status *runtimeapi.ContainerStatus) error {
 	for _, m := range status.Mounts {
-		if rel, err := filepath.Rel(r.cfg.RootDir, m.HostPath); err == nil && filepath.IsLocal(rel) && m.ContainerPath == status.Annotations[annotationMessagePath] {
-			_ = os.Remove(m.HostPath) // its message; the directory goes with the pod
+		if rel, err := filepath.Rel(r.cfg.RootDir, m.HostPath); err == nil && filepath.IsLocal(rel) && m.ContainerPath == status.Annotations[podconfig.AnnotationMessagePath] {
+			_ = os.Remove(m.HostPath)
 		}
 	}
-	r.removeLink(status.Labels, id)
-	if err := r.cfg.Runtime.RemoveContainer(r.quiet(ctx), id); err != nil && !isNotFound(err) {
-		return fmt.Errorf("cri: remove container %s: %w", id, err)
+	if err := r.cfg.Runtime.RemoveContainer(r.quiet(ctx), status.Id); err != nil && !isNotFound(err) {
+		return fmt.Errorf("cri: remove container %s: %w", status.Id, err)
 	}
 	return nil
 }

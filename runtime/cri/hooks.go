@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,22 +20,70 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
+// A hook is one run of a container's hook.
+type hook struct {
+	kind      string // PostStart or PreStop, as events and HookInfo have it
+	pod       *v1.Pod
+	container *v1.Container
+	handler   *v1.LifecycleHandler
+	id        string   // of the instance, the runtime's own
+	ips       []string // of the pod
+	event     eventFunc
+}
+
 // postStart runs a container's postStart hook; a container whose hook fails is
 // stopped (rt-103).
 func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	err := s.r.runHook(ctx, c.Lifecycle.PostStart, c, id, s.ips)
-	if err == nil || ctx.Err() != nil {
-		return err
+	err := s.r.runHook(ctx, hook{
+		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
+	})
+	if err != nil && ctx.Err() != nil {
+		return err // called off: who comes after finds it unfinished
 	}
-	ref := runtime.ContainerRef(s.pod, c.Name)
-	s.event(ref, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+	s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
+	if err == nil {
+		return nil
+	}
+	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 	stopErr := s.r.stopOne(ctx, target{
 		pod: s.pod, spec: c, id: s.r.id(id), name: c.Name, message: "FailedPostStartHook", ips: s.ips, event: s.event,
 	})
 	return &startError{reason: "PostStartHookError", message: err.Error(), err: errors.Join(err, stopErr)}
+}
+
+// unfinishedHook runs the postStart hook of an instance that was started and
+// whose hook was not seen to end: an answer was lost, a sync called off, or the
+// agent is another one now (lq-14).
+func (s *step) unfinishedHook(ctx context.Context, c *v1.Container, id string) error {
+	if s.r.cfg.Compat.ForgetPostStart || s.r.journal.of(s.pod.UID).Unhooked[c.Name] != id {
+		return nil
+	}
+	s.trace.begin("PostStart", c.Name)
+	return s.postStart(ctx, c, id)
+}
+
+// unfinishedHooks does that for all that runs, before anything that comes after
+// it in the pod is started.
+func (s *step) unfinishedHooks(ctx context.Context) {
+	for name, id := range s.r.journal.of(s.pod.UID).Unhooked {
+		i := slices.IndexFunc(s.status.Containers, func(c runtime.ContainerStatus) bool {
+			return bare(c.ID) == id && c.State == runtime.ContainerRunning
+		})
+		spec := containerSpec(s.pod, name)
+		if i < 0 || spec == nil || ctx.Err() != nil {
+			continue
+		}
+		begun := time.Now()
+		err := s.unfinishedHook(ctx, spec, id)
+		if err == nil {
+			continue
+		}
+		action := runtime.Action{Kind: runtime.StartContainer, Target: name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}
+		s.done(action, begun)
+	}
 }
 
 // preStop runs a container's preStop hook, until the deadline at most. Its
@@ -45,7 +94,9 @@ func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
 	}
 	bounded, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	err := r.runHook(bounded, t.spec.Lifecycle.PreStop, t.spec, bare(t.id), t.ips)
+	err := r.runHook(bounded, hook{
+		kind: "PreStop", pod: t.pod, container: t.spec, handler: t.spec.Lifecycle.PreStop, id: bare(t.id), ips: t.ips, event: t.event,
+	})
 	if err != nil && bounded.Err() == nil {
 		t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 	}
@@ -54,42 +105,71 @@ func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
 	}
 }
 
-// runHook runs the one handler that is set (rt-98 … rt-102).
-func (r *Runtime) runHook(ctx context.Context, h *v1.LifecycleHandler, c *v1.Container, id string, ips []string) error {
+// runHook runs a hook to its end, or until ctx ends.
+func (r *Runtime) runHook(ctx context.Context, h hook) error {
+	begun := time.Now()
+	insecure, err := r.handle(ctx, h)
+	if insecure {
+		h.event(runtime.ContainerRef(h.pod, h.container.Name), v1.EventTypeWarning, "LifecycleHTTPFallback",
+			fmt.Sprintf("request to HTTPS lifecycle hook of container %s got HTTP response, retry with HTTP succeeded", h.container.Name))
+	}
+	if r.cfg.Hooks.Hooked != nil {
+		r.cfg.Hooks.Hooked(HookInfo{
+			Pod: h.pod, Container: h.container.Name, Kind: h.kind, Duration: time.Since(begun), Err: err, Insecure: insecure,
+		})
+	}
+	return err
+}
+
+// handle runs the one handler that is set (rt-98 … rt-102), and reports whether
+// it was a request that had to go without TLS.
+func (r *Runtime) handle(ctx context.Context, h hook) (insecure bool, err error) {
 	switch {
-	case h.Exec != nil:
-		stdout, stderr, err := r.cfg.Runtime.ExecSync(r.quiet(ctx), id, h.Exec.Command, 0)
+	case h.handler.Exec != nil:
+		stdout, stderr, err := r.cfg.Runtime.ExecSync(r.quiet(ctx), h.id, h.handler.Exec.Command, 0)
 		if err != nil {
-			return fmt.Errorf("exec %q: %w, output: %q", strings.Join(h.Exec.Command, " "), err, string(append(stdout, stderr...)))
+			return false, fmt.Errorf("exec %q: %w, output: %q", strings.Join(h.handler.Exec.Command, " "), err, excerpt(stdout, stderr))
 		}
-		return nil
-	case h.Sleep != nil:
+		return false, nil
+	case h.handler.Sleep != nil:
 		select {
-		case <-time.After(time.Duration(h.Sleep.Seconds) * time.Second):
-			return nil
+		case <-time.After(time.Duration(min(h.handler.Sleep.Seconds, mostGrace)) * time.Second):
+			return false, nil
 		case <-ctx.Done():
-			return fmt.Errorf("sleep %d s: %w", h.Sleep.Seconds, ctx.Err())
+			return false, fmt.Errorf("sleep %d s: %w", h.handler.Sleep.Seconds, ctx.Err())
 		}
-	case h.HTTPGet != nil:
-		return httpHook(ctx, h.HTTPGet, c, ips)
+	case h.handler.HTTPGet != nil:
+		return httpHook(ctx, h.handler.HTTPGet, h.container, h.ips)
 	default:
-		return fmt.Errorf("invalid handler: %v", h)
+		return false, fmt.Errorf("invalid handler: %v", h.handler)
 	}
 }
 
+// maxOutput is how much of what a hook printed is told, in bytes.
+const maxOutput = 2048
+
+// excerpt returns the end of what a hook printed, standard output first
+// (rt-149).
+func excerpt(stdout, stderr []byte) []byte {
+	last := func(b []byte, n int) []byte { return b[max(len(b)-n, 0):] }
+	errs := last(stderr, maxOutput)
+	return append(bytes.Clone(last(stdout, maxOutput-len(errs))), errs...)
+}
+
 // httpHook sends the request of a hook. Whatever is answered is a success
-// (rt-101); a server that has no TLS is asked again without (rt-100).
-func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []string) error {
+// (rt-101); a server that has no TLS is asked again without, which is reported
+// if it worked (rt-100).
+func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []string) (insecure bool, err error) {
 	host := g.Host
 	if host == "" {
 		if len(ips) == 0 {
-			return errors.New("the pod has no IP to send the hook's request to")
+			return false, errors.New("the pod has no IP to send the hook's request to")
 		}
 		host = ips[0]
 	}
 	port, err := hookPort(g.Port, c)
 	if err != nil {
-		return err
+		return false, err
 	}
 	scheme := strings.ToLower(string(g.Scheme))
 	if scheme == "" {
@@ -100,9 +180,10 @@ func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []s
 		open := slices.DeleteFunc(slices.Clone(g.HTTPHeaders), func(h v1.HTTPHeader) bool {
 			return strings.EqualFold(h.Name, "Authorization") // meant for a server with TLS
 		})
-		return hookRequest(ctx, "http", host, port, g, open)
+		err = hookRequest(ctx, "http", host, port, g, open)
+		return err == nil, err
 	}
-	return err
+	return false, err
 }
 
 func hookRequest(ctx context.Context, scheme, host string, port int, g *v1.HTTPGetAction, headers []v1.HTTPHeader) error {

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 func TestHTTPHooks(t *testing.T) {
 	var got *http.Request
+	var insecure bool
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r
 		w.WriteHeader(http.StatusTeapot)
@@ -35,7 +37,9 @@ func TestHTTPHooks(t *testing.T) {
 	ask := func(g v1.HTTPGetAction) error {
 		got = nil
 		g.HTTPHeaders = headers
-		return httpHook(t.Context(), &g, c, []string{"127.0.0.1"})
+		var err error
+		insecure, err = httpHook(t.Context(), &g, c, []string{"127.0.0.1"})
+		return err
 	}
 
 	require.NoError(t, ask(v1.HTTPGetAction{Path: "/bye?a=1", Port: intstr.FromString("http")}), "any answer is a success (rt-101)")
@@ -45,20 +49,32 @@ func TestHTTPHooks(t *testing.T) {
 
 	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(secure))}), "nothing is verified (rt-100)")
 	assert.NotNil(t, got.TLS)
+	assert.False(t, insecure)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
 
 	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(plain))}), "a server without TLS is asked again (rt-100)")
 	assert.Empty(t, got.Header.Get("Authorization"), "but not told the secret")
+	assert.True(t, insecure, "which is an event")
 	assert.Equal(t, "1", got.Header.Get("X-A"))
 
 	require.Error(t, ask(v1.HTTPGetAction{Port: intstr.FromString("none")}))
-	require.Error(t, httpHook(t.Context(), &v1.HTTPGetAction{Port: intstr.FromInt32(80)}, c, nil), "there is nobody to ask")
+	_, err := httpHook(t.Context(), &v1.HTTPGetAction{Port: intstr.FromInt32(80)}, c, nil)
+	require.Error(t, err, "there is nobody to ask")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, httpHook(ended, &v1.HTTPGetAction{Port: intstr.FromInt32(port(plain))}, c, []string{"127.0.0.1"}), context.Canceled)
+	_, err = httpHook(ended, &v1.HTTPGetAction{Port: intstr.FromInt32(port(plain))}, c, []string{"127.0.0.1"})
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestAHookNeedsAHandlerThatIsKnown(t *testing.T) {
-	err := new(Runtime).runHook(t.Context(), &v1.LifecycleHandler{TCPSocket: &v1.TCPSocketAction{}}, &v1.Container{}, "c", nil)
+	err := new(Runtime).runHook(t.Context(), hook{handler: &v1.LifecycleHandler{TCPSocket: &v1.TCPSocketAction{}}, container: &v1.Container{}})
 	require.ErrorContains(t, err, "invalid handler: ") // rt-98
+}
+
+func TestOnlyTheEndOfAHooksOutputIsTold(t *testing.T) {
+	flood := bytes.Repeat([]byte("x"), 100<<20)
+	assert.Equal(t, maxOutput, len(excerpt(flood, []byte("why"))))
+	assert.True(t, bytes.HasSuffix(excerpt(flood, []byte("why")), []byte("xwhy")), "rt-149")
+	assert.Equal(t, "outerr", string(excerpt([]byte("out"), []byte("err"))))
+	assert.Empty(t, excerpt(nil, nil))
 }

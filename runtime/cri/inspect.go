@@ -14,7 +14,8 @@ import (
 )
 
 // PodStatus implements [runtime.Lister]: two list calls for the pod, and one
-// status call for each sandbox and container.
+// status call for each sandbox and container, but for what has exited one in its
+// life.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	st := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
 	sandboxes, containers, err := r.list(ctx, uid)
@@ -32,7 +33,15 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.Sandboxes = append(st.Sandboxes, one)
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
+	rec := r.journal.of(uid)
 	for _, c := range containers {
+		if st.Name == "" {
+			st.Name, st.Namespace = c.Labels[labelPodName], c.Labels[labelPodNamespace] // rt-6
+		}
+		if was, ok := r.ended.known(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
+			st.Containers = append(st.Containers, was)
+			continue
+		}
 		answer, err := r.containerStatus(ctx, c.Id)
 		if isNotFound(err) {
 			continue
@@ -40,10 +49,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		if err != nil {
 			return nil, err
 		}
-		st.Containers = append(st.Containers, r.describe(c, answer))
-		if st.Name == "" {
-			st.Name, st.Namespace = c.Labels[labelPodName], c.Labels[labelPodNamespace] // rt-6
-		}
+		st.Containers = append(st.Containers, r.describe(c, answer, rec))
 	}
 	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
 		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)
@@ -54,6 +60,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	if len(st.Sandboxes) > 0 && st.Sandboxes[0].State == runtime.SandboxReady {
 		st.IPs = slices.Clone(st.Sandboxes[0].IPs) // rt-8
 	}
+	r.ended.seen(st)
 	return st, nil
 }
 
@@ -107,7 +114,7 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 }
 
 // describe puts what the list and the status said of a container in our terms.
-func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus) runtime.ContainerStatus {
+func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *record) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
 		RestartCount: restartCountOf(s.Annotations), Hash: hashOf(s.Annotations),
@@ -126,6 +133,11 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 	if c.State == runtime.ContainerExited {
 		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, s.Reason
 		c.Message = terminationMessage(s)
+	}
+	if given, ok := rec.Actuated[c.Name]; ok && given.ID == s.Id {
+		c.Resources = &given.Resources // rt-13: to the unit, as the runtime's are not
+	} else {
+		c.Resources = reported(s.GetResources().GetLinux())
 	}
 	return c
 }

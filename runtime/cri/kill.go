@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Grace periods in seconds.
 const (
 	unknownGrace = 2 // of a container of which nothing says how long it may take (rt-108)
-	leastGrace   = 2 // that StopContainer is given (rt-112)
+	leastGrace   = 2 // that is left of a longer one for TERM, whatever the hook took (rt-112)
 
 	// mostGrace is as good as for ever, and not too long for a time.Duration.
 	mostGrace = math.MaxInt32
@@ -46,7 +47,7 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	}
 	if req.Pod == nil || req.Pod.DeletionTimestamp != nil {
 		r.backoff.Forget(req.UID)
-		r.images.forget(req.UID)
+		r.images.Forget(req.UID)
 	}
 	return nil
 }
@@ -132,6 +133,7 @@ type target struct {
 	id       string // as seen above the runtime
 	name     string
 	message  string // of the event; "" is the usual one
+	grace    *int64 // of the probe that condemned it, in seconds; nil: the pod's (rt-108)
 	override *int64
 	ips      []string // of the pod, for hooks
 	event    eventFunc
@@ -139,11 +141,6 @@ type target struct {
 	// wait, if set, holds the TERM back until it is the container's turn, or
 	// the deadline.
 	wait func(ctx context.Context, deadline time.Time)
-}
-
-func (t target) withSpec(c *v1.Container) target {
-	t.spec = c
-	return t
 }
 
 // stopOne stops one instance (section 4.13): event, preStop hook, turn, TERM,
@@ -160,7 +157,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	if t.spec == nil {
 		t.spec = containerSpec(t.pod, t.name)
 	}
-	grace := graceOf(t.pod)
+	grace := graceOf(t.pod, t.grace)
 	if t.override != nil {
 		grace = *t.override // rt-110
 	}
@@ -179,7 +176,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	left := max(int64(math.Ceil(time.Until(deadline).Seconds())), leastGrace)
+	left := max(int64(math.Ceil(time.Until(deadline).Seconds())), r.cfg.Compat.least(grace))
 	err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("cri: stop container %s: %w", t.name, calledOff(ctx, err))
@@ -187,12 +184,14 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	return nil
 }
 
-// graceOf returns how long the containers of pod may take to stop, in seconds
-// (rt-108, rt-109).
-func graceOf(pod *v1.Pod) int64 {
+// graceOf returns how long a container of pod may take to stop, in seconds; own
+// is that of the probe that condemned it, or nil (rt-108, rt-109).
+func graceOf(pod *v1.Pod, own *int64) int64 {
 	switch {
 	case pod.DeletionGracePeriodSeconds != nil:
 		return *pod.DeletionGracePeriodSeconds
+	case own != nil:
+		return *own
 	case pod.Spec.TerminationGracePeriodSeconds != nil:
 		return *pod.Spec.TerminationGracePeriodSeconds
 	default:
@@ -249,7 +248,7 @@ func newStopOrder(pod *v1.Pod, running []*runtime.ContainerStatus) *stopOrder {
 		later = append(later, pod.Spec.Containers[i].Name)
 	}
 	for i := len(pod.Spec.InitContainers) - 1; i >= 0; i-- {
-		if c := &pod.Spec.InitContainers[i]; isSidecar(c) {
+		if c := &pod.Spec.InitContainers[i]; restart.Sidecar(c) {
 			o.after[c.Name] = slices.Clone(later)
 			later = append(later, c.Name)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -91,6 +92,7 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		held[p.UID] = true
 	}
 	gone := func(uid types.UID) bool { return uid != "" && !held[uid] && removed(uid) }
+	r.journal.forget(gone)
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.PodLogsDir)
 	if err != nil && !os.IsNotExist(err) {
@@ -114,8 +116,10 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		// Only what this package makes. Volumes are not ours, and removing
 		// them from here could reach through a mount (sl-57).
 		errs = append(errs, os.RemoveAll(filepath.Join(dir, "containers")))
-		if err := os.Remove(filepath.Join(dir, "etc-hosts")); err != nil && !os.IsNotExist(err) {
-			errs = append(errs, err)
+		for _, name := range []string{"etc-hosts", journalFile, journalFile + checkpoint.Temporary} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+				errs = append(errs, err)
+			}
 		}
 		_ = os.Remove(dir) // unless somebody else has something in it
 	}

@@ -39,11 +39,14 @@ func (s *step) volume(m *v1.VolumeMount, env *podenv.Env) (podconfig.Volume, err
 			return podconfig.Volume{}, err
 		}
 	}
-	if image := s.images[m.Name]; image != nil {
+	if got, ok := s.imageVolumes[m.Name]; ok {
+		if got.Err != nil {
+			return podconfig.Volume{}, imageError(got.Err)
+		}
 		if sub != "" && !filepath.IsLocal(sub) {
 			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %q leads out of the volume", sub)
 		}
-		return podconfig.Volume{Image: image, ImageSubPath: sub}, nil
+		return podconfig.Volume{Image: got.Image.Spec, ImageSubPath: sub}, nil
 	}
 	host, err := s.hostPath(m.Name)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -61,10 +62,10 @@ func TestVolumeMounts(t *testing.T) {
 		_, err := s.volume(&bad, env)
 		assert.Error(t, err, "%v", bad)
 	}
-	s.images = map[string]*runtimeapi.ImageSpec{"image": {Image: "sha256:1"}}
+	s.imageVolumes = map[string]images.Result{"image": {Image: images.Image{Spec: &runtimeapi.ImageSpec{Image: "sha256:1"}}}}
 	v, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "bin"}, env)
 	require.NoError(t, err)
-	assert.Equal(t, podconfig.Volume{Image: s.images["image"], ImageSubPath: "bin"}, v)
+	assert.Equal(t, podconfig.Volume{Image: s.imageVolumes["image"].Image.Spec, ImageSubPath: "bin"}, v)
 	_, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "../bin"}, env)
 	assert.Error(t, err)
 }

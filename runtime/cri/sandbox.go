@@ -2,55 +2,40 @@ package cri
 
 import (
 	"context"
-	"fmt"
 	"os"
 
-	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// sandboxConfig returns what a pod's sandbox is made from (section 4.3), and the
-// name of the handler that runs it.
-func (s *step) sandboxConfig(ctx context.Context, attempt uint32) (config *runtimeapi.PodSandboxConfig, handler string, err error) {
+// sandboxConfig returns what a pod's sandbox is made from (section 4.3), the name
+// of the handler that runs it, and what there is to say of its DNS configuration.
+func (s *step) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.PodSandboxConfig, string, podconfig.PodDNS, error) {
 	in, err := s.input(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, "", podconfig.PodDNS{}, err
 	}
-	if in.Hostname, err = s.r.hostname(s.pod); err != nil {
-		return nil, "", err
+	if in.Hostname, err = podconfig.SandboxHostname(s.pod, s.r.cfg.DNS.ClusterDomain); err != nil {
+		return nil, "", podconfig.PodDNS{}, err
 	}
-	if in.DNS, err = s.r.cfg.DNS.For(s.pod); err != nil {
-		return nil, "", err
+	dns, err := s.r.podDNS(s.pod)
+	if err != nil {
+		return nil, "", podconfig.PodDNS{}, err
 	}
-	config, err = podconfig.Sandbox(in, attempt)
-	return config, in.Handler.Name, err
-}
-
-// hostname returns the pod's hostname as the kernel is to have it: the FQDN if
-// the pod asks for that (pe-19). Pods of the host's network have the host's.
-func (r *Runtime) hostname(pod *v1.Pod) (string, error) {
-	if pod.Spec.HostNetwork {
-		return "", nil
-	}
-	hostname, domain, err := hostnameOf(pod, r.cfg.DNS.ClusterDomain)
-	if err != nil || pod.Spec.SetHostnameAsFQDN == nil || !*pod.Spec.SetHostnameAsFQDN || domain == "" {
-		return hostname, err
-	}
-	if hostname += "." + domain; len(hostname) > 64 { // what a Linux kernel takes
-		return "", fmt.Errorf("hostname %q, as an FQDN, has more than 64 characters", hostname)
-	}
-	return hostname, nil
+	in.DNS = dns.Config
+	config, err := podconfig.Sandbox(in, attempt)
+	return config, in.Handler.Name, dns, err
 }
 
 // createSandbox makes the pod's sandbox, and returns its ID.
 func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, err error) {
-	config, handler, err := s.sandboxConfig(ctx, attempt)
+	config, handler, dns, err := s.sandboxConfig(ctx, attempt)
 	if err != nil {
 		return "", err
 	}
+	s.warnOfDNS(dns)
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil { // rt-17
 		return "", err
 	}
@@ -63,6 +48,7 @@ func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, er
 			return made, nil
 		}
 	}
+	s.fresh = err == nil && len(s.status.Containers) == 0
 	return id, err
 }
 
@@ -84,7 +70,7 @@ func (s *step) sandboxMade(ctx context.Context, attempt uint32) string {
 // existingSandbox takes the sandbox that is there already as the one to start
 // containers in.
 func (s *step) existingSandbox(ctx context.Context, p plan.Plan) error {
-	config, _, err := s.sandboxConfig(ctx, p.Attempt)
+	config, _, _, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
 		return err
 	}

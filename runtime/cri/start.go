@@ -5,17 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
-
-func isSidecar(c *v1.Container) bool { return restart.Sidecar(c) }
 
 // start starts one container, and reports whether that succeeded.
 func (s *step) start(ctx context.Context, st *plan.Start) bool {
@@ -63,53 +61,100 @@ func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
 			return err
 		}
 		if inst.runs {
-			return nil
+			return s.unfinishedHook(ctx, st.Container, inst.id)
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err // made, and found again by the next look; not started any more (inv-2)
 	}
-	if err := s.run(ctx, inst.id); err != nil {
-		message := words(err)
-		if ctx.Err() == nil {
-			s.failed(st.Container, message)
+	s.trace.begin("StartContainer", st.Name)
+	if m := s.r.cfg.Managers; m != nil {
+		if err := m.PreStart(ctx, s.pod, st.Container, s.r.id(inst.id)); err != nil {
+			return s.startFailed(ctx, st.Container, "PreStartHookError", "Internal PreStartContainer hook failed: ", err)
 		}
-		return &startError{reason: "RunContainerError", message: message, err: err}
+	}
+	if err := s.run(ctx, inst.id); err != nil {
+		return s.startFailed(ctx, st.Container, "RunContainerError", "", sayName(err, inst.id, st.Name))
 	}
 	s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeNormal, "Started", "Container started")
 	s.linkLog(st.Name, inst)
+	s.trace.begin("PostStart", st.Name)
 	return s.postStart(ctx, st.Container, inst.id)
 }
+
+// startFailed records the warning that goes with a failure (rt-78), and returns
+// the failure as the container's waiting reason shows it (rt-77). What was
+// called off has not failed.
+func (s *step) startFailed(ctx context.Context, c *v1.Container, reason, prefix string, err error) error {
+	message := words(err)
+	if ctx.Err() == nil {
+		text := "Error: " + message
+		if prefix != "" {
+			text = prefix + message
+		}
+		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", text)
+	}
+	return &startError{reason: reason, message: message, err: err}
+}
+
+// sayName puts a container's name in the place of its ID in what the runtime
+// says, so that events of one failure are one (rt-80).
+func sayName(err error, id, name string) error {
+	said := words(err)
+	if id == "" || !strings.Contains(said, id) {
+		return err
+	}
+	return &renamed{said: strings.ReplaceAll(said, id, name), err: err}
+}
+
+// A renamed error says something else than the one it wraps.
+type renamed struct {
+	said string
+	err  error
+}
+
+func (e *renamed) Error() string { return e.said }
+func (e *renamed) Unwrap() error { return e.err }
 
 // create makes the instance, or finds the one that is there.
 //
 // The plan was made from an observation, and a call whose answer was lost may
 // have taken effect after it. So the runtime is asked once more before anything
 // is made, and again if making it failed: a time-out is no proof, and a name
-// that is reserved is the opposite of one (lq-12, lq-13).
+// that is reserved is the opposite of one (lq-12, lq-13). Only a sandbox that is
+// fresh can hold nothing: its name was free, so no call for it was lost.
 func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	c := st.Container
+	s.trace.begin("EnsureImage", c.Name)
 	image, user, err := s.ensure(ctx, c)
 	if err != nil {
-		if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
-			s.failed(c, why.reason) // img-10
-		}
-		return nil, err
+		return nil, s.noImage(ctx, c, err)
 	}
-	count := st.RestartCount
-	if st.NoStatus {
-		count = s.r.restartsLogged(s.pod, c.Name)
-	}
-	config, err := s.containerConfig(ctx, c, count, image, user)
+	s.trace.begin("ConfigContainer", c.Name)
+	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
 	if err == nil {
 		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
 	}
-	if err != nil {
-		s.failed(c, err.Error())
-		return nil, &startError{reason: "CreateContainerConfigError", message: err.Error(), err: err}
+	if why, ok := errors.AsType[*startError](err); ok {
+		return nil, s.noImage(ctx, c, why) // of a volume (img-16)
 	}
-	inst, err := s.standing(ctx, c)
+	if err != nil {
+		return nil, s.startFailed(ctx, c, "CreateContainerConfigError", "", err)
+	}
+	if m := s.r.cfg.Managers; m != nil {
+		if err := m.PreCreate(ctx, s.pod, c, config); err != nil {
+			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
+		}
+	}
+	s.trace.begin("CreateContainer", c.Name)
+	var inst *instance
+	if !s.fresh {
+		inst, err = s.standing(ctx, c)
+	}
 	if inst != nil {
+		if s.r.journal.of(s.pod.UID).Actuated[c.Name].ID != inst.id {
+			s.made(c, inst) // whose answer was lost
+		}
 		return inst, nil
 	}
 	var id string
@@ -125,15 +170,43 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		}
 	}
 	if err != nil {
-		message := words(err)
-		if ctx.Err() == nil {
-			s.failed(c, message)
-		}
-		return nil, &startError{reason: "CreateContainerError", message: message, err: err}
+		return nil, s.startFailed(ctx, c, "CreateContainerError", "", err)
 	}
+	s.made(c, inst)
 	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
 	return inst, nil
+}
+
+// noImage records the warning that goes with an image that is not there (img-10),
+// and returns why it isn't.
+func (s *step) noImage(ctx context.Context, c *v1.Container, err error) error {
+	if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
+		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", "Error: "+why.reason)
+	}
+	return err
+}
+
+// nextCount returns the restart count of the instance that is about to be made.
+// Where neither the runtime nor the journal knows of an instance, logs may have
+// been left (rt-75).
+func (s *step) nextCount(st *plan.Start) int32 {
+	if _, ok := s.r.journal.of(s.pod.UID).Restarts[st.Name]; st.NoStatus && !ok {
+		return s.r.restartsLogged(s.pod, st.Name)
+	}
+	return st.RestartCount
+}
+
+// made notes of an instance what has to be known when the agent is another one.
+func (s *step) made(c *v1.Container, inst *instance) {
+	s.r.journal.update(s.pod, func(rec *record) {
+		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
+		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: resizable(&c.Resources)}
+		delete(rec.Unhooked, c.Name)
+		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
+			rec.Unhooked[c.Name] = inst.id
+		}
+	})
 }
 
 // standing returns the instance of c that stands in the way of another one: one

@@ -3,13 +3,15 @@ package cri
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
@@ -24,8 +26,13 @@ type step struct {
 
 	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
 	sandbox string                       // its ID
+	fresh   bool                         // it was made by this sync, and nothing of the pod was there before
 	ips     []string                     // and addresses
 	result  runtime.SyncResult
+	trace   Trace
+	ahead   ahead
+
+	imageVolumes map[string]images.Result // by name
 
 	mendable bool // something failed that may be put right from outside
 }
@@ -41,6 +48,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("cri: SyncRequest.Pod is nil or has no UID")
 	}
+	begun := time.Now()
 	status := req.Status
 	if status == nil {
 		var err error
@@ -49,11 +57,19 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		}
 	}
 	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
-	p := plan.Compute(plan.Input{Pod: req.Pod, Status: status, Backoff: r.backoff, Now: time.Now()})
+	s.trace = Trace{Pod: req.Pod, Begin: begun}
+	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
+	defer s.traced()
+	rec := r.journal.of(req.Pod.UID)
+	p := plan.Compute(plan.Input{
+		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
+		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
+	})
 	if !p.Empty() {
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
 	}
 	s.carryOut(ctx, p)
+	s.ahead.all.Wait()
 	if s.mendable && !s.result.RetryAt.IsZero() {
 		s.retryAt(time.Now().Add(lookAgain))
 	}
@@ -63,7 +79,18 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	return s.result, s.result.Err()
 }
 
-// carryOut does what the plan says, and stops where going on could do harm.
+// traced tells where the time went.
+func (s *step) traced() {
+	if len(s.result.Actions) == 0 || s.r.cfg.Hooks.Traced == nil {
+		return
+	}
+	s.trace.End = time.Now()
+	s.trace.close(s.trace.End)
+	s.r.cfg.Hooks.Traced(s.trace)
+}
+
+// carryOut does what the plan says, and stops where going on could do harm
+// (section 4.9).
 func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 	switch {
 	case p.KillPod:
@@ -75,31 +102,67 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	case !s.stopContainers(ctx, p.Kill):
 		return // its name may be among those to start
+	case len(p.Remove) > 0:
+		s.startOver(ctx, p.Remove)
+		return
+	default:
+		s.unfinishedHooks(ctx)
 	}
-	if len(p.Start) == 0 && !p.CreateSandbox || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return
 	}
-	if p.CreateSandbox {
-		if !s.newSandbox(ctx, p.Attempt) {
+	if len(p.Start) > 0 || p.CreateSandbox {
+		if !s.placed(ctx, p) {
 			return
+		}
+	}
+	regular := slices.IndexFunc(p.Start, func(st plan.Start) bool { return st.Kind == plan.Regular })
+	if regular < 0 {
+		regular = len(p.Start)
+	}
+	if !s.startAll(ctx, p.Start[:regular]) {
+		return
+	}
+	s.resize(ctx, p)
+	s.startAll(ctx, p.Start[regular:])
+}
+
+// placed sees to the sandbox that containers are to go into.
+func (s *step) placed(ctx context.Context, p plan.Plan) bool {
+	if p.CreateSandbox {
+		if s.r.cfg.PullAhead {
+			s.pullAhead(ctx, p.Start)
+		}
+		if !s.newSandbox(ctx, p.Attempt) {
+			return false
 		}
 	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
-		return
+		return false
 	}
-	for i := range p.Start {
+	s.volumeImages(ctx)
+	return true
+}
+
+// startAll starts containers one after the other (rt-70), and reports whether
+// what comes after them may go on: not if ctx has ended, nor after an init
+// container that the others wait for has failed to start.
+func (s *step) startAll(ctx context.Context, starts []plan.Start) bool {
+	for i := range starts {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
-		ok := s.start(ctx, &p.Start[i])
-		if !ok && p.Start[i].Kind == plan.Init && !isSidecar(p.Start[i].Container) {
-			return // what follows waits for it
+		st := &starts[i]
+		if !s.start(ctx, st) && st.Kind == plan.Init && !restart.Sidecar(st.Container) {
+			return false
 		}
 	}
+	return ctx.Err() == nil
 }
 
 // stopPod stops all of the pod, and reports whether that succeeded.
 func (s *step) stopPod(ctx context.Context) bool {
 	begun := time.Now()
+	s.trace.begin("KillPod", "")
 	err := s.r.stop(ctx, stopRequest{pod: s.pod, status: s.status, event: s.event})
 	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.name(), Err: err, Reason: "KillPodSandboxError"}, begun)
 	return err == nil
@@ -111,7 +174,11 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 	ok := true
 	for _, k := range kills {
 		begun := time.Now()
-		err := s.r.stopOne(ctx, target{pod: s.pod, id: k.ID, name: k.Name, message: k.Message, ips: s.ips, event: s.event}.withSpec(k.Container))
+		s.trace.begin("KillContainer", k.Name)
+		err := s.r.stopOne(ctx, target{
+			pod: s.pod, spec: k.Container, id: k.ID, name: k.Name, message: k.Message,
+			grace: k.GracePeriodSeconds, ips: s.ips, event: s.event,
+		})
 		s.done(runtime.Action{Kind: runtime.KillContainer, Target: k.Name, Err: err, Reason: "KillContainerError"}, begun)
 		ok = ok && err == nil
 	}
@@ -122,7 +189,18 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 // containers can go into it.
 func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
 	begun := time.Now()
+	s.trace.begin("CreatePodSandbox", "")
+	if m := s.r.cfg.Managers; m != nil {
+		if err := m.PreparePod(ctx, s.pod); err != nil { // lq-18: it is an error of the sync, too
+			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPrepareDynamicResources",
+				"Failed to prepare dynamic resources: "+words(err))
+			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun)
+		}
+	}
 	id, err := s.createSandbox(ctx, attempt)
+	if err == nil {
+		s.r.journal.update(s.pod, func(rec *record) { rec.Attempts, rec.Pod = attempt+1, podLevel(s.pod) })
+	}
 	if err != nil && ctx.Err() == nil {
 		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24
 	}
@@ -178,10 +256,4 @@ func (s *step) name() string { return s.pod.Name + "_" + s.pod.Namespace }
 
 func (s *step) event(ref v1.ObjectReference, eventType, reason, message string) {
 	s.r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
-}
-
-// failed records the warning that goes with a container that could not be
-// started (rt-78).
-func (s *step) failed(c *v1.Container, message string) {
-	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", fmt.Sprintf("Error: %s", message))
 }

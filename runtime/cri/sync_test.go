@@ -80,7 +80,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, "setup", res.Actions[1].Target)
 	assert.Equal(t, []string{"RunPodSandbox web", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
 	assert.Equal(t, []string{ // rt-78 … rt-81
-		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine`,
+		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine and can be accessed by the pod`,
 		`Normal Created spec.initContainers{setup}: Container created`,
 		`Normal Started spec.initContainers{setup}: Container started`,
 	}, seen.take())

@@ -16,22 +16,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// BackoffConfig says how long a container that exits again and again is kept
-// waiting.
-type BackoffConfig struct {
-	// Initial is the first delay. The first restart is immediate; the second
-	// waits for Initial, each further one twice as long as the one before.
-	// Zero: 10 s.
-	Initial time.Duration
-
-	// Max is the longest delay. Zero: 300 s. If below Initial, Initial is
-	// lowered to it (rt-93). Long delays spare the node; short ones bring a
-	// container back sooner after what it needs has come back.
-	Max time.Duration
-
-	// Reset is the run after which a container counts as healthy, so that the
-	// sequence begins again when it exits. Zero: 600 s.
-	Reset time.Duration
+// Delays tells how long a container that exits again and again is kept waiting
+// (L-52). [Compute] asks it; whoever carries plans out tells it of starts, in
+// its own way. A [Backoff] is one.
+type Delays interface {
+	// Peek returns the delay that follows the exit of exited[0], and when it
+	// ends if that is after now (else the zero time). exited are the instances
+	// of c that have exited, newest first; there is at least one. It is called
+	// from the goroutine of Compute, changes nothing, and between two plans of
+	// the same facts its answers are the same.
+	Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.ContainerStatus, now time.Time) (delay time.Duration, until time.Time)
 }
 
 // A Backoff is the table of crash delays of the containers of a node (rt-88 …
@@ -40,71 +34,67 @@ type BackoffConfig struct {
 // nothing.
 //
 // Delays are measured from the end of the last instance and have no jitter:
-// the start is due at that very time (lq-9). The exit code plays no part
-// (rt-95).
+// the start is due at that very time (lq-9). An instance that is stopped to be
+// replaced has not ended when its replacement is planned, so that it is the exit
+// before that counts (rt-97).
 //
 // The table is a memory, not a record: what it does not know, because the
 // agent was started anew, it derives from the instances the runtime holds
-// (lq-29).
+// (lq-29), unless it is told not to. [Backoff.Export] makes a record of it.
 type Backoff struct {
-	initial, max, reset time.Duration
+	cfg BackoffConfig
 
 	mu   sync.Mutex
-	pods map[types.UID]map[string]crashes // guarded by mu; inner key: container name
+	pods map[types.UID]map[string]crashes // guarded by mu; inner key: container name, "" for all of the pod
 }
 
 // crashes is what is known of one container.
 type crashes struct {
-	key     string        // what it was when this was noted (rt-89)
+	key     string        // what it was when this was noted (rt-89); "" if nothing was but forgiven
 	delay   time.Duration // that follows the exit of the instance last started
 	started time.Time     // when that one was started
+
+	// forgiven is when its past was last forgiven: what was started before
+	// counts for nothing.
+	forgiven time.Time
 }
 
-// NewBackoff returns an empty table. A negative duration is an error.
+// NewBackoff returns an empty table. A negative duration and a factor below 1
+// are errors.
 func NewBackoff(cfg BackoffConfig) (*Backoff, error) {
-	for _, f := range []struct {
-		name  string
-		value *time.Duration
-		zero  time.Duration
-	}{
-		{"Initial", &cfg.Initial, 10 * time.Second},
-		{"Max", &cfg.Max, 300 * time.Second},
-		{"Reset", &cfg.Reset, 600 * time.Second},
-	} {
-		if *f.value < 0 {
-			return nil, fmt.Errorf("plan: BackoffConfig.%s is negative: %v", f.name, *f.value)
-		}
-		if *f.value == 0 {
-			*f.value = f.zero
-		}
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
-	return &Backoff{
-		initial: min(cfg.Initial, cfg.Max),
-		max:     cfg.Max,
-		reset:   cfg.Reset,
-		pods:    make(map[types.UID]map[string]crashes),
-	}, nil
+	cfg.fill(&BackoffConfig{Initial: 10 * time.Second, Max: 300 * time.Second, Reset: 600 * time.Second, Factor: 2})
+	return &Backoff{cfg: cfg, pods: make(map[types.UID]map[string]crashes)}, nil
 }
 
-// Peek returns the delay that follows the exit of exited[0], and when it ends
-// if that is after now (else the zero time). It changes nothing. exited are the
-// instances of c that have exited, newest first; with none there is no delay.
+// Peek implements [Delays].
 func (b *Backoff) Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.ContainerStatus, now time.Time) (delay time.Duration, until time.Time) {
 	if b == nil || len(exited) == 0 {
 		return 0, time.Time{}
 	}
+	p := b.policy(pod, c)
 	last := exited[0]
 	b.mu.Lock()
 	known, ok := b.pods[pod.UID][c.Name]
+	forgiven := b.forgiven(pod.UID, c.Name)
 	b.mu.Unlock()
-	if !ok {
-		known = b.derive(c, exited)
-	} else if known.key != key(pod, c) {
+	switch {
+	case p.spares(last) || before(last, forgiven):
+		return 0, time.Time{}
+	case !ok || known.key == "":
+		if p.Forgetful {
+			return 0, time.Time{}
+		}
+		known = p.derive(c, exited, forgiven)
+	case known.key != key(pod, c):
 		return 0, time.Time{} // another image or other resources: it may work now
 	}
-	if known.delay == 0 || last.FinishedAt.Sub(known.started) > b.reset { // rt-92
+	if known.delay == 0 || last.FinishedAt.Sub(known.started) > p.Reset { // rt-92
 		return 0, time.Time{}
 	}
+	known.delay = min(known.delay, p.Max) // it may be from a table of other measures
 	until = last.FinishedAt.Add(known.delay)
 	if wait := until.Sub(now); wait <= 0 || wait > 2*known.delay {
 		// Over; or it ended in the future: the clock was set back since, and
@@ -119,21 +109,37 @@ func (b *Backoff) Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.Container
 // Its exit will be followed by the next delay (rt-91). Telling twice of one
 // start is harmless, and resuming an instance is not a start.
 func (b *Backoff) Started(pod *v1.Pod, s Start, at time.Time) {
-	if b == nil || s.Resume != "" {
+	if b == nil || s.Resume != "" || s.Container == nil {
 		return
 	}
+	p := b.policy(pod, s.Container)
 	entry := crashes{key: key(pod, s.Container), started: at}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s.Last != nil {
-		entry.delay = b.after(s.Delay)
-	} else if known, ok := b.pods[pod.UID][s.Name]; ok && known.key == entry.key {
+	known := b.pods[pod.UID][s.Name]
+	entry.forgiven = known.forgiven
+	switch {
+	case s.Last == nil && known.key == entry.key:
 		entry.delay = known.delay // nothing exited, nothing to punish
+	case s.Last != nil && !p.spares(s.Last):
+		entry.delay = p.after(s.Delay)
 	}
-	if b.pods[pod.UID] == nil {
-		b.pods[pod.UID] = make(map[string]crashes)
+	b.put(pod.UID, s.Name, entry)
+}
+
+// Reset forgives the named container of a pod, or all of its containers if the
+// name is "", what it has been up to until now: the next exit of what runs, or
+// has run, is followed by no delay, and those after it as if they were the
+// first.
+func (b *Backoff) Reset(uid types.UID, container string, now time.Time) {
+	if b == nil {
+		return
 	}
-	b.pods[pod.UID][s.Name] = entry
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.pods[uid][container]
+	known.forgiven = now
+	b.put(uid, container, known)
 }
 
 // Forget drops what is known of the pod's containers. Call it when the pod is
@@ -147,39 +153,27 @@ func (b *Backoff) Forget(uid types.UID) {
 	delete(b.pods, uid)
 }
 
-// after returns the delay that comes after d.
-func (b *Backoff) after(d time.Duration) time.Duration {
-	switch {
-	case d == 0:
-		return b.initial
-	case d > b.max/2:
-		return b.max
-	default:
-		return 2 * d
+// forgiven returns when the container was last forgiven, by name or with its
+// pod. mu is held.
+func (b *Backoff) forgiven(uid types.UID, container string) time.Time {
+	at := b.pods[uid][container].forgiven
+	if all := b.pods[uid][""].forgiven; all.After(at) {
+		at = all
 	}
+	return at
 }
 
-// derive works out what the table would say had it seen every start: as many
-// delays as there were restarts, since the last instance still held that ran
-// long enough to reset the sequence, or was made from another spec. Restarts
-// that nothing is left of are taken for crashes, so the result errs on the long
-// side.
-func (b *Backoff) derive(c *v1.Container, exited []*runtime.ContainerStatus) crashes {
-	last := exited[0]
-	hash := Hash(c)
-	restarts := last.RestartCount
-	for i, inst := range exited {
-		other := inst.Hash != 0 && inst.Hash != hash
-		if other || i > 0 && inst.FinishedAt.Sub(startOf(inst)) > b.reset {
-			restarts = last.RestartCount - inst.RestartCount
-			break
-		}
+// put sets an entry. mu is held.
+func (b *Backoff) put(uid types.UID, container string, entry crashes) {
+	if b.pods[uid] == nil {
+		b.pods[uid] = make(map[string]crashes)
 	}
-	known := crashes{started: startOf(last)}
-	for ; restarts > 0 && known.delay < b.max; restarts-- {
-		known.delay = b.after(known.delay)
-	}
-	return known
+	b.pods[uid][container] = entry
+}
+
+// before reports whether inst was started before it was forgiven; zero is never.
+func before(inst *runtime.ContainerStatus, forgiven time.Time) bool {
+	return !forgiven.IsZero() && !startOf(inst).After(forgiven)
 }
 
 // startOf returns when the start of inst was made.

@@ -1,7 +1,9 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -51,6 +53,21 @@ func TestBackoffSequence(t *testing.T) { // rt-91
 		waits = append(waits, s.crash(t, time.Second)/time.Second)
 	}
 	assert.Equal(t, []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}, waits)
+}
+
+func TestBackoffIsForContainersOfAllKinds(t *testing.T) { // rt-88
+	const crashed = "exited=1 ran=-5..0"
+	for name, text := range map[string]string{
+		"start i#3(Exited) at 20": "init i\ncontainer web\nsandbox s0\nhas i#2 " + crashed,
+		"start s#3(Exited) at 20": "init s policy=Always\ncontainer web\nsandbox s0\nhas web#0 running\nhas s#2 " + crashed,
+		"start c#3(Exited) at 20": "container c\nsandbox s0\nhas c#2 " + crashed,
+		// From the newest exit, though a newer instance is of no use.
+		"kill u-3(UnknownState); start u#4(UnknownState) at 20": "container u\nsandbox s0\nhas u#2 " + crashed + "\nhas u#3 unknown",
+	} {
+		p := newScene(t, text).plan()
+		assert.Equal(t, name, brief(p))
+		assert.Equal(t, epoch.Add(20*time.Second), p.RetryAt(), "rt-94")
+	}
 }
 
 func TestBackoffBeginsAgainAfterALongRun(t *testing.T) { // rt-92
@@ -132,6 +149,204 @@ func TestBackoffConfig(t *testing.T) {
 	assert.Zero(t, s.crash(t, time.Second))
 	assert.Zero(t, s.crash(t, time.Second), "no table, no delay")
 	s.backoff.Forget(s.pod.UID)
+}
+
+func TestBackoffConfigIsChecked(t *testing.T) {
+	for want, cfg := range map[string]plan.BackoffConfig{
+		"plan: BackoffConfig.Initial is negative: -1ns": {Initial: -1},
+		"plan: BackoffConfig.Reset is negative: -1s":    {Reset: -time.Second},
+		"plan: BackoffConfig.Factor is below 1: 0.5":    {Factor: 0.5},
+		"plan: BackoffConfig.Factor is below 1: NaN":    {Factor: math.NaN()},
+	} {
+		_, err := plan.NewBackoff(cfg)
+		assert.EqualError(t, err, want)
+	}
+}
+
+// with gives the scene a table with other measures.
+func (s *scene) with(t *testing.T, cfg plan.BackoffConfig) *scene {
+	t.Helper()
+	var err error
+	s.backoff, err = plan.NewBackoff(cfg)
+	require.NoError(t, err)
+	return s
+}
+
+func TestBackoffGrowsByItsFactor(t *testing.T) { // L-52
+	for _, tc := range []struct {
+		factor float64
+		want   []time.Duration
+	}{
+		{1, []time.Duration{0, 10, 10, 10, 10}},
+		{1.5, []time.Duration{0, 10, 15, 22500 * time.Millisecond / time.Second, 33}},
+		{10, []time.Duration{0, 10, 100, 300, 300}},
+		{math.Inf(1), []time.Duration{0, 10, 300, 300, 300}},
+	} {
+		s := newScene(t, running).with(t, plan.BackoffConfig{Factor: tc.factor})
+		var waits []time.Duration
+		for range tc.want {
+			waits = append(waits, s.crash(t, time.Second)/time.Second)
+		}
+		assert.Equal(t, tc.want, waits, tc.factor)
+	}
+}
+
+func TestBackoffOfTheReducedMaximum(t *testing.T) { // KEP-4603: 1 s to 60 s
+	s := newScene(t, running).with(t, plan.BackoffConfig{Initial: time.Second, Max: time.Minute})
+	var waits []time.Duration
+	for range 9 {
+		waits = append(waits, s.crash(t, time.Second)/time.Second)
+	}
+	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 60, 60}, waits)
+}
+
+func TestBackoffMaySpareSuccess(t *testing.T) { // L-52, rt-95
+	s := newScene(t, running).with(t, plan.BackoffConfig{SpareSuccess: true})
+	for range 3 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 0)
+	p := s.plan()
+	require.Equal(t, "start web#4(Exited)", brief(p), "a success is not delayed")
+	s.apply(p)
+	assert.Zero(t, s.crash(t, time.Second), "and the sequence begins again")
+	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
+
+	for name, text := range map[string]string{
+		"start web#6(Exited)":       `has web#5 exited=0 ran=-5..0`,
+		"start web#7(Exited)":       "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..0",
+		"start web#8(Exited) at 10": "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..-3\nhas web#7 exited=1 ran=-2..0",
+	} {
+		s := newScene(t, "container web\nsandbox s0\n"+text).with(t, plan.BackoffConfig{SpareSuccess: true})
+		assert.Equal(t, name, brief(s.plan()), "derived")
+	}
+}
+
+func TestBackoffMayDifferByContainer(t *testing.T) { // L-52
+	s := newScene(t, `
+		container web
+		container log
+		container app
+		sandbox s0
+		has app#5 exited=1 ran=-5..0
+		has log#5 exited=1 ran=-5..0
+		has web#5 exited=1 ran=-5..0`)
+	s.with(t, plan.BackoffConfig{For: func(pod *v1.Pod, c *v1.Container) *plan.BackoffConfig {
+		assert.Equal(t, "shop", pod.Name)
+		switch c.Name {
+		case "web":
+			return &plan.BackoffConfig{Max: 2 * time.Second}
+		case "log":
+			return &plan.BackoffConfig{Initial: -1, Max: -5, Reset: -1, Factor: -3} // nonsense is as if unsaid
+		default:
+			return nil
+		}
+	}})
+	assert.Equal(t, "start web#6(Exited) at 2; start log#6(Exited) at 160; start app#6(Exited) at 160", brief(s.plan()))
+}
+
+func TestBackoffMayForgetWithTheAgent(t *testing.T) { // rt-96, lq-29
+	s := newScene(t, running).with(t, plan.BackoffConfig{Forgetful: true})
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 1)
+	require.True(t, s.plan().Start[0].PutOff())
+	s.with(t, plan.BackoffConfig{Forgetful: true})
+	assert.False(t, s.plan().Start[0].PutOff())
+}
+
+func TestBackoffIsReset(t *testing.T) { // L-51, L-52
+	for _, name := range []string{"web", ""} {
+		s := newScene(t, running)
+		for range 4 {
+			s.crash(t, time.Second)
+		}
+		s.now = s.now.Add(time.Second)
+		s.exit(s.status.Container("web"), 1)
+		require.True(t, s.plan().Start[0].PutOff())
+		s.backoff.Reset(s.pod.UID, "other", s.now)
+		s.backoff.Reset("u2", "", s.now)
+		require.True(t, s.plan().Start[0].PutOff(), "others were reset")
+
+		s.backoff.Reset(s.pod.UID, name, s.now)
+		p := s.plan()
+		require.False(t, p.Start[0].PutOff())
+		s.now = s.now.Add(time.Second)
+		s.apply(p)
+		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), "it begins again")
+		assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
+	}
+	// What was forgiven stays so when the next one is stopped (rt-97).
+	s := newScene(t, running)
+	for range 4 {
+		s.crash(t, time.Second)
+	}
+	s.exit(s.status.Container("web"), 1)
+	s.backoff.Reset(s.pod.UID, "web", s.now)
+	s.now = s.now.Add(time.Second)
+	s.apply(s.plan())
+	s.probed().Liveness[s.status.Container("web").ID] = runtime.ProbeFailure
+	require.False(t, s.plan().Start[0].PutOff())
+
+	// What is derived knows of it, too.
+	s = newScene(t, `
+		container web
+		sandbox s0
+		has web#7 exited=1 ran=-90..-80
+		has web#8 exited=1 ran=-50..-40
+		has web#9 exited=1 ran=-5..0`)
+	s.backoff.Reset(s.pod.UID, "", epoch.Add(-60*time.Second))
+	assert.Equal(t, "start web#10(Exited) at 20", brief(s.plan()))
+	s.backoff.Reset(s.pod.UID, "web", epoch)
+	assert.Equal(t, "start web#10(Exited)", brief(s.plan()))
+}
+
+func TestBackoffCanBeWrittenDown(t *testing.T) { // L-52
+	s := newScene(t, running)
+	for range 5 {
+		s.crash(t, time.Second)
+	}
+	s.backoff.Reset("u0", "", epoch)
+	text, err := json.Marshal(s.backoff.Export())
+	require.NoError(t, err)
+	s.exit(s.status.Container("web"), 1)
+	s.status.Containers[0].RestartCount = 0 // nothing to derive from
+	want := s.plan().Start[0]
+	require.True(t, want.PutOff())
+
+	s.forget(t)
+	require.False(t, s.plan().Start[0].PutOff())
+	var entries []plan.BackoffEntry
+	require.NoError(t, json.Unmarshal(text, &entries))
+	require.Len(t, entries, 2)
+	require.NoError(t, s.backoff.Import(entries))
+	got := s.plan().Start[0]
+	assert.Equal(t, []any{want.Delay, want.NotBefore.UTC()}, []any{got.Delay, got.NotBefore.UTC()})
+	again, err := json.Marshal(s.backoff.Export())
+	require.NoError(t, err)
+	assert.JSONEq(t, string(text), string(again))
+
+	s.with(t, plan.BackoffConfig{Max: 5 * time.Second})
+	require.NoError(t, s.backoff.Import(entries))
+	assert.Equal(t, 5*time.Second, s.plan().Start[0].Delay, "the measures of now hold")
+}
+
+func TestBackoffRefusesWhatItDidNotWrite(t *testing.T) {
+	s := newScene(t, running)
+	good := plan.BackoffEntry{Pod: "u1", Container: "web", Key: "k", Delay: time.Second}
+	for want, bad := range map[string]plan.BackoffEntry{
+		`plan: a back-off entry of container "web" has no pod`:                             {Container: "web"},
+		`plan: a back-off entry of pod u1 has no container`:                                {Pod: "u1", Key: "k"},
+		`plan: the back-off entry of container "web" of pod u1 has a negative delay: -1ns`: {Pod: "u1", Container: "web", Delay: -1},
+	} {
+		assert.EqualError(t, s.backoff.Import([]plan.BackoffEntry{good, bad}), want)
+	}
+	assert.Empty(t, s.backoff.Export(), "all or nothing")
+	var none *plan.Backoff
+	assert.NoError(t, none.Import([]plan.BackoffEntry{good}))
+	assert.Empty(t, none.Export())
+	none.Reset("u1", "", epoch)
 }
 
 func TestBackoffHearsOfOneStartTwice(t *testing.T) {

@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Compute returns the next step towards in.Pod (rt-39 … rt-69).
+// Compute returns the next step towards in.Pod (rt-31 … rt-69, rt-138 … rt-143, al-14, al-15).
 //
 // It is a pure function: the same input gives the same plan, nothing of the
 // input is changed, and nothing outside of it is looked at. It never panics,
@@ -22,15 +22,18 @@ func Compute(in Input) Plan {
 	if in.Status == nil {
 		in.Status = new(runtime.PodStatus)
 	}
-	c := &computation{Input: in, looked: make(map[*v1.Container]history)}
-	sandbox := judgeSandbox(in.Pod, in.Status)
+	c := computation{Input: in}
+	newest := judgeSandbox(in.Pod, in.Status)
+	newest.attempt = max(newest.attempt, in.Attempts)
 	switch {
 	case in.Pod.DeletionTimestamp != nil:
-		c.whileDeleted(sandbox)
-	case sandbox.changed:
-		c.inNewSandbox(sandbox)
+		c.whileDeleted(newest)
+	case c.restartAll(newest):
+		// rt-40: nothing else is planned
+	case newest.changed:
+		c.inNewSandbox(newest)
 	default:
-		c.inSandbox(sandbox.id)
+		c.inSandbox(newest.id)
 	}
 	return c.plan
 }
@@ -39,8 +42,12 @@ func Compute(in Input) Plan {
 type computation struct {
 	Input
 	sandbox string // the sandbox that instances must be in to count; set before the first look; "" if there is none
-	looked  map[*v1.Container]history
 	plan    Plan
+
+	// The histories gathered so far: of most pods all fit into looked, so that
+	// looking allocates nothing.
+	looked [8]memo
+	more   []memo
 }
 
 // inSandbox plans for a pod whose sandbox is fine.
@@ -107,7 +114,7 @@ func (c *computation) ephemeralContainers() {
 		switch {
 		case h.newest == nil:
 			c.start(Ephemeral, ct, h, step{reason: StartNew})
-		case h.resumable():
+		case c.resumable(&h):
 			c.start(Ephemeral, ct, h, step{reason: StartCreated})
 		}
 	}
@@ -116,15 +123,34 @@ func (c *computation) ephemeralContainers() {
 // regularContainers plans for the regular containers of an initialised pod
 // (rt-47 … rt-49). It returns false if none keeps the pod up: none runs and
 // stays, and none is to be started.
+//
+// If the last that run are to be stopped and not replaced, then stopping them
+// in their own way, with the message and the grace period that are due, is all
+// the plan has; the next one stops the pod.
 func (c *computation) regularContainers() (up bool) {
+	last := false
 	for i := range c.Pod.Spec.Containers {
 		ct := &c.Pod.Spec.Containers[i]
 		h := c.look(ct)
 		s := c.regular(ct, h)
-		if s.reason != "" {
+		switch {
+		case s.reason != "":
 			c.start(Regular, ct, h, s)
+			up = true
+		case s.kill != "":
+			c.kill(Regular, ct, h.counts, s)
+			last = true
+		case s.keep:
+			c.resize(Regular, ct, h.counts)
+			up = true
 		}
-		up = up || h.runs != nil || s.reason != ""
+	}
+	if !up && last {
+		c.plan = Plan{SandboxID: c.plan.SandboxID, Kill: slices.DeleteFunc(c.plan.Kill, func(k Kill) bool {
+			// Sidecars are not replaced any more. Strays go as always.
+			return k.Kind != Regular && k.Reason != KillDuplicate && k.Reason != KillOldSandbox
+		})}
+		return true
 	}
 	return up
 }
@@ -135,9 +161,11 @@ type step struct {
 	reason  string // a Start* reason; "" does not start it
 	kill    string // a Kill* reason; "" stops nothing
 	message string // of the kill
+	grace   *int64 // of the kill
+	keep    bool   // the instance that runs stays; it may be resized
 }
 
-// regular decides on one regular container (rt-31 … rt-34, rt-47, rt-48).
+// regular decides on one regular container (rt-31 … rt-34, rt-47 … rt-49).
 func (c *computation) regular(ct *v1.Container, h history) step {
 	if h.counts == nil {
 		if h.newest != nil && c.exitVerdict(ct, h.newest) == restart.Final {
@@ -147,14 +175,18 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 	}
 	switch h.counts.State {
 	case runtime.ContainerRunning:
-		if reason, words := condemned(h.counts, h.hash); reason != "" {
-			return step{
-				reason:  StartDefinitionChanged,
-				kill:    reason,
-				message: fmt.Sprintf("Container %s %s, will be restarted", ct.Name, words),
+		f := c.flawOf(ct, &h, h.counts)
+		if f.kill == "" {
+			return step{keep: true}
+		}
+		s := step{kill: f.kill, message: "Container " + ct.Name + " " + f.words, grace: f.grace()}
+		if f.replaced(c.Pod, ct) {
+			s.reason = f.kill
+			if f.kill != KillResize { // al-15 has its own words
+				s.message += ", will be restarted"
 			}
 		}
-		return step{}
+		return s
 	case runtime.ContainerExited:
 		if c.exitVerdict(ct, h.counts) == restart.Final {
 			return step{}
@@ -165,19 +197,6 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 	default:
 		return step{reason: StartUnknownState}
 	}
-}
-
-// condemned says whether a running instance has to be replaced, now that the
-// hash of its spec is the given one: a Kill* reason and the words for it, or
-// "". What else may condemn one, such as the result
-// of a probe, belongs here (rt-48, rt-62).
-//
-// An unknown hash proves nothing: the instance stays.
-func condemned(inst *runtime.ContainerStatus, hash uint64) (reason, words string) {
-	if inst.Hash != 0 && inst.Hash != hash {
-		return KillDefinitionChanged, "definition changed"
-	}
-	return "", ""
 }
 
 // killed is the exit code taken for an instance whose own is not known: 128+9,
@@ -191,12 +210,20 @@ const killed = 137
 func (c *computation) exitVerdict(ct *v1.Container, inst *runtime.ContainerStatus) restart.Verdict {
 	switch inst.State {
 	case runtime.ContainerExited:
-		return restart.After(c.Pod, ct, inst.ExitCode)
+		return c.after(ct, inst.ExitCode)
 	case runtime.ContainerCreated:
 		return restart.Again
 	default:
-		return restart.After(c.Pod, ct, killed)
+		return c.after(ct, killed)
 	}
+}
+
+// after returns what follows an exit with the code (rt-33).
+func (c *computation) after(ct *v1.Container, exitCode int32) restart.Verdict {
+	if c.IgnoreRestartAll {
+		return restart.AfterWithoutAll(c.Pod, ct, exitCode)
+	}
+	return restart.After(c.Pod, ct, exitCode)
 }
 
 // fresh returns the reason to start a container that has no instance in the
@@ -213,11 +240,11 @@ func fresh(h history) string {
 // whose state the runtime does not know.
 func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 	if s.kill != "" {
-		c.kill(kind, ct, h.counts, s.kill, s.message)
+		c.kill(kind, ct, h.counts, s)
 	}
 	for inst := range c.instances(ct.Name) {
 		if inst.State == runtime.ContainerUnknown && c.mayRun(inst) {
-			c.kill(kind, ct, inst, KillUnknownState, unknownStateMessage(kind, inst.State))
+			c.kill(kind, ct, inst, step{kill: KillUnknownState, message: unknownStateMessage(kind, inst.State)})
 		}
 	}
 	st := Start{
@@ -229,18 +256,20 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 		NoStatus:     h.newest == nil,
 		Last:         h.exited,
 	}
-	if s.reason == StartCreated && h.resumable() {
+	if s.reason == StartCreated && c.resumable(&h) {
 		st.Resume = h.counts.ID
 		st.RestartCount = h.counts.RestartCount
-	} else if h.exited != nil {
+	} else if h.exited != nil && c.Backoff != nil {
 		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, c.exited(ct.Name), c.Now)
 	}
 	st.Why = c.why(&st, h)
 	c.plan.Start = append(c.plan.Start, st)
 }
 
-func (c *computation) kill(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus, reason, message string) {
+// kill adds the stop of inst to the plan, as s has it.
+func (c *computation) kill(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus, s step) {
 	c.plan.Kill = append(c.plan.Kill, Kill{
-		Kind: kind, ID: inst.ID, Name: ct.Name, Container: ct, Reason: reason, Message: message,
+		Kind: kind, ID: inst.ID, Name: ct.Name, Container: ct,
+		Reason: s.kill, Message: s.message, GracePeriodSeconds: s.grace,
 	})
 }

@@ -1,11 +1,14 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -50,6 +53,55 @@ func ExampleCompute() {
 	// start container log, restart 3: it exited with 1, restart policy Always; not before 2026-01-01T12:00:20Z (back-off 20s)
 }
 
+// The same for probes and resources: the sidecar is up, web hangs, and cache is
+// to get more memory while it runs.
+func ExampleCompute_probesAndResize() {
+	amount := func(memory string) v1.ResourceRequirements {
+		return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}}
+	}
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},
+		Spec: v1.PodSpec{
+			InitContainers: []v1.Container{{
+				Name: "proxy", Image: "envoy", RestartPolicy: new(v1.ContainerRestartPolicyAlways), StartupProbe: new(v1.Probe),
+			}},
+			Containers: []v1.Container{{
+				Name: "web", Image: "nginx", LivenessProbe: &v1.Probe{TerminationGracePeriodSeconds: new(int64(5))},
+			}, {
+				Name: "cache", Image: "redis", Resources: amount("512Mi"),
+			}},
+		},
+	}
+	status := &runtime.PodStatus{
+		UID:       "u1",
+		Sandboxes: []runtime.SandboxStatus{{ID: "box", State: runtime.SandboxReady}},
+		Containers: []runtime.ContainerStatus{
+			{ID: "cri://b", Name: "cache", SandboxID: "box", State: runtime.ContainerRunning, Resources: new(amount("256Mi"))},
+			{ID: "cri://a", Name: "proxy", SandboxID: "box", State: runtime.ContainerRunning},
+		},
+	}
+	probes := &runtime.ProbeResults{}
+
+	fmt.Println(plan.Compute(plan.Input{Pod: pod, Status: status, Probes: probes}))
+
+	status.Containers = append([]runtime.ContainerStatus{{
+		ID: "cri://c", Name: "web", SandboxID: "box", State: runtime.ContainerRunning,
+	}}, status.Containers...)
+	probes.Startup = map[string]runtime.ProbeResult{"cri://a": runtime.ProbeSuccess}
+	probes.Liveness = map[string]runtime.ProbeResult{"cri://c": runtime.ProbeFailure}
+	p := plan.Compute(plan.Input{Pod: pod, Status: status, Probes: probes})
+	fmt.Println(p)
+	fmt.Println(p.Kill[0].Reason, *p.Kill[0].GracePeriodSeconds)
+
+	// Output:
+	// resize container cache (cri://b): memory limit from 256Mi to 512Mi
+	// start container web: it has not run yet
+	// stop container web (cri://c): Container web failed liveness probe, will be restarted
+	// resize container cache (cri://b): memory limit from 256Mi to 512Mi
+	// start container web, restart 1: it failed its liveness probe
+	// LivenessProbe 5
+}
+
 // A plan is data as well as words.
 func ExamplePlan() {
 	pod := &v1.Pod{
@@ -61,7 +113,11 @@ func ExamplePlan() {
 	for _, s := range p.Start {
 		fmt.Println(s.Kind, s.Name, s.Reason, s.RestartCount)
 	}
+	if err := json.NewEncoder(os.Stdout).Encode(p); err != nil {
+		log.Fatal(err)
+	}
 	// Output:
 	// true 0
 	// container web New 0
+	// {"createSandbox":true,"start":[{"kind":"regular","name":"web","reason":"New","why":"it has not run yet","restartCount":0,"noStatus":true}]}
 }

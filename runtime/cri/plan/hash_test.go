@@ -1,6 +1,9 @@
 package plan_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,4 +39,21 @@ func TestHashLooksAtNameAndImageOnly(t *testing.T) {
 	more = c
 	more.Name = "app"
 	assert.NotEqual(t, h, plan.Hash(&more))
+}
+
+// The value as it is defined: a hash of the printed bytes of a JSON document.
+func FuzzHash(f *testing.F) {
+	for _, seed := range []string{"", "nginx:1", "a<b>&c", "\"\\\n\t\x00\x7f", "größe", "\u2028\u2029", "\xff\xfe"} {
+		f.Add(seed, "web")
+		f.Add("web", seed)
+	}
+	f.Fuzz(func(t *testing.T, name, image string) {
+		doc, err := json.Marshal(map[string]string{"image": image, "name": name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := fnv.New32a()
+		fmt.Fprintf(h, "([]uint8)%v", doc)
+		assert.Equal(t, uint64(h.Sum32()), plan.Hash(&v1.Container{Name: name, Image: image}))
+	})
 }

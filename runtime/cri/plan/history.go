@@ -2,6 +2,7 @@ package plan
 
 import (
 	"iter"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -22,27 +23,55 @@ type history struct {
 	newest *runtime.ContainerStatus // of all sandboxes
 	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes
 
-	restarts int32 // the highest restart count of all
+	restarts int32 // the highest restart count known; -1 if there was none
 
-	hash uint64 // of the present spec; not set while counts is nil
+	hash uint64 // of the present spec; only set if an instance in the sandbox runs or was created
 }
 
-// look returns the history of ct, which it gathers once.
+// A memo is the history of one container of the spec.
+type memo struct {
+	of *v1.Container
+	history
+}
+
+// look returns the history of ct, which it gathers once. Pods have few
+// containers: a walk through the memos is cheaper than a map.
 func (c *computation) look(ct *v1.Container) history {
-	h, ok := c.looked[ct]
-	if !ok {
-		h = c.gather(ct)
-		c.looked[ct] = h
+	for i := range c.looked {
+		switch c.looked[i].of {
+		case ct:
+			return c.looked[i].history
+		case nil:
+			c.looked[i] = memo{ct, c.gather(ct)}
+			return c.looked[i].history
+		}
 	}
+	for i := range c.more {
+		if c.more[i].of == ct {
+			return c.more[i].history
+		}
+	}
+	h := c.gather(ct)
+	c.more = append(c.more, memo{ct, h})
 	return h
+}
+
+// forget drops the histories, because instances are to count by another
+// sandbox.
+func (c *computation) forget() {
+	c.looked, c.more = [len(c.looked)]memo{}, nil
 }
 
 // gather makes the history of ct. Any running instance makes the container
 // running, also if a newer one is not (lq-12). Of several that run in the
-// sandbox the newest made from the present spec is kept, else the newest.
+// sandbox the newest made from the present spec that fails no probe is kept,
+// else the newest.
 func (c *computation) gather(ct *v1.Container) history {
-	var h history
-	rightSpec := false
+	h := history{restarts: -1}
+	if n, ok := c.Counts[ct.Name]; ok {
+		h.restarts = n
+	}
+	fits := false // whether runs may stay
 	for inst := range c.instances(ct.Name) {
 		if h.newest == nil {
 			h.newest = inst
@@ -56,12 +85,13 @@ func (c *computation) gather(ct *v1.Container) history {
 		}
 		if h.counts == nil {
 			h.counts = inst
+		}
+		if h.hash == 0 && (inst.State == runtime.ContainerRunning || inst.State == runtime.ContainerCreated) {
 			h.hash = Hash(ct)
 		}
-		if inst.State == runtime.ContainerRunning && !rightSpec {
-			reason, _ := condemned(inst, h.hash)
-			rightSpec = reason == ""
-			if h.runs == nil || rightSpec {
+		if inst.State == runtime.ContainerRunning && !fits {
+			fits = !redefined(inst, h.hash) && !c.failed(inst)
+			if h.runs == nil || fits {
 				h.runs = inst
 			}
 		}
@@ -72,19 +102,19 @@ func (c *computation) gather(ct *v1.Container) history {
 	return h
 }
 
-// nextCount returns the restart count of the next instance (rt-75).
+// nextCount returns the restart count of the next instance (rt-75, L-53).
 func (h *history) nextCount() int32 {
-	if h.newest == nil {
-		return 0
+	if h.restarts == math.MaxInt32 {
+		return h.restarts // nonsense that came in goes out; it must not turn negative
 	}
-	return h.restarts + 1
+	return max(h.restarts+1, 0)
 }
 
 // resumable reports whether the instance that counts was made for this very
 // start and only waits to be started (lq-13): created from the present spec,
 // and the latest attempt. An unknown hash is not the present spec's.
-func (h *history) resumable() bool {
-	return h.counts != nil && h.counts.State == runtime.ContainerCreated &&
+func (c *computation) resumable(h *history) bool {
+	return !c.Compat.ReplaceCreated && h.counts != nil && h.counts.State == runtime.ContainerCreated &&
 		h.counts.RestartCount >= h.restarts && h.counts.Hash == h.hash
 }
 
@@ -122,9 +152,9 @@ func (c *computation) killStrays() {
 			switch {
 			case inst.State != runtime.ContainerRunning || inst == runs:
 			case inst.SandboxID != c.sandbox:
-				c.kill(kind, ct, inst, KillOldSandbox, "Container "+ct.Name+" runs in a former sandbox of the pod")
+				c.kill(kind, ct, inst, step{kill: KillOldSandbox, message: "Container " + ct.Name + " runs in a former sandbox of the pod"})
 			default:
-				c.kill(kind, ct, inst, KillDuplicate, "Container "+ct.Name+" runs more than once")
+				c.kill(kind, ct, inst, step{kill: KillDuplicate, message: "Container " + ct.Name + " runs more than once"})
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/restart"
@@ -35,8 +33,12 @@ func (c *computation) initContainers() initState {
 		return initDone // rt-53
 	}
 	done := c.begun()
-	behind := done // whether the walk is behind the front
-	steps := make([]step, len(list))
+	behind := done   // whether the walk is behind the front
+	var room [8]step // for most pods
+	steps := room[:]
+	if len(list) > len(steps) {
+		steps = make([]step, len(list))
+	}
 	for i := len(list) - 1; i >= 0; i-- {
 		ct := &list[i]
 		h := c.look(ct)
@@ -54,9 +56,17 @@ func (c *computation) initContainers() initState {
 		switch {
 		case sidecar:
 			steps[i], passed = c.sidecar(ct, h)
+			if !passed && !done && steps[i].keep {
+				c.plan.Waits = "init container " + ct.Name + " to pass its startup probe" // rt-60
+			}
 		case h.counts.State == runtime.ContainerCreated:
 			steps[i] = step{reason: StartCreated} // rt-58
 		case h.counts.State == runtime.ContainerRunning:
+			if resizeRestarts(ct, h.counts.Resources) {
+				steps[i] = step{reason: StartResize, kill: KillResize, message: "Init container " + ct.Name + " resize requires restart"}
+				break
+			}
+			steps[i] = step{keep: true}
 			c.plan.Waits = "init container " + ct.Name + " to exit" // rt-59
 		case succeeded(h.counts):
 			passed = true // rt-65
@@ -80,8 +90,11 @@ func (c *computation) initContainers() initState {
 		steps[0] = step{reason: fresh(c.look(&list[0]))} // rt-67
 	}
 	for i := range list { // rt-68
-		if steps[i].reason != "" {
-			c.start(Init, &list[i], c.look(&list[i]), steps[i])
+		switch ct := &list[i]; {
+		case steps[i].reason != "":
+			c.start(Init, ct, c.look(ct), steps[i])
+		case steps[i].keep:
+			c.resize(Init, ct, c.look(ct).counts)
 		}
 	}
 	if done {
@@ -107,19 +120,20 @@ func (c *computation) begun() bool {
 
 // sidecar decides on a restartable init container that has an instance: it is
 // kept running whatever the pod's policy says (rt-58, rt-60 … rt-63, rt-66).
-// It counts as started when it runs and is to stay; the next one waits for
-// that.
+// It counts as started when it runs, is to stay, and has passed its startup
+// probe; the next one waits for that.
 func (c *computation) sidecar(ct *v1.Container, h history) (s step, started bool) {
 	switch h.counts.State {
 	case runtime.ContainerRunning:
-		if reason, words := condemned(h.counts, h.hash); reason != "" {
+		if f := c.flawOf(ct, &h, h.counts); f.kill != "" {
 			return step{
-				reason:  StartDefinitionChanged,
-				kill:    reason,
-				message: fmt.Sprintf("Init container %s %s", ct.Name, words),
+				reason:  f.kill,
+				kill:    f.kill,
+				message: "Init container " + ct.Name + " " + f.words,
+				grace:   f.grace(),
 			}, false
 		}
-		return step{}, true
+		return step{keep: true}, c.startedUp(ct, h.counts)
 	case runtime.ContainerExited:
 		return step{reason: StartExited}, false
 	case runtime.ContainerCreated:
@@ -143,7 +157,7 @@ func (c *computation) initVerdict(ct *v1.Container, inst *runtime.ContainerStatu
 		if code == 0 {
 			code = killed // for lack of memory, though its exit code hides it
 		}
-		if restart.After(c.Pod, ct, code) == restart.Final {
+		if c.after(ct, code) == restart.Final {
 			return initFailed
 		}
 	case restart.Policy(c.Pod, ct) == v1.RestartPolicyNever:

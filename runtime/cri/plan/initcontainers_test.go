@@ -51,6 +51,16 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running`,
 			"start proxy#0(New)"},
+		{"rt-55 the furthest decides, whatever became of those before", `
+			pod Never
+			init a
+			init b
+			init c
+			container web
+			sandbox s0
+			has a#0 exited=1
+			has b#0 exited=0`,
+			"start c#0(New)"},
 		{"rt-57 what is behind the front is left alone", `
 			init a
 			init b

@@ -1,6 +1,8 @@
 package plan_test
 
 import (
+	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -9,144 +11,26 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// dice makes choices from bytes, so that the same laws can be checked with
-// random bytes and with those a fuzzer makes up. Out of bytes it throws 0.
-type dice struct{ bytes []byte }
-
-func (d *dice) n(sides int) int {
-	if len(d.bytes) == 0 {
-		return 0
-	}
-	b := d.bytes[0]
-	d.bytes = d.bytes[1:]
-	return int(b) % sides
-}
-
-func pick[T any](d *dice, of ...T) T { return of[d.n(len(of))] }
-
-// randomPod returns a scene with a pod and nothing in the runtime.
-func randomPod(t testing.TB, d *dice) *scene {
-	s := newScene(t, "")
-	spec := &s.pod.Spec
-	spec.RestartPolicy = pick(d, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
-	container := func(name string) v1.Container {
-		c := v1.Container{Name: name, Image: "nginx:1"}
-		if d.n(3) == 0 {
-			c.RestartPolicy = new(pick(d, v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever))
-			if d.n(3) == 0 {
-				c.RestartPolicyRules = []v1.ContainerRestartRule{{
-					Action: v1.ContainerRestartRuleActionRestart,
-					ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
-						Operator: pick(d, v1.ContainerRestartRuleOnExitCodesOpIn, v1.ContainerRestartRuleOnExitCodesOpNotIn),
-						Values:   []int32{1},
-					},
-				}}
-			}
-		}
-		return c
-	}
-	for _, name := range []string{"i0", "i1", "i2"}[:d.n(4)] {
-		spec.InitContainers = append(spec.InitContainers, container(name))
-	}
-	for _, name := range []string{"c0", "c1"}[:1+d.n(2)] {
-		spec.Containers = append(spec.Containers, container(name))
-	}
-	for _, name := range []string{"e0"}[:d.n(2)] {
-		spec.EphemeralContainers = append(spec.EphemeralContainers, v1.EphemeralContainer{
-			EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: name, Image: "nginx:1"},
-		})
-	}
-	return s
-}
-
-// randomScene returns a pod and a runtime that holds anything of it, sensible
-// or not.
-func randomScene(t testing.TB, d *dice) *scene {
-	s := randomPod(t, d)
-	if d.n(8) == 0 {
-		s.pod.DeletionTimestamp = new(metav1.NewTime(epoch))
-	}
-	ids := []string{"gone"}
-	for i, id := range []string{"s0", "s1", "s2"}[:d.n(4)] {
-		ids = append(ids, id, id)
-		sb := runtime.SandboxStatus{ID: id, Attempt: uint32(i), NetworkKnown: d.n(2) == 0}
-		// The newest is fine more often than not, so that the rest is seen.
-		sb.State = pick(d, runtime.SandboxReady, runtime.SandboxReady, runtime.SandboxNotReady, runtime.SandboxUnknown)
-		sb.HostNetwork = d.n(8) == 1
-		if d.n(8) != 1 {
-			sb.IPs = []string{"10.0.0.1"}
-		}
-		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
-	}
-	for _, name := range s.names() {
-		for i := range d.n(4) {
-			inst := runtime.ContainerStatus{
-				ID: name + string(rune('a'+i)), Name: name, SandboxID: pick(d, ids...),
-				State:        pick(d, runtime.ContainerRunning, runtime.ContainerExited, runtime.ContainerExited, runtime.ContainerCreated, runtime.ContainerUnknown),
-				RestartCount: int32(pick(d, i, i, i, d.n(9))),
-				Hash:         pick(d, plan.Hash(s.spec(name)), plan.Hash(s.spec(name)), 0, 77),
-				CreatedAt:    epoch,
-			}
-			if inst.State == runtime.ContainerExited {
-				inst.ExitCode = int32(d.n(3))
-				inst.FinishedAt = epoch.Add(time.Duration(d.n(200)) * time.Second)
-				inst.Reason = pick(d, "", "", "OOMKilled")
-			}
-			s.status.Containers = append(s.status.Containers, inst)
-		}
-	}
-	// A runtime whose clock was set may list them in any order.
-	for i := range s.status.Containers {
-		j := d.n(i + 1)
-		s.status.Containers[i], s.status.Containers[j] = s.status.Containers[j], s.status.Containers[i]
-	}
-	s.now = epoch.Add(time.Duration(d.n(200)) * time.Second)
-	return s
-}
-
-// sort puts the instances in an order that can be true: those of newer
-// sandboxes first.
-func (s *scene) sort() {
-	age := func(inst runtime.ContainerStatus) int {
-		i := slices.IndexFunc(s.status.Sandboxes, func(sb runtime.SandboxStatus) bool { return sb.ID == inst.SandboxID })
-		if i < 0 {
-			return len(s.status.Sandboxes)
-		}
-		return i
-	}
-	slices.SortStableFunc(s.status.Containers, func(a, b runtime.ContainerStatus) int { return age(a) - age(b) })
-}
-
-func (s *scene) names() []string {
-	var names []string
-	for _, c := range s.pod.Spec.InitContainers {
-		names = append(names, c.Name)
-	}
-	for _, c := range s.pod.Spec.Containers {
-		names = append(names, c.Name)
-	}
-	for _, c := range s.pod.Spec.EphemeralContainers {
-		names = append(names, c.Name)
-	}
-	return names
-}
-
 // checkPlan checks what holds of any one plan, and returns it.
 func checkPlan(t testing.TB, s *scene) plan.Plan {
 	t.Helper()
-	pod, status := s.pod.DeepCopy(), cloneStatus(s.status)
+	pod, status, probes, counts := s.pod.DeepCopy(), cloneStatus(s.status), cloneProbes(s.probes), maps.Clone(s.counts)
 	p := s.plan()
 	require.Equal(t, pod, s.pod, "inv-15: the pod is not changed")
 	require.Equal(t, status, s.status, "inv-15: the status is not changed")
+	require.Equal(t, probes, s.probes, "inv-15: the results are not changed")
+	require.Equal(t, counts, s.counts, "inv-15: the record is not changed")
 	require.Equal(t, p, s.plan(), "inv-15: same input, same plan")
 	require.NotEmpty(t, p.String())
+	checkJSON(t, p)
+	checkRemovals(t, s, p)
+	checkResizes(t, s, p)
 
 	stopped := make(map[string]bool)
 	for _, k := range p.Kill {
@@ -155,6 +39,7 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		require.Equal(t, k.Name, s.instance(k.ID).Name)
 		require.NotEmpty(t, k.Reason)
 		require.NotEmpty(t, k.Message)
+		require.Same(t, s.spec(k.Name), k.Container)
 	}
 	if p.KillPod {
 		require.Empty(t, p.Kill)
@@ -190,6 +75,9 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 				require.GreaterOrEqual(t, st.RestartCount, inst.RestartCount, "inv-10")
 			}
 		}
+		if n, ok := s.counts[st.Name]; ok {
+			require.True(t, st.RestartCount > n || st.Resume != "" && st.RestartCount == n, "L-53")
+		}
 		if st.Resume != "" {
 			require.Equal(t, runtime.ContainerCreated, s.instance(st.Resume).State)
 			require.Equal(t, p.SandboxID, s.instance(st.Resume).SandboxID)
@@ -197,6 +85,76 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		}
 	}
 	return p
+}
+
+// checkJSON checks that a plan survives being written down, but for what it
+// points at.
+func checkJSON(t testing.TB, p plan.Plan) {
+	t.Helper()
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	var back plan.Plan
+	require.NoError(t, json.Unmarshal(text, &back), string(text))
+	again, err := json.Marshal(back)
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(again))
+	require.Equal(t, p.String(), back.String())
+	require.Empty(t, plan.Diff(p, back))
+}
+
+// checkRemovals checks that a pod that starts over does nothing else, once and
+// whole.
+func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
+	t.Helper()
+	if len(p.Remove) == 0 {
+		return
+	}
+	require.False(t, p.KillPod || p.CreateSandbox || len(p.Kill)+len(p.Start)+len(p.Resize) > 0, "rt-40")
+	require.False(t, s.ignore)
+	require.Nil(t, s.pod.DeletionTimestamp)
+	removed := make(map[string]bool)
+	for _, r := range p.Remove {
+		require.False(t, removed[r.ID], "removed once")
+		removed[r.ID] = true
+		require.NotEqual(t, plan.Ephemeral, r.Kind)
+		require.Same(t, s.spec(r.Name), r.Container)
+		state := s.instance(r.ID).State
+		require.False(t, r.Running && state == runtime.ContainerExited)
+		require.False(t, !r.Running && state == runtime.ContainerRunning)
+		require.False(t, r.Trigger && state != runtime.ContainerExited)
+	}
+	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the reason goes last")
+	for _, inst := range s.status.Containers {
+		if inst.Name != "e0" {
+			require.True(t, removed[inst.ID], "rt-140: %s stays", inst.ID)
+		}
+	}
+	// Cut short anywhere, the rest is removed next.
+	for n := range p.Remove {
+		cut := *s
+		status := cloneStatus(s.status)
+		cut.status, cut.counts = status, maps.Clone(s.counts)
+		for _, r := range p.Remove[:n] {
+			cut.remove(r.ID)
+		}
+		require.Equal(t, p.Remove[n:], cut.plan().Remove)
+	}
+}
+
+// checkResizes checks that only what runs and stays is resized, and only if
+// that changes anything.
+func checkResizes(t testing.TB, s *scene, p plan.Plan) {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, r := range p.Resize {
+		require.False(t, p.KillPod)
+		require.False(t, seen[r.ID])
+		seen[r.ID] = true
+		require.Equal(t, runtime.ContainerRunning, s.instance(r.ID).State)
+		require.NotEmpty(t, r.Why)
+		require.False(t, slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == r.ID }))
+		require.False(t, slices.ContainsFunc(p.Start, func(st plan.Start) bool { return st.Name == r.Name }))
+	}
 }
 
 // checkRest carries plans out, with init containers that succeed, until there
@@ -208,13 +166,22 @@ func checkRest(t testing.TB, s *scene) {
 	if s.untidy() {
 		rounds++ // what no well-behaved runtime shows is put in order first
 	}
+	if s.probes != nil {
+		rounds++ // what a probe condemns and is not replaced is stopped before its pod
+	}
 	before := cloneStatus(s.status)
 	var said []string
 	for {
 		p := checkPlan(t, s)
 		said = append(said, p.String())
 		s.apply(p)
-		waited := false
+		if len(p.Remove) == 0 { // strays wait while a pod starts over (rt-40)
+			s.checkCopies(t, said...)
+		}
+		waited := s.passProbes()
+		if len(p.Remove) > 0 {
+			rounds++ // all of it was for nothing
+		}
 		for i := range s.pod.Spec.InitContainers {
 			c := &s.pod.Spec.InitContainers[i]
 			for j := range s.status.Containers {
@@ -233,6 +200,56 @@ func checkRest(t testing.TB, s *scene) {
 			rounds--
 		}
 	}
+}
+
+// passProbes lets the startup probe of all that runs and has no result yet
+// succeed, and reports whether there was any.
+func (s *scene) passProbes() (any bool) {
+	if s.probes == nil {
+		return false
+	}
+	for _, inst := range s.status.Containers {
+		if inst.State == runtime.ContainerRunning && s.probes.Startup[inst.ID] == runtime.ProbeUnknown {
+			s.probes.Startup[inst.ID] = runtime.ProbeSuccess
+			any = true
+		}
+	}
+	return any
+}
+
+// checkCopies checks that no two instances of one name run.
+func (s *scene) checkCopies(t testing.TB, said ...string) {
+	t.Helper()
+	if s.pod.DeletionTimestamp != nil {
+		return // whose end is not the planner's
+	}
+	runs := make(map[string]string)
+	for _, inst := range s.status.Containers {
+		if inst.State == runtime.ContainerRunning {
+			require.Empty(t, runs[inst.Name], "two of %s run\n%s", inst.Name, strings.Join(said, "\n--\n"))
+			runs[inst.Name] = inst.ID
+		}
+	}
+}
+
+// over reports whether every regular container has exited for good in the
+// newest sandbox.
+func (s *scene) over() bool {
+	for i := range s.pod.Spec.Containers {
+		c := &s.pod.Spec.Containers[i]
+		inst := s.status.Container(c.Name)
+		if inst == nil || inst.State != runtime.ContainerExited || inst.SandboxID != s.status.Sandboxes[0].ID {
+			return false
+		}
+		after := restart.After
+		if s.ignore {
+			after = restart.AfterWithoutAll
+		}
+		if after(s.pod, c, inst.ExitCode) != restart.Final {
+			return false
+		}
+	}
+	return true
 }
 
 // untidy reports whether the runtime shows what the engine would never have made
@@ -272,7 +289,10 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 			}
 			inst := inSandbox(before.Name)
 			require.NotNil(t, inst, "%s starts before %s", st.Name, before.Name)
-			if !restart.Sidecar(before) {
+			if restart.Sidecar(before) {
+				// The instance that passed may have crashed since (rt-57).
+				require.True(t, s.passed[before.Name+p.SandboxID], "%s starts before %s has", st.Name, before.Name)
+			} else {
 				require.True(t, inst.State == runtime.ContainerExited && inst.ExitCode == 0, "%s starts before %s is done", st.Name, before.Name)
 			}
 		}
@@ -283,10 +303,25 @@ func checkOrder(t testing.TB, s *scene, p plan.Plan) {
 func live(t testing.TB, d *dice, steps int) {
 	t.Helper()
 	s := randomPod(t, d)
+	s.ignore, s.passed = d.n(4) == 1, make(map[string]bool)
+	over := false
 	for range steps {
+		s.randomProbes(d)
+		for _, inst := range s.status.Containers {
+			if inst.State == runtime.ContainerRunning && (s.probes == nil || s.spec(inst.Name).StartupProbe == nil || s.probes.Startup[inst.ID] == runtime.ProbeSuccess) {
+				s.passed[inst.Name+inst.SandboxID] = true
+			}
+		}
 		p := checkPlan(t, s)
 		checkOrder(t, s, p)
+		if over {
+			require.False(t, p.CreateSandbox || len(p.Start)+len(p.Remove)+len(p.Resize) > 0, "a finished pod is never restarted\n%s", p)
+		}
 		s.apply(p)
+		s.checkCopies(t)
+		if len(p.Remove) > 0 {
+			clear(s.passed) // rt-143
+		}
 		s.now = s.now.Add(time.Duration(d.n(30)) * time.Second)
 		for i := range s.status.Containers {
 			inst := &s.status.Containers[i]
@@ -310,9 +345,17 @@ func live(t testing.TB, d *dice, steps int) {
 		case 3:
 			s.pod.Spec.Containers[0].Image += "1"
 		}
+		if d.n(8) == 1 {
+			c := &s.pod.Spec.Containers[0]
+			c.Resources = v1.ResourceRequirements{}
+			if r := randomResources(d); r != nil {
+				c.Resources = *r
+			}
+		}
 		if len(s.status.Sandboxes) == 0 {
 			return
 		}
+		over = over || s.over()
 	}
 }
 
@@ -321,7 +364,7 @@ func TestLawsHoldOfRandomPods(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 300 {
-		d := &dice{bytes: make([]byte, 300)}
+		d := &dice{bytes: make([]byte, 600)}
 		for i := range d.bytes {
 			d.bytes[i] = byte(rng.Uint32())
 		}
@@ -345,8 +388,22 @@ func laws(t testing.TB, data []byte) {
 
 func FuzzCompute(f *testing.F) {
 	f.Add([]byte{})
-	f.Add([]byte("some bytes to begin with, and some more of them"))
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		seed := make([]byte, 600)
+		for i := range seed {
+			seed[i] = byte(rng.Uint32())
+		}
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) { laws(t, data) })
+}
+
+func cloneProbes(p *runtime.ProbeResults) *runtime.ProbeResults {
+	if p == nil {
+		return nil
+	}
+	return &runtime.ProbeResults{Liveness: maps.Clone(p.Liveness), Startup: maps.Clone(p.Startup)}
 }
 
 func cloneStatus(s *runtime.PodStatus) *runtime.PodStatus {

@@ -18,70 +18,124 @@ type Input struct {
 	// [runtime.PodStatus] promises. Nil: nothing.
 	Status *runtime.PodStatus
 
-	// Backoff is the table of crash delays; Compute only reads it. Nil: a
-	// container that crashed is started again at once.
-	Backoff *Backoff
+	// Probes are the results of liveness and startup probes. Nil: nobody
+	// probes, and a container that runs counts as live and started.
+	Probes *runtime.ProbeResults
+
+	// Backoff tells the crash delays; Compute only asks it. Nil: a container
+	// that crashed is started again at once.
+	Backoff Delays
+
+	// Counts is the highest restart count that an instance of each container
+	// is known to have had, by container name, from a record that outlives
+	// the instances (L-53). A container that is missing has none on record.
+	// With what the runtime holds, it makes restart counts grow only.
+	Counts map[string]int32
+
+	// Attempts is how many attempts at a sandbox are on record: the next one
+	// has this number or a higher one (L-53). Zero: none.
+	Attempts uint32
+
+	// IgnoreRestartAll takes the rules with the action RestartAllContainers
+	// for absent (the feature RestartAllContainersOnContainerExits is off). By
+	// default they are honoured (rt-138). Package status has no such switch: it
+	// should see pods without these rules then.
+	IgnoreRestartAll bool
+
+	// Compat keeps some ways of the kubelet that are otherwise mended.
+	Compat Compat
 
 	// Now is when the plan is to be carried out; only back-off looks at it.
 	Now time.Time
 }
 
+// Compat are the kubelet's ways that a user could tell from ours and may have
+// come to count on. The zero value has none of them. A second running copy of a
+// container is not among them (lq-12): nobody can want that. That back-off
+// ends with the agent is [BackoffConfig].Forgetful.
+type Compat struct {
+	// ReplaceCreated makes a new instance, with the next restart count, where
+	// one was created and never started, and leaves the old one lying (rt-52,
+	// lq-13). Otherwise that one is started.
+	ReplaceCreated bool
+}
+
 // A Plan is the next step towards the pod that is wanted, in the order in
-// which it is to be carried out: stop the pod or the instances in Kill, create
-// the sandbox, start what Start lists. The zero value has nothing to do.
+// which it is to be carried out: stop the pod or the instances in Kill, remove
+// those in Remove, create the sandbox, start the ephemeral and the init
+// containers that Start lists, do what Resize lists, start the regular ones.
+// The zero value has nothing to do.
 //
-// Pointers in it lead into the Input it was computed from.
+// Pointers in it lead into the Input it was computed from. As JSON a plan has
+// all its data but these: specs and statuses are named by container and ID.
 type Plan struct {
 	// KillPod says to stop every container and every sandbox of the pod,
 	// whatever their state. Kill is then empty, and unless CreateSandbox is
 	// set Start is empty too: the pod stays down.
-	KillPod bool
+	KillPod bool `json:"killPod,omitzero"`
 
 	// KillReason is one of the Kill* reasons if KillPod is set.
-	KillReason string
+	KillReason string `json:"killReason,omitzero"`
 
 	// CreateSandbox says to create a sandbox with this Attempt.
-	CreateSandbox bool
-	Attempt       uint32
+	CreateSandbox bool   `json:"createSandbox,omitzero"`
+	Attempt       uint32 `json:"attempt,omitzero"`
 
 	// SandboxID is the sandbox that containers are started in; "" if it is
 	// yet to be made or there is none.
-	SandboxID string
+	SandboxID string `json:"sandboxID,omitzero"`
 
 	// Changed tells in words why the newest sandbox has to go; "" if it stays
 	// or if there is none. With CreateSandbox it is the occasion for the event
 	// SandboxChanged (rt-26).
-	Changed string
+	Changed string `json:"changed,omitzero"`
 
 	// Waits tells in words what the rest of the pod is waiting for; "" if
 	// nothing is held back.
-	Waits string
+	Waits string `json:"waits,omitzero"`
 
 	// Kill lists the instances to stop before anything is started, in order.
 	// If one of them cannot be stopped nothing must be started: its name may
 	// be in Start.
-	Kill []Kill
+	Kill []Kill `json:"kill,omitzero"`
+
+	// Remove lists the instances to remove from the runtime so that the whole
+	// pod starts over in its sandbox (rt-140), in order. Nothing else is
+	// planned then. If one of them cannot be removed, those after it must not
+	// be: the last ones are the reason for all of it, and what finds them next
+	// goes on where this ended.
+	Remove []Removal `json:"remove,omitzero"`
 
 	// Start lists the containers to start, in order: ephemeral, init, regular,
 	// each in the order of the spec.
-	Start []Start
+	Start []Start `json:"start,omitzero"`
+
+	// Resize lists the running instances that are to be given other
+	// resources, in the order of the spec: init, regular.
+	Resize []Resize `json:"resize,omitzero"`
 }
 
 // A Kill is one instance that has to stop.
 type Kill struct {
-	Kind Kind
-	ID   string // of the instance, as runtime.ContainerStatus.ID
-	Name string
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	ID   string `json:"id"` // of the instance, as runtime.ContainerStatus.ID
 
 	// Container is its spec.
-	Container *v1.Container
+	Container *v1.Container `json:"-"`
 
 	// Reason is one of the Kill* reasons.
-	Reason string
+	Reason string `json:"reason"`
 
 	// Message says it in the words of the event Killing (rt-47 … rt-49,
-	// rt-62, rt-66).
-	Message string
+	// rt-60, rt-62, rt-66, al-15).
+	Message string `json:"message"`
+
+	// GracePeriodSeconds is that of the probe which condemned the instance,
+	// to be taken in place of the pod's terminationGracePeriodSeconds, but not
+	// of its deletionGracePeriodSeconds (rt-108, rt-109). Nil: there was no
+	// such probe, or it has none of its own.
+	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitzero"`
 }
 
 // Why a pod or an instance is stopped, as data.
@@ -90,6 +144,9 @@ const (
 	KillCompleted         = "Completed"         // the pod: nothing runs that keeps it up, and nothing is to start (rt-50)
 	KillInitFailed        = "InitFailed"        // the pod: an init container failed for good (rt-64, rt-66)
 	KillDefinitionChanged = "DefinitionChanged" // made from another name or image than the spec has (rt-30)
+	KillLivenessProbe     = "LivenessProbe"     // its liveness probe failed (rt-48, rt-62)
+	KillStartupProbe      = "StartupProbe"      // its startup probe failed (rt-48, rt-60)
+	KillResize            = "Resize"            // it can get other resources only by a restart (al-15)
 	KillUnknownState      = "UnknownState"      // the runtime lost track of it (rt-47)
 	KillDuplicate         = "Duplicate"         // another instance of the name runs and counts (lq-12)
 	KillOldSandbox        = "OldSandbox"        // runs in a sandbox that is not the pod's any more
@@ -98,41 +155,42 @@ const (
 // A Start is one container to start: as a new instance, or by starting the
 // one that Resume names.
 type Start struct {
-	Kind Kind
-	Name string
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
 
 	// Container is its spec; an ephemeral container is seen as a regular one.
-	Container *v1.Container
+	Container *v1.Container `json:"-"`
 
 	// Reason is one of the Start* reasons, Why the same in words.
-	Reason string
-	Why    string
+	Reason string `json:"reason"`
+	Why    string `json:"why"`
 
 	// RestartCount of the instance to create: one more than any instance had,
-	// over all sandboxes (rt-75).
-	RestartCount int32
+	// over all sandboxes and by the record (rt-75, L-53).
+	RestartCount int32 `json:"restartCount"`
 
-	// NoStatus: the runtime holds no instance of it. RestartCount is 0 then,
-	// and the log directory may know better (rt-75).
-	NoStatus bool
+	// NoStatus: the runtime holds no instance of it. RestartCount is that of
+	// the record then, 0 without one, and the log directory may know better
+	// (rt-75).
+	NoStatus bool `json:"noStatus,omitzero"`
 
 	// Last is the newest instance that has exited, in any sandbox; nil if
 	// there is none.
-	Last *runtime.ContainerStatus
+	Last *runtime.ContainerStatus `json:"-"`
 
 	// NotBefore is set while the container is in back-off: the start is not
 	// to be tried before (rt-94). Zero: it is due.
-	NotBefore time.Time
+	NotBefore time.Time `json:"notBefore,omitzero"`
 
 	// Delay is the back-off that follows Last, whether or not it has passed.
-	// Zero: there is none.
-	Delay time.Duration
+	// Zero: there is none. In JSON it is in nanoseconds.
+	Delay time.Duration `json:"delay,omitzero"`
 
 	// Resume is the ID of an instance that was created for this very start
 	// and never started: start it instead of creating another (lq-13). ""
 	// creates one. An instance to resume is never in back-off: it passed when
 	// it was created.
-	Resume string
+	Resume string `json:"resume,omitzero"`
 }
 
 // Why a container is started, as data.
@@ -143,35 +201,16 @@ const (
 	StartCreated           = "Created"           // an instance was created and never started
 	StartUnknownState      = "UnknownState"      // the runtime lost track of the last instance
 	StartDefinitionChanged = "DefinitionChanged" // the running instance is replaced
+	StartLivenessProbe     = "LivenessProbe"     // so it is, for its liveness probe failed
+	StartStartupProbe      = "StartupProbe"      // so it is, for its startup probe failed
+	StartResize            = "Resize"            // so it is, to get other resources
 )
-
-// Kind is the list of the pod spec that a container is in.
-type Kind int
-
-// The kinds. The zero value is Regular.
-const (
-	Regular Kind = iota
-	Init
-	Ephemeral
-)
-
-// String returns the kind as people say it: "init container".
-func (k Kind) String() string {
-	switch k {
-	case Ephemeral:
-		return "ephemeral container"
-	case Init:
-		return "init container"
-	default:
-		return "container"
-	}
-}
 
 // Empty reports whether the plan lists nothing at all. A plan whose starts are
 // all in back-off is not empty: somebody has to say so, and to come back at
 // RetryAt.
 func (p Plan) Empty() bool {
-	return !p.KillPod && !p.CreateSandbox && len(p.Kill) == 0 && len(p.Start) == 0
+	return !p.KillPod && !p.CreateSandbox && len(p.Kill) == 0 && len(p.Remove) == 0 && len(p.Start) == 0 && len(p.Resize) == 0
 }
 
 // RetryAt returns the earliest time at which a start that is put off becomes

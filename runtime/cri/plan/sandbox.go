@@ -91,7 +91,7 @@ func (c *computation) ranOnce() bool {
 		return false
 	}
 	for i := range c.plan.Start {
-		if c.plan.Start[i].Container.RestartPolicy != nil {
+		if restart.Restartable(c.Pod, c.plan.Start[i].Container) { // rt-38
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -25,20 +26,30 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //
 //	pod OnFailure hostnetwork deleted
 //	init setup policy=Always image=nginx:1 rule=Restart:In:3,4
-//	container web
+//	container web startup liveness=15 cpu=100m/200m memory=64Mi/128Mi onresize=memory
 //	ephemeral debug
 //	sandbox s0 attempt=0 notready noip hostnetwork
 //	has web#0 in=s0 exited=1 reason=OOMKilled made=nginx:0 ran=10..20 id=x nohash
-//	has web#1 running
+//	has web#1 running live started cpu=50m/200m memory=64Mi/128Mi
+//	probed
+//
+// A probe may have a grace period of its own; amounts are request/limit, either
+// may be missing. Results of probes are live, dead, started and stuck; with one of
+// them, or with probed, there is a prober.
 //
 // An instance is in the sandbox that was named last and was made from the
 // present spec, unless it says otherwise; times are seconds after the epoch.
 type scene struct {
 	pod     *v1.Pod
 	status  *runtime.PodStatus
+	probes  *runtime.ProbeResults
+	counts  map[string]int32
+	ignore  bool
+	compat  plan.Compat
 	backoff *plan.Backoff
 	now     time.Time
-	created int // IDs given out
+	created int             // IDs given out
+	passed  map[string]bool // containers that have started up, by name and sandbox
 }
 
 func newScene(t testing.TB, text string) *scene {
@@ -111,6 +122,15 @@ func (s *scene) add(words []string) error {
 			sb.IPs = []string{"10.0.0.1"}
 		}
 		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
+	case "probed":
+		s.probed()
+	case "record":
+		// what is written down of containers that are gone
+		s.counts = make(map[string]int32)
+		for k, v := range opts {
+			n, _ := strconv.Atoi(v)
+			s.counts[k] = int32(n)
+		}
 	case "has":
 		return s.addInstance(words[1], opts)
 	default:
@@ -127,6 +147,17 @@ func sceneContainer(name string, opts map[string]string) v1.Container {
 	if p, ok := opts["policy"]; ok {
 		c.RestartPolicy = new(v1.ContainerRestartPolicy(p))
 	}
+	c.LivenessProbe, c.StartupProbe = sceneProbe(opts, "liveness"), sceneProbe(opts, "startup")
+	if r := sceneResources(opts); r != nil {
+		c.Resources = *r
+	}
+	if names, ok := opts["onresize"]; ok {
+		for name := range strings.SplitSeq(names, ",") {
+			c.ResizePolicy = append(c.ResizePolicy, v1.ContainerResizePolicy{
+				ResourceName: v1.ResourceName(name), RestartPolicy: v1.RestartContainer,
+			})
+		}
+	}
 	if r, ok := opts["rule"]; ok {
 		parts := strings.Split(r, ":")
 		rule := v1.ContainerRestartRule{
@@ -140,6 +171,66 @@ func sceneContainer(name string, opts map[string]string) v1.Container {
 		c.RestartPolicyRules = append(c.RestartPolicyRules, rule)
 	}
 	return c
+}
+
+// sceneProbe returns a probe if the words ask for one; nobody runs it.
+func sceneProbe(opts map[string]string, which string) *v1.Probe {
+	grace, ok := opts[which]
+	if !ok {
+		return nil
+	}
+	p := new(v1.Probe)
+	if n, err := strconv.ParseInt(grace, 10, 64); err == nil {
+		p.TerminationGracePeriodSeconds = &n
+	}
+	return p
+}
+
+// sceneResources returns the amounts in the words; nil if there are none.
+func sceneResources(opts map[string]string) *v1.ResourceRequirements {
+	var r *v1.ResourceRequirements
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		text, ok := opts[string(name)]
+		if !ok {
+			continue
+		}
+		if r == nil {
+			r = &v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
+		}
+		request, limit, _ := strings.Cut(text, "/")
+		if request != "" {
+			r.Requests[name] = resource.MustParse(request)
+		}
+		if limit != "" {
+			r.Limits[name] = resource.MustParse(limit)
+		}
+	}
+	return r
+}
+
+// probed returns the results, and makes sure that there are some.
+func (s *scene) probed() *runtime.ProbeResults {
+	if s.probes == nil {
+		s.probes = &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{}, Startup: map[string]runtime.ProbeResult{}}
+	}
+	return s.probes
+}
+
+// result notes what a probe of an instance came to.
+func (s *scene) result(id, word string) error {
+	switch word {
+	case "live":
+		s.probed().Liveness[id] = runtime.ProbeSuccess
+	case "dead":
+		s.probed().Liveness[id] = runtime.ProbeFailure
+	case "started":
+		s.probed().Startup[id] = runtime.ProbeSuccess
+	case "stuck":
+		s.probed().Startup[id] = runtime.ProbeFailure
+	default:
+		return fmt.Errorf("unknown result %q", word)
+	}
+	return nil
 }
 
 func (s *scene) addInstance(name string, opts map[string]string) error {
@@ -158,12 +249,19 @@ func (s *scene) addInstance(name string, opts map[string]string) error {
 	if len(s.status.Sandboxes) > 0 {
 		inst.SandboxID = s.status.Sandboxes[0].ID
 	}
+	inst.Resources = sceneResources(opts)
+	if id, ok := opts["id"]; ok {
+		inst.ID = id
+	}
 	for k, v := range opts {
 		switch k {
 		case "in":
 			inst.SandboxID = v
-		case "id":
-			inst.ID = v
+		case "cpu", "memory", "id":
+		case "live", "dead", "started", "stuck":
+			if err := s.result(inst.ID, k); err != nil {
+				return err
+			}
 		case "created":
 			inst.State, inst.StartedAt = runtime.ContainerCreated, time.Time{}
 		case "running":
@@ -220,10 +318,21 @@ func (s *scene) spec(name string) *v1.Container {
 }
 
 func (s *scene) input() plan.Input {
-	return plan.Input{Pod: s.pod, Status: s.status, Backoff: s.backoff, Now: s.now}
+	return plan.Input{
+		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, Counts: s.counts,
+		IgnoreRestartAll: s.ignore, Compat: s.compat, Now: s.now,
+	}
 }
 
 func (s *scene) plan() plan.Plan { return plan.Compute(s.input()) }
+
+// computeChecked returns the plan of in, made twice.
+func computeChecked(t testing.TB, in plan.Input) plan.Plan {
+	t.Helper()
+	p := plan.Compute(in)
+	require.Equal(t, p, plan.Compute(in))
+	return p
+}
 
 // apply carries a plan out as a runtime without faults does. Starts that are
 // put off are left out.
@@ -239,6 +348,12 @@ func (s *scene) apply(p plan.Plan) {
 	}
 	for _, k := range p.Kill {
 		s.stop(s.instance(k.ID))
+	}
+	for _, r := range p.Remove {
+		s.remove(r.ID)
+	}
+	for _, r := range p.Resize {
+		s.instance(r.ID).Resources = r.To
 	}
 	sandbox := p.SandboxID
 	if p.CreateSandbox {
@@ -260,10 +375,11 @@ func (s *scene) apply(p plan.Plan) {
 			continue
 		}
 		s.created++
-		s.status.Containers = slices.Insert(s.status.Containers, 0, runtime.ContainerStatus{
+		// Into a new list: the plan points into the old one.
+		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
 			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
 			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
-			CreatedAt: s.now, StartedAt: s.now,
+			CreatedAt: s.now, StartedAt: s.now, Resources: st.Container.Resources.DeepCopy(),
 		})
 		s.backoff.Started(s.pod, st, s.now)
 	}
@@ -284,6 +400,21 @@ func (s *scene) stop(inst *runtime.ContainerStatus) {
 	}
 }
 
+// remove takes an instance out of the runtime, and writes its count down.
+func (s *scene) remove(id string) {
+	inst := s.instance(id)
+	s.record(inst.Name, inst.RestartCount)
+	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
+}
+
+// record writes down that an instance with that restart count has been.
+func (s *scene) record(name string, count int32) {
+	if s.counts == nil {
+		s.counts = make(map[string]int32)
+	}
+	s.counts[name] = max(s.counts[name], count)
+}
+
 func (s *scene) exit(inst *runtime.ContainerStatus, code int32) {
 	inst.State, inst.ExitCode, inst.FinishedAt = runtime.ContainerExited, code, s.now
 }
@@ -296,7 +427,21 @@ func brief(p plan.Plan) string {
 		say("killpod(%s)", p.KillReason)
 	}
 	for _, k := range p.Kill {
-		say("kill %s(%s)", k.ID, k.Reason)
+		grace := ""
+		if k.GracePeriodSeconds != nil {
+			grace = fmt.Sprintf(" in %ds", *k.GracePeriodSeconds)
+		}
+		say("kill %s(%s)%s", k.ID, k.Reason, grace)
+	}
+	for _, r := range p.Remove {
+		how := "remove"
+		if r.Running {
+			how = "stop and remove"
+		}
+		if r.Trigger {
+			how += " trigger"
+		}
+		say("%s %s", how, r.ID)
 	}
 	if p.CreateSandbox {
 		say("sandbox %d", p.Attempt)
@@ -310,6 +455,9 @@ func brief(p plan.Plan) string {
 		default:
 			say("start %s#%d(%s)", s.Name, s.RestartCount, s.Reason)
 		}
+	}
+	for _, r := range p.Resize {
+		say("resize %s(%s)", r.ID, r.Why)
 	}
 	if len(parts) == 0 {
 		return "nothing"

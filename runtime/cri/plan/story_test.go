@@ -29,6 +29,8 @@ var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
 //	reboot             everything has exited, with its sandbox
 //	wait 10s           time passes
 //	image web nginx:2  the spec changes
+//	resize web cpu=2   so does this: the container's resources
+//	probe web dead     a result of the running instance: live, dead, started, stuck
 //	delete             so does this
 //	agent              the agent is started anew, and its back-off table empty
 func TestStories(t *testing.T) {
@@ -110,6 +112,20 @@ func (s *scene) happen(t *testing.T, words []string) error {
 		return err
 	case "image":
 		s.spec(words[1]).Image = words[2]
+	case "resize":
+		opts := make(map[string]string)
+		for _, w := range words[2:] {
+			k, v, _ := strings.Cut(w, "=")
+			opts[k] = v
+		}
+		s.spec(words[1]).Resources = *sceneResources(opts)
+	case "probe":
+		for i := range s.status.Containers {
+			if inst := &s.status.Containers[i]; inst.Name == words[1] && inst.State == runtime.ContainerRunning {
+				return s.result(inst.ID, words[2])
+			}
+		}
+		return fmt.Errorf("%s does not run", words[1])
 	case "delete":
 		s.pod.DeletionTimestamp = new(metav1.NewTime(s.now))
 	case "agent":

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,24 @@ func (p Plan) String() string {
 	for _, k := range p.Kill {
 		say("stop %s %s (%s): %s", k.Kind, k.Name, k.ID, k.Message)
 	}
+	for _, r := range p.Remove {
+		say("%s", r)
+	}
 	if p.CreateSandbox {
 		say("create a sandbox, attempt %d", p.Attempt)
 	}
 	for i := range p.Start {
-		say("%s", p.Start[i])
+		if p.Start[i].Kind != Regular {
+			say("%s", p.Start[i])
+		}
+	}
+	for i := range p.Resize {
+		say("%s", p.Resize[i])
+	}
+	for i := range p.Start {
+		if p.Start[i].Kind == Regular {
+			say("%s", p.Start[i])
+		}
 	}
 	switch {
 	case p.Waits != "":
@@ -37,6 +51,37 @@ func (p Plan) String() string {
 		say("nothing to do")
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Diff returns what the plan new says other than old, line by line: "- " before
+// what is no more, "+ " before what is new. "": they say the same.
+func Diff(old, new Plan) string {
+	a, b := strings.Split(old.String(), "\n"), strings.Split(new.String(), "\n")
+	var lines []string
+	for _, line := range a {
+		if !slices.Contains(b, line) {
+			lines = append(lines, "- "+line)
+		}
+	}
+	for _, line := range b {
+		if !slices.Contains(a, line) {
+			lines = append(lines, "+ "+line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// String returns the removal in words.
+func (r Removal) String() string {
+	how := "remove"
+	if r.Running {
+		how = "stop and remove"
+	}
+	why := "all containers are restarted"
+	if r.Trigger {
+		why = "its exit restarts all containers"
+	}
+	return fmt.Sprintf("%s %s %s (%s): %s", how, r.Kind, r.Name, r.ID, why)
 }
 
 // killWhy says why the pod is stopped.
@@ -113,6 +158,12 @@ func (c *computation) why(s *Start, h history) string {
 		return "it was created and never started"
 	case StartDefinitionChanged:
 		return "its definition changed"
+	case StartLivenessProbe:
+		return "it failed its liveness probe"
+	case StartStartupProbe:
+		return "it failed its startup probe"
+	case StartResize:
+		return "its new resources want a restart"
 	case StartUnknownState:
 		return "nobody knows what became of it"
 	case StartExited:

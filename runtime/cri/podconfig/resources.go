@@ -12,9 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// Resources returns the resources of a container (cm-32 … cm-42): what it is made
-// with, and what UpdateContainerResources takes when they change.
-func Resources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
+// containerResources returns the resources of a container (cm-32 … cm-42).
+func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
 	out := n.basic(c.Resources.Requests, limits(pod, c))
 	// What a container inherits bounds it, but is no request of its own.
 	out.CpuShares = cpuShares(cpuRequest(&c.Resources))

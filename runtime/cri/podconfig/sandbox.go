@@ -53,8 +53,9 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 			Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
 			NamespaceOptions: ns,
 		},
+		Resources: podResources(in.Node, pod),
+		Overhead:  overhead(in.Node, pod),
 	}
-	lc.Resources, lc.Overhead = SandboxResources(in.Node, pod)
 	sc := pod.Spec.SecurityContext
 	if sc == nil {
 		return lc, nil
@@ -148,14 +149,16 @@ func protocol(p v1.Protocol) runtimeapi.Protocol {
 	}
 }
 
-// SandboxResources returns what the pod asks for, init containers and sidecars
-// included, and apart from that its overhead: the CRI tells sandboxed runtimes of
-// it, when the sandbox is made (rt-23) and in UpdatePodSandboxResources.
-func SandboxResources(n Node, pod *v1.Pod) (all, overhead *runtimeapi.LinuxContainerResources) {
+// podResources is what the pod asks for without its overhead, init containers
+// and sidecars included: the CRI tells sandboxed runtimes of it (rt-23).
+func podResources(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
 	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
-	all, overhead = n.basic(resource.PodRequests(pod, opts), resource.PodLimits(pod, opts)), new(runtimeapi.LinuxContainerResources)
-	if len(pod.Spec.Overhead) > 0 {
-		overhead = n.basic(pod.Spec.Overhead, pod.Spec.Overhead)
+	return n.basic(resource.PodRequests(pod, opts), resource.PodLimits(pod, opts))
+}
+
+func overhead(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
+	if len(pod.Spec.Overhead) == 0 {
+		return &runtimeapi.LinuxContainerResources{}
 	}
-	return all, overhead
+	return n.basic(pod.Spec.Overhead, pod.Spec.Overhead)
 }

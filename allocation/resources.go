@@ -1,0 +1,150 @@
+package allocation
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+)
+
+// Resources are those of one pod's containers, and of the pod as a whole: what
+// it asks for, was granted, or has, by where they come from. The zero value has
+// none.
+type Resources struct {
+	// Containers by name: regular ones and sidecars, and all init containers
+	// if so asked (al-2).
+	Containers map[string]v1.ResourceRequirements `json:"containers,omitempty"`
+
+	// Pod holds the pod-level resources; nil if it has none.
+	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
+}
+
+// Desired returns what the spec of pod asks for (al-1). With allInit, init
+// containers that run to their end count too; else only those that stay do
+// (al-2). The result shares its lists with the pod.
+func Desired(pod *v1.Pod, allInit bool) Resources {
+	r := Resources{Containers: make(map[string]v1.ResourceRequirements, len(pod.Spec.Containers))}
+	for c := range resizable(&pod.Spec, allInit) {
+		r.Containers[c.Name] = figures(&c.Resources)
+	}
+	if pod.Spec.Resources != nil {
+		r.Pod = new(figures(pod.Spec.Resources))
+	}
+	return r
+}
+
+// figures returns the requests and limits of r. Claims are no figures: they
+// never change, and stay in the spec.
+func figures(r *v1.ResourceRequirements) v1.ResourceRequirements {
+	return v1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits}
+}
+
+// resizable yields the containers whose resources may change, init containers
+// first, in the order of the spec.
+func resizable(spec *v1.PodSpec, allInit bool) func(yield func(*v1.Container) bool) {
+	return func(yield func(*v1.Container) bool) {
+		for i := range spec.InitContainers {
+			if c := &spec.InitContainers[i]; (allInit || restart.Sidecar(c)) && !yield(c) {
+				return
+			}
+		}
+		for i := range spec.Containers {
+			if !yield(&spec.Containers[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Apply returns pod with these resources in place of its own, and with nothing
+// else changed (al-2): pod itself if they are the same, else a copy that shares
+// all but what is different. Containers that are not listed keep what they ask
+// for.
+func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
+	var out *v1.Pod
+	changed := func() *v1.PodSpec {
+		if out == nil {
+			out = new(*pod)
+		}
+		return &out.Spec
+	}
+	if list, ok := r.applyTo(pod.Spec.InitContainers); ok {
+		changed().InitContainers = list
+	}
+	if list, ok := r.applyTo(pod.Spec.Containers); ok {
+		changed().Containers = list
+	}
+	if !samePodLevel(r.Pod, pod.Spec.Resources) {
+		changed().Resources = nil
+		if r.Pod != nil {
+			out.Spec.Resources = new(*r.Pod)
+			if pod.Spec.Resources != nil {
+				out.Spec.Resources.Claims = pod.Spec.Resources.Claims
+			}
+		}
+	}
+	if out == nil {
+		return pod
+	}
+	return out
+}
+
+// applyTo returns containers with these resources, and whether that is anything
+// new.
+func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
+	for i := range containers {
+		own, listed := r.Containers[containers[i].Name]
+		if !listed || same(&own, &containers[i].Resources) {
+			continue
+		}
+		if !changed {
+			list, changed = append([]v1.Container(nil), containers...), true
+		}
+		list[i].Resources.Requests, list[i].Resources.Limits = own.Requests, own.Limits
+	}
+	return list, changed
+}
+
+// Equal reports whether r and other say the same, however the quantities are
+// written.
+func (r Resources) Equal(other Resources) bool {
+	return samePodLevel(r.Pod, other.Pod) &&
+		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return same(&a, &b) })
+}
+
+func samePodLevel(a, b *v1.ResourceRequirements) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return same(a, b)
+}
+
+// same reports whether requests and limits are the same.
+func same(a, b *v1.ResourceRequirements) bool {
+	return sameList(a.Requests, b.Requests) && sameList(a.Limits, b.Limits)
+}
+
+func sameList(a, b v1.ResourceList) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for name, q := range a {
+		if other, ok := b[name]; !ok || q.Cmp(other) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// clone returns a copy that shares nothing.
+func (r Resources) clone() Resources {
+	c := Resources{Containers: make(map[string]v1.ResourceRequirements, len(r.Containers))}
+	for name, own := range r.Containers {
+		c.Containers[name] = *own.DeepCopy()
+	}
+	if r.Pod != nil {
+		c.Pod = r.Pod.DeepCopy()
+	}
+	return c
+}

@@ -1,0 +1,144 @@
+package checkpoint_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
+)
+
+type record struct {
+	Name  string           `json:"name"`
+	Sizes map[string]int64 `json:"sizes,omitempty"`
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	for _, want := range []record{
+		{Name: "<web> & \u2028 \"quoted\"", Sizes: map[string]int64{"b": 1 << 60, "a": -1}},
+		{Name: "shorter"}, {},
+	} {
+		require.NoError(t, checkpoint.Write(path, want))
+		var got record
+		require.NoError(t, checkpoint.Read(path, &got))
+		assert.Equal(t, want, got)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "nothing is left beside the record")
+}
+
+func TestARecordThatIsNotThereIsSaidSo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	err := checkpoint.Read(path, &record{})
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, path)
+	assert.NotErrorIs(t, err, checkpoint.ErrCorrupt)
+}
+
+func TestABrokenRecordIsNamed(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty":            "",
+		"cut short":        `{"checksum":"00000000","da`,
+		"another file":     `hello`,
+		"null":             `null`,
+		"no data":          `{"checksum":"00000000"}`,
+		"no checksum":      `{"data":{"name":"x"}}`,
+		"wrong checksum":   `{"checksum":"00000000","data":{"name":"x"}}`,
+		"more behind it":   `{"checksum":"00000000","data":{}} {}`,
+		"of another shape": `{"checksum":"` + "1c6d7d7b" + `","data":["a list"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "a.json")
+			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+			err := checkpoint.Read(path, &record{})
+			require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+			require.ErrorContains(t, err, path)
+		})
+	}
+}
+
+func TestARecordOfAnotherTypeIsCorrupt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	require.NoError(t, checkpoint.Write(path, []string{"a list"}))
+	require.ErrorIs(t, checkpoint.Read(path, &record{}), checkpoint.ErrCorrupt)
+}
+
+func TestEveryChangedByteIsNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	want := record{Name: "web", Sizes: map[string]int64{"memory": 1 << 30}}
+	require.NoError(t, checkpoint.Write(path, want))
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for i := range whole {
+		for bit := range 8 {
+			broken := append([]byte(nil), whole...)
+			broken[i] ^= 1 << bit
+			require.NoError(t, os.WriteFile(path, broken, 0o600))
+			var got record
+			// The case of a key's letters does not count in JSON.
+			if err := checkpoint.Read(path, &got); err == nil {
+				require.Equal(t, want, got, "byte %d, bit %d", i, bit)
+			} else {
+				require.ErrorIs(t, err, checkpoint.ErrCorrupt)
+			}
+		}
+	}
+	for n := range whole {
+		require.NoError(t, os.WriteFile(path, whole[:n], 0o600))
+		require.ErrorIs(t, checkpoint.Read(path, &record{}), checkpoint.ErrCorrupt, "cut at %d", n)
+	}
+}
+
+func TestAFailedWriteKeepsTheOldRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	require.NoError(t, checkpoint.Write(path, record{Name: "old"}))
+	err := checkpoint.Write(path, func() {})
+	require.ErrorContains(t, err, path)
+	// What was left over of a write that was cut short is in nobody's way,
+	// unless it cannot be replaced.
+	require.NoError(t, os.WriteFile(path+checkpoint.Temporary, []byte("half of a rec"), 0o600))
+	require.NoError(t, checkpoint.Write(path, record{Name: "new"}))
+	require.NoError(t, os.MkdirAll(filepath.Join(path+checkpoint.Temporary, "full"), 0o700))
+	require.ErrorContains(t, checkpoint.Write(path, record{Name: "newer"}), path)
+	var got record
+	require.NoError(t, checkpoint.Read(path, &got))
+	assert.Equal(t, "new", got.Name)
+
+	nowhere := filepath.Join(t.TempDir(), "no", "a.json")
+	require.ErrorIs(t, checkpoint.Write(nowhere, record{}), fs.ErrNotExist)
+}
+
+func FuzzRead(f *testing.F) {
+	path := filepath.Join(f.TempDir(), "seed.json")
+	if err := checkpoint.Write(path, record{Name: "web"}); err != nil {
+		f.Fatal(err)
+	}
+	seed, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add([]byte(`{"checksum":"","data":null}`))
+	f.Add([]byte(`[[[[[[`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		path := filepath.Join(t.TempDir(), "a.json")
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+		var got, again record
+		switch err := checkpoint.Read(path, &got); {
+		case errors.Is(err, checkpoint.ErrCorrupt):
+		case err != nil:
+			t.Fatalf("neither good nor corrupt: %v", err)
+		default: // what was taken for good comes back the same
+			require.NoError(t, checkpoint.Write(path, got))
+			require.NoError(t, checkpoint.Read(path, &again))
+			require.Equal(t, got, again)
+		}
+	})
+}

@@ -1,0 +1,11 @@
+package podenv_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "internal/podenv", Max: 300, House: []string{"internal/staticpod"}}.Check(t)
+}

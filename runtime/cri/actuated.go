@@ -1,0 +1,46 @@
+package cri
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// reported turns what the runtime says of a running container's resources into
+// requests and limits: nil if it says nothing. The memory request is not among
+// them, and CPU comes back rounded (rt-13).
+func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements {
+	if res.GetCpuShares() == 0 { // what runs has some
+
+		return nil
+	}
+	out := &v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
+	if res.CpuShares > 2 { // the least there is, which no request gives too
+		out.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity((res.CpuShares*1000+1023)/1024, resource.DecimalSI)
+	}
+	if res.CpuQuota > 0 && res.CpuPeriod > 0 {
+		out.Limits[v1.ResourceCPU] = *resource.NewMilliQuantity(res.CpuQuota*1000/res.CpuPeriod, resource.DecimalSI)
+	}
+	if res.MemoryLimitInBytes > 0 {
+		out.Limits[v1.ResourceMemory] = *resource.NewQuantity(res.MemoryLimitInBytes, resource.BinarySI)
+	}
+	return out
+}
+
+// resizable returns the part of a container's resources that can change while
+// it runs, and that is recorded when it does (al-1).
+func resizable(res *v1.ResourceRequirements) v1.ResourceRequirements {
+	only := func(list v1.ResourceList) v1.ResourceList {
+		var out v1.ResourceList
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			if q, ok := list[name]; ok {
+				if out == nil {
+					out = v1.ResourceList{}
+				}
+				out[name] = q
+			}
+		}
+		return out
+	}
+	return v1.ResourceRequirements{Requests: only(res.Requests), Limits: only(res.Limits)}
+}

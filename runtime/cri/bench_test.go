@@ -1,0 +1,87 @@
+package cri_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// A slowCRI takes its time for each call that making a pod needs.
+type slowCRI struct {
+	*fakeCRI
+	latency time.Duration
+}
+
+func (s slowCRI) RunPodSandbox(ctx context.Context, c *runtimeapi.PodSandboxConfig, handler string) (string, error) {
+	time.Sleep(s.latency)
+	return s.fakeCRI.RunPodSandbox(ctx, c, handler)
+}
+
+func (s slowCRI) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	time.Sleep(s.latency)
+	return s.fakeCRI.PodSandboxStatus(ctx, id, verbose)
+}
+
+func (s slowCRI) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
+	time.Sleep(s.latency)
+	return s.fakeCRI.ListContainers(ctx, filter)
+}
+
+func (s slowCRI) CreateContainer(ctx context.Context, id string, c *runtimeapi.ContainerConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
+	time.Sleep(s.latency)
+	return s.fakeCRI.CreateContainer(ctx, id, c, sandbox)
+}
+
+func (s slowCRI) StartContainer(ctx context.Context, id string) error {
+	time.Sleep(s.latency)
+	return s.fakeCRI.StartContainer(ctx, id)
+}
+
+type slowImages struct {
+	fakeImages
+	latency time.Duration
+}
+
+func (s slowImages) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
+	time.Sleep(s.latency)
+	return s.fakeImages.ImageStatus(ctx, spec, verbose)
+}
+
+// Create100Pods makes 100 pods of one container at once on a runtime that takes
+// 50 ms for each call. The floor is the calls whose order nobody can change:
+// sandbox, its addresses, container, start.
+func BenchmarkCreate100Pods(b *testing.B) {
+	const latency, pods, floor = 50 * time.Millisecond, 100, 4 * 50 * time.Millisecond
+	for b.Loop() {
+		b.StopTimer()
+		f := newFake()
+		f.has("img:1")
+		dir := b.TempDir()
+		rt, err := cri.New(cri.Config{
+			Name: "fake", Runtime: slowCRI{f, latency}, Images: slowImages{fakeImages{f}, latency},
+			RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		})
+		require.NoError(b, err)
+		b.StartTimer()
+		var wg sync.WaitGroup
+		for i := range pods {
+			wg.Go(func() {
+				pod := podOf(container("web"))
+				pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("u-", i))
+				_, err := rt.SyncPod(b.Context(), runtime.SyncRequest{Pod: pod, Status: &runtime.PodStatus{UID: pod.UID}})
+				require.NoError(b, err)
+			})
+		}
+		wg.Wait()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/floor.Seconds(), "x-floor")
+}

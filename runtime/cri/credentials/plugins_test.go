@@ -1,0 +1,416 @@
+package credentials_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+)
+
+func newPlugins(t *testing.T, c credentials.PluginsConfig) *credentials.Plugins {
+	t.Helper()
+	if c.Dir == "" {
+		var names []string
+		for _, p := range c.Providers {
+			names = append(names, p.Name)
+		}
+		c.Dir = pluginDir(t, names...)
+	}
+	k, err := credentials.NewPlugins(c)
+	require.NoError(t, err)
+	return k
+}
+
+func TestAPluginIsAskedForImagesThatMatch(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	var runs []credentials.PluginRunInfo
+	k := newPlugins(t, credentials.PluginsConfig{
+		Providers: []credentials.Provider{provider("cloud", "Image", "PLUGIN_LOG="+log)},
+		Hooks:     credentials.Hooks{PluginRan: func(i credentials.PluginRunInfo) { runs = append(runs, i) }},
+	})
+	require.NoError(t, k.Check())
+	got, err := k.Lookup(t.Context(), "other.io/app", nil)
+	require.NoError(t, err)
+	assert.Empty(t, got)
+	assert.Empty(t, requests(t, log))
+
+	got, err = k.Lookup(t.Context(), "reg.io/team/app:1.2", nil)
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	assert.True(t, strings.HasPrefix(got[0].Username, "user of cloud"), got[0].Username)
+	assert.Equal(t, "for reg.io/team/app ", got[0].Password)
+	assert.Equal(t, credentials.Source{Plugin: "cloud"}, got[0].Source)
+	assert.Equal(t, []pluginRequest{{
+		APIVersion: "credentialprovider.kubelet.k8s.io/v1", Kind: "CredentialProviderRequest", Image: "reg.io/team/app",
+	}}, requests(t, log))
+	require.Len(t, runs, 1)
+	assert.Equal(t, "cloud", runs[0].Plugin)
+	assert.Equal(t, "reg.io/team/app", runs[0].Image)
+	assert.NoError(t, runs[0].Err)
+}
+
+func TestAPluginIsAskedInItsVersion(t *testing.T) {
+	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
+		p := provider("cloud", "Image")
+		p.APIVersion = "credentialprovider.kubelet.k8s.io/" + version
+		got, err := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}}).Lookup(t.Context(), "reg.io/app", nil)
+		require.NoError(t, err, version)
+		assert.Len(t, got, 1)
+	}
+}
+
+func TestAnswersAreKeptAsTheySay(t *testing.T) {
+	for _, c := range []struct {
+		mode, keep string // what the plugin answers; keep "" says nothing
+		second     string // the image after reg.io/a
+		later      time.Duration
+		runs       int
+	}{
+		{mode: "Image", second: "reg.io/a", runs: 1},
+		{mode: "Image", second: "reg.io/a:tag", runs: 1},
+		{mode: "Image", second: "reg.io/b", runs: 2},
+		{mode: "Registry", second: "reg.io/b", runs: 1},
+		{mode: "Registry", second: "reg2.io/b", runs: 2},
+		{mode: "Global", second: "reg2.io/b", runs: 1},
+		{mode: "Image", second: "reg.io/a", later: time.Hour - time.Second, runs: 1},
+		{mode: "Image", second: "reg.io/a", later: time.Hour, runs: 2},
+		{mode: "Image", keep: "5m", second: "reg.io/a", later: 4 * time.Minute, runs: 1},
+		{mode: "Image", keep: "5m", second: "reg.io/a", later: 5 * time.Minute, runs: 2},
+		{mode: "Image", keep: "2h", second: "reg.io/a", later: 90 * time.Minute, runs: 1},
+		{mode: "Image", keep: "0s", second: "reg.io/a", runs: 2},
+		{mode: "Image", keep: "-1s", second: "reg.io/a", runs: 2},
+		{mode: "fail", second: "reg.io/a", runs: 2},
+	} {
+		t.Run(fmt.Sprintf("%s %s then %s after %v", c.mode, c.keep, c.second, c.later), func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "log")
+			p := provider("cloud", c.mode, "PLUGIN_LOG="+log, "PLUGIN_KEEP="+c.keep)
+			p.MatchImages = []string{"reg.io", "reg2.io"}
+			dir := pluginDir(t, "cloud")
+			synctest.Test(t, func(t *testing.T) {
+				k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Dir: dir})
+				for _, image := range []string{"reg.io/a", c.second} {
+					_, err := k.Lookup(t.Context(), image, nil)
+					assert.Equal(t, c.mode == "fail", err != nil, "%v", err)
+					time.Sleep(c.later)
+				}
+			})
+			assert.Len(t, requests(t, log), c.runs)
+		})
+	}
+}
+
+func TestNoDefaultDurationKeepsNothing(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	p := provider("cloud", "Global", "PLUGIN_LOG="+log)
+	p.DefaultCacheDuration = 0
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}})
+	for range 2 {
+		_, err := k.Lookup(t.Context(), "reg.io/a", nil)
+		require.NoError(t, err)
+	}
+	assert.Len(t, requests(t, log), 2)
+}
+
+func TestAPluginThatFailsHidesNoOther(t *testing.T) {
+	response := func(fields string) string {
+		return `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1",` + fields + `}`
+	}
+	for _, c := range []struct{ name, mode, says string }{
+		{"it exits with an error", "fail", "run for image reg.io/app: exit status 3: cannot reach the cloud with"},
+		{"it writes too much to stderr", "shout", "x the end"},
+		{"it writes too much to stdout", "flood", "run for image reg.io/app: wrote more than 1048576 bytes"},
+		{"it says nothing", "raw:\n", "response for image reg.io/app: is empty"},
+		{"no JSON", "raw:hunter2", "response for image reg.io/app: not JSON, at byte 1"},
+		{"two answers", response(`"cacheKeyType":"Image"`) + "{}", "not JSON"},
+		{"another kind", `raw:{"kind":"hunter2","apiVersion":"credentialprovider.kubelet.k8s.io/v1"}`, "kind is not CredentialProviderResponse"},
+		{"another version", `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1beta1"}`, "apiVersion is not credentialprovider.kubelet.k8s.io/v1, which the plugin was asked in"},
+		{"an unknown field", response(`"cacheKeyType":"Image","hunter2":1`), "has an unknown or repeated field"},
+		{"a field in other letters", response(`"cachekeytype":"Image"`), "has an unknown or repeated field"},
+		{"a repeated field", response(`"cacheKeyType":"Image","cacheKeyType":"Image"`), "has an unknown or repeated field"},
+		{"a field of a wrong type", response(`"cacheKeyType":"Image","auth":"hunter2"`), "a field has the wrong type"},
+		{"a duration that is none", response(`"cacheKeyType":"Image","cacheDuration":"hunter2"`), "a field has the wrong type"},
+		{"no cache key", response(`"auth":{}`), "cacheKeyType is not Image, Registry or Global"},
+		{"another cache key", response(`"cacheKeyType":"hunter2"`), "cacheKeyType is not Image, Registry or Global"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("bad", c.mode), provider("good", "Image")}})
+			got, err := k.Lookup(t.Context(), "reg.io/app", nil)
+			require.ErrorContains(t, err, c.says)
+			assert.True(t, strings.HasPrefix(err.Error(), "credentials: plugin bad: "), err.Error())
+			assert.NotContains(t, err.Error(), "hunter2")
+			assert.Less(t, len(err.Error()), 3<<10)
+			require.Len(t, got, 1)
+			assert.Equal(t, "good", got[0].Source.Plugin)
+		})
+	}
+}
+
+func TestAnswersOfSeveralPluginsAreSortedAsOne(t *testing.T) {
+	raw := func(auth string) string {
+		return `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{` + auth + `}}`
+	}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{
+		provider("a", raw(`"*.io":{"username":"a glob"},"reg.io":{"username":"a host"},"bad key":{"username":"no"}`)),
+		provider("b", raw(`"reg.io":{"username":"b host"},"reg.io/team":{"username":"b team"},"other.io":{"username":"b other"}`)),
+		provider("c", raw(``)),
+	}})
+	for range 2 { // asked, and from the cache
+		got, err := k.Lookup(t.Context(), "reg.io/team/app", nil)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b team", "a host", "b host", "a glob"}, users(got))
+	}
+}
+
+func TestAPluginHasItsTimeAndNoMore(t *testing.T) {
+	k := newPlugins(t, credentials.PluginsConfig{
+		Providers: []credentials.Provider{provider("slow", "hang")},
+		Timeout:   50 * time.Millisecond,
+	})
+	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
+	require.EqualError(t, err, "credentials: plugin slow: run for image reg.io/app: no answer within 50ms")
+}
+
+func TestAChildThatAPluginLeavesHoldsNobody(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the child would keep the directory of plugins from being removed")
+	}
+	t.Parallel()
+	begun := time.Now()
+	got, err := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("cloud", "orphan")}}).Lookup(t.Context(), "reg.io/app", nil)
+	require.NoError(t, err)
+	assert.Len(t, got, 1)
+	assert.Less(t, time.Since(begun), 15*time.Second)
+}
+
+func TestALookupEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer calls.Close()
+	require.NoError(t, calls.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)))
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("slow", "hang", "PLUGIN_CALL="+calls.Addr().String())}})
+	done := make(chan error)
+	go func() {
+		_, err := k.Lookup(ctx, "reg.io/app", nil)
+		done <- err
+	}()
+	conn, err := calls.Accept()
+	require.NoError(t, err, "the plugin runs")
+	defer conn.Close()
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	_, err = conn.Read(make([]byte, 1))
+	require.Error(t, err, "the plugin is gone")
+
+	_, err = k.Lookup(ctx, "reg.io/app", nil)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestLookupsOfOneImageShareARun(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("cloud", "Image", "PLUGIN_LOG="+log)}})
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			got, err := k.Lookup(t.Context(), "reg.io/app", nil)
+			assert.NoError(t, err)
+			assert.Len(t, got, 1)
+		})
+	}
+	wg.Wait()
+	assert.Len(t, requests(t, log), 1)
+}
+
+func TestAPluginThatIsNotThere(t *testing.T) {
+	dir := t.TempDir()
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("none", "Image")}, Dir: dir})
+	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
+	require.ErrorContains(t, err, "credentials: plugin none: ")
+	require.ErrorContains(t, err, filepath.Join(dir, "none"))
+	require.ErrorContains(t, k.Check(), "credentials: plugin none: executable "+filepath.Join(dir, "none")+": ")
+}
+
+func TestPluginsConfigIsChecked(t *testing.T) {
+	for says, c := range map[string]credentials.PluginsConfig{
+		"credentials: PluginsConfig.Dir is empty":                                                              {Providers: []credentials.Provider{provider("x", "Image")}},
+		"credentials: PluginsConfig.Timeout is negative":                                                       {Providers: []credentials.Provider{provider("x", "Image")}, Dir: "d", Timeout: -1},
+		`credentials: PluginsConfig.Providers: providers[0].name: "../x" is not a plain file name: it has '/'`: {Providers: []credentials.Provider{provider("../x", "Image")}, Dir: "d"},
+	} {
+		_, err := credentials.NewPlugins(c)
+		require.EqualError(t, err, says)
+	}
+	k, err := credentials.NewPlugins(credentials.PluginsConfig{})
+	require.NoError(t, err)
+	got, err := k.Lookup(t.Context(), "reg.io/app", nil)
+	require.NoError(t, err)
+	assert.Empty(t, got)
+	_, err = k.Lookup(t.Context(), "Not An Image", nil)
+	require.ErrorContains(t, err, "couldn't parse image name")
+	assert.Equal(t, "0 credential provider plugins", fmt.Sprintf("%+v", k))
+}
+
+// tokens is a TokenSource with one service account per namespace.
+type tokens struct {
+	account *v1.ServiceAccount
+	err     error
+	given   int // tokens, each with its number
+	fresh   bool
+}
+
+func (s *tokens) ServiceAccount(_ context.Context, namespace, name string) (*v1.ServiceAccount, error) {
+	return s.account, s.err
+}
+
+func (s *tokens) Token(_ context.Context, pod *v1.Pod, audience string) (string, error) {
+	s.given++
+	token := "hunter2-" + pod.Name + "-" + audience
+	if s.fresh {
+		token += fmt.Sprint("-", s.given)
+	}
+	return token, nil
+}
+
+func pod(name, account string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Spec:       v1.PodSpec{ServiceAccountName: account},
+	}
+}
+
+// KEP-4412
+func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
+	attributes := credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByToken,
+		RequireServiceAccount: true, RequiredAnnotations: []string{"reg.io/id"}, OptionalAnnotations: []string{"reg.io/tenant"}}
+	account := func(annotations map[string]string) *v1.ServiceAccount {
+		return &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Annotations: annotations}}
+	}
+	with := account(map[string]string{"reg.io/id": "7", "other": "x"})
+	for _, c := range []struct {
+		name   string
+		change func(*credentials.TokenAttributes)
+		source credentials.TokenSource
+		pods   []*v1.Pod
+		says   string
+		asked  []string // the token of each run
+	}{
+		{name: "it gets a token of the pod", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", "web")}, asked: []string{"hunter2-a-registry"}},
+		{name: "an answer by token is for that pod", source: &tokens{account: with},
+			pods: []*v1.Pod{pod("a", "web"), pod("a", "web"), pod("b", "web")}, asked: []string{"hunter2-a-registry", "hunter2-b-registry"}},
+		{name: "a new token is asked anew", source: &tokens{account: with, fresh: true},
+			pods: []*v1.Pod{pod("a", "web"), pod("a", "web")}, asked: []string{"hunter2-a-registry-1", "hunter2-a-registry-2"}},
+		{name: "an answer by service account is for its pods", source: &tokens{account: with},
+			change: func(a *credentials.TokenAttributes) { a.CacheType = credentials.CacheByServiceAccount },
+			pods:   []*v1.Pod{pod("a", "web"), pod("b", "web"), pod("c", "other")}, asked: []string{"hunter2-a-registry", "hunter2-c-registry"}},
+		{name: "a pod without service account is left out", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", ""), nil}},
+		{name: "or is asked for without a token", source: &tokens{account: with},
+			change: func(a *credentials.TokenAttributes) { a.RequireServiceAccount, a.RequiredAnnotations = false, nil },
+			pods:   []*v1.Pod{pod("a", ""), nil}, asked: []string{""}},
+		{name: "an account without a required annotation is left out", source: &tokens{account: account(nil)}, pods: []*v1.Pod{pod("a", "web")}},
+		{name: "an account that cannot be read", source: &tokens{err: errors.New("forbidden")}, pods: []*v1.Pod{pod("a", "web")},
+			says: "credentials: plugin cloud: get service account shop/web: forbidden"},
+		{name: "an account that is not there", source: &tokens{}, pods: []*v1.Pod{pod("a", "web")},
+			says: "credentials: plugin cloud: get service account shop/web: there is none"},
+		{name: "no source of tokens", pods: []*v1.Pod{pod("a", "web")},
+			says: "credentials: plugin cloud: needs tokens of service accounts, and there is no TokenSource: it is not asked"},
+		{name: "no source of tokens, and no account", pods: []*v1.Pod{pod("a", "")},
+			says: "credentials: plugin cloud: needs tokens of service accounts, and there is no TokenSource: it is not asked"},
+		{name: "no source of tokens, which are not required", pods: []*v1.Pod{pod("a", "")},
+			change: func(a *credentials.TokenAttributes) { a.RequireServiceAccount, a.RequiredAnnotations = false, nil }, asked: []string{""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			log := filepath.Join(t.TempDir(), "log")
+			p := provider("cloud", "Registry", "PLUGIN_LOG="+log)
+			a := attributes
+			if c.change != nil {
+				c.change(&a)
+			}
+			p.TokenAttributes = &a
+			k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Tokens: c.source})
+			for _, pod := range c.pods {
+				got, err := k.Lookup(t.Context(), "reg.io/app", pod)
+				if c.says != "" {
+					require.EqualError(t, err, c.says)
+					continue
+				}
+				require.NoError(t, err)
+				if len(c.asked) == 0 {
+					assert.Empty(t, got)
+					continue
+				}
+				require.Len(t, got, 1)
+				want := credentials.Source{Plugin: "cloud"}
+				if name := accountOf(pod); name != "" {
+					want = credentials.Source{Kind: credentials.SourceServiceAccount, Namespace: "shop", Name: name, UID: "u1", Plugin: "cloud"}
+				}
+				assert.Equal(t, want, got[0].Source)
+			}
+			var asked []string
+			for _, r := range requests(t, log) {
+				asked = append(asked, r.Token)
+				if r.Token != "" {
+					assert.Equal(t, map[string]string{"reg.io/id": "7"}, r.Annotations)
+				}
+			}
+			assert.Equal(t, c.asked, asked)
+		})
+	}
+}
+
+func accountOf(pod *v1.Pod) string {
+	if pod == nil {
+		return ""
+	}
+	return pod.Spec.ServiceAccountName
+}
+
+func TestAnAnswerEndsWithItsServiceAccount(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	source := &tokens{account: &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}
+	p := provider("cloud", "Global", "PLUGIN_LOG="+log)
+	p.TokenAttributes = &credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByServiceAccount,
+		RequireServiceAccount: true, OptionalAnnotations: []string{"tenant"}}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Tokens: source})
+	for _, want := range []struct {
+		change func()
+		runs   int
+	}{
+		{func() {}, 1},
+		{func() {}, 1},
+		{func() { source.account.UID = "u2" }, 2},
+		{func() { source.account.Annotations = map[string]string{"tenant": "a"} }, 3},
+		{func() { source.account.Annotations = map[string]string{"tenant": "b"} }, 4},
+		{func() { source.account.Annotations["other"] = "x" }, 4},
+	} {
+		want.change()
+		_, err := k.Lookup(t.Context(), "reg.io/app", pod("a", "web"))
+		require.NoError(t, err)
+		assert.Len(t, requests(t, log), want.runs)
+	}
+	assert.Equal(t, 4, source.given, "no token where the answer is there")
+}
+
+func TestATokenIsNotInTheError(t *testing.T) {
+	p := provider("cloud", "fail")
+	p.TokenAttributes = &credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByToken, RequireServiceAccount: true}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p},
+		Tokens: &tokens{account: &v1.ServiceAccount{}}})
+	_, err := k.Lookup(t.Context(), "reg.io/app", pod("a", "web"))
+	require.EqualError(t, err, "credentials: plugin cloud: run for image reg.io/app: exit status 3: cannot reach the cloud with [token]")
+}

@@ -1,0 +1,11 @@
+package images_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri/images", Max: 400, House: []string{"internal/quiet"}}.Check(t)
+}

@@ -1,0 +1,150 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// agents are engines that come one after the other on one machine.
+func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *events) {
+	dir := t.TempDir()
+	return func() (*cri.Runtime, *events) {
+		seen := new(events)
+		cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, fakeImages{f}, seen.record
+		cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+		rt, err := cri.New(cfg)
+		require.NoError(t, err)
+		return rt, seen
+	}
+}
+
+func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // lq-14
+	for _, forget := range []bool{false, true} {
+		f := newFake()
+		f.has("img:1")
+		next := agents(t, f, cri.Config{Compat: cri.Compat{ForgetPostStart: forget}})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
+		pod := podOf(web)
+		rt, _ := next()
+		ctx, dies := context.WithCancel(t.Context())
+		f.exec = func(context.Context, string, []string) error { dies(); return ctx.Err() }
+		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		require.ErrorIs(t, err, context.Canceled)
+
+		rt, _ = next()
+		ran := 0
+		f.exec = func(context.Context, string, []string) error { ran++; return nil }
+		for range 3 {
+			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.NoError(t, err)
+			assert.Empty(t, res.Actions)
+		}
+		rt, _ = next()
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+		want := 1
+		if forget {
+			want = 0
+		}
+		assert.Equal(t, want, ran, "compat %t", forget)
+		assert.Equal(t, []string{"web"}, f.running())
+	}
+}
+
+func TestAPostStartHookThatFailsAfterARestartStopsItsContainer(t *testing.T) { // lq-14, rt-103
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	web := container("web")
+	web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
+	pod := podOf(web)
+	rt, _ := next()
+	ctx, dies := context.WithCancel(t.Context())
+	f.exec = func(context.Context, string, []string) error { dies(); return ctx.Err() }
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+
+	rt, seen := next()
+	f.exec = func(context.Context, string, []string) error { return errors.New("exit 1") }
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+	require.Len(t, res.Actions, 1)
+	assert.Equal(t, "PostStartHookError", res.Actions[0].Reason)
+	assert.Contains(t, seen.take(), "Warning FailedPostStartHook spec.containers{web}: PostStartHook failed")
+	assert.Empty(t, f.running())
+}
+
+func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) { // L-53
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	pod := podOf(container("web"))
+	rt, _ := next()
+	up(t, f, rt, pod)
+	f.exits("web", 1)
+	syncs(t, rt, pod)
+	require.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt)
+
+	logs := f.sandboxes[0].config.LogDirectory
+	f.sandboxes, f.containers = nil, nil // by hand, the logs too
+	require.NoError(t, os.RemoveAll(logs))
+	rt, _ = next()
+	syncs(t, rt, pod)
+	assert.EqualValues(t, 2, f.newest("web").config.Metadata.Attempt)
+	assert.Equal(t, "2", f.newest("web").config.Annotations["io.kubernetes.container.restartCount"])
+	assert.EqualValues(t, 1, f.sandboxes[0].config.Metadata.Attempt)
+}
+
+func TestWhatAContainerWasGivenIsKnownToTheUnit(t *testing.T) { // rt-13, al-1, al-21
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	web := container("web")
+	web.Resources = v1.ResourceRequirements{
+		Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("333m"), v1.ResourceMemory: resource.MustParse("7Mi"), "example.com/gpu": resource.MustParse("1")},
+		Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse("1500m")},
+	}
+	pod := podOf(web)
+	rt, _ := next()
+	up(t, f, rt, pod)
+	rt, _ = next()
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	got := st.Containers[0].Resources
+	require.NotNil(t, got)
+	assert.True(t, got.Requests.Cpu().Equal(resource.MustParse("333m")))
+	assert.True(t, got.Requests.Memory().Equal(resource.MustParse("7Mi")))
+	assert.True(t, got.Limits.Cpu().Equal(resource.MustParse("1500m")))
+	assert.Len(t, got.Requests, 2, "what can't be resized is not kept")
+}
+
+func TestABrokenRecordHurtsNothing(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	dir := t.TempDir()
+	pod := podOf(container("web"))
+	path := filepath.Join(dir, "root", "pods", string(pod.UID), "runtime.json")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte(`{"checksum":"0","data":{"restarts":{"web":99}}}`), 0o600))
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+	require.NoError(t, err)
+	syncs(t, rt, pod)
+	assert.EqualValues(t, 0, f.newest("web").config.Metadata.Attempt)
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+	f.sandboxes, f.containers = nil, nil
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+	assert.NoDirExists(t, filepath.Dir(path))
+}

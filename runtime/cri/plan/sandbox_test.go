@@ -1,0 +1,190 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Spec 4.4, rt-39 … rt-44.
+func TestSandbox(t *testing.T) {
+	check(t, []row{
+		{"4.4 no sandbox", `
+			pod Always
+			container web`,
+			"sandbox 0; start web#0(New)"},
+		{"4.4 two are ready", `
+			container web
+			sandbox s0
+			has web#0 running
+			sandbox s1 attempt=1`,
+			"killpod(SandboxChanged); sandbox 2; start web#1(NewSandbox)"},
+		{"4.4 the newest is not ready", `
+			container web
+			sandbox s0 notready
+			has web#0 exited=137 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"4.4 the newest is in an unknown state", `
+			container web
+			sandbox s0 attempt=4 unknown`,
+			"killpod(SandboxChanged); sandbox 5; start web#0(New)"},
+		{"4.4 an older one that is down does not matter", `
+			container web
+			sandbox s0 notready
+			sandbox s1 attempt=1
+			has web#0 running`,
+			"nothing"},
+		{"4.4 host network wanted", `
+			pod hostnetwork
+			container web
+			sandbox s0
+			has web#0 running`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"4.4 host network not wanted", `
+			container web
+			sandbox s0 hostnetwork`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"4.4 no IP", `
+			container web
+			sandbox s0 noip`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"4.4 host network needs no IP", `
+			pod hostnetwork
+			container web
+			sandbox s0 hostnetwork noip`,
+			"start web#0(New)"},
+		{"rt-41 a pod that runs once is not run twice", `
+			pod Never
+			container web
+			container log
+			sandbox s0 notready
+			has web#0 running in=s0`,
+			"killpod(SandboxChanged)"},
+		{"rt-41 once more, when it is down", `
+			pod Never
+			container web
+			sandbox s0 notready
+			has web#0 exited=137`,
+			"nothing"},
+		{"rt-41 the sandbox has been removed", `
+			pod Never
+			container web
+			container log
+			has web#0 exited=0`,
+			"nothing"},
+		{"rt-41 no container was made yet", `
+			pod Never
+			container web
+			sandbox s0 notready`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-41 a container with a policy of its own keeps the pod going", `
+			pod Never
+			container web
+			container sync policy=Always
+			sandbox s0 notready
+			has web#0 exited=0
+			has sync#0 exited=1 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
+		{"rt-38 a policy of its own that is Never does not", `
+			pod Never
+			container web
+			container sync policy=Never
+			sandbox s0 notready
+			has web#0 exited=0`,
+			"nothing"},
+		{"rt-38 a rule does", `
+			pod Never
+			container web
+			container sync policy=Never rule=Restart:In:3
+			sandbox s0 notready
+			has web#0 exited=0
+			has sync#0 exited=3 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start sync#1(NewSandbox)"},
+		{"rt-39 whatever runs in it", `
+			init proxy policy=Always
+			container web
+			sandbox s0 notready
+			has proxy#0 running
+			has web#0 running`,
+			"killpod(SandboxChanged); sandbox 1; start proxy#1(NewSandbox)"},
+		{"rt-42 what succeeded under OnFailure is left out", `
+			pod OnFailure
+			container web
+			container job
+			sandbox s0 notready
+			has web#0 exited=1 ran=-900..-800
+			has job#0 exited=0 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"rt-42 and stays left out in the new sandbox", `
+			pod OnFailure
+			container web
+			container job
+			sandbox s0 notready
+			has web#0 exited=1
+			has job#0 exited=0
+			sandbox s1 attempt=1
+			has web#1 running`,
+			"nothing"},
+		{"rt-42 the container's own policy goes first", `
+			pod Always
+			container web
+			container job policy=OnFailure
+			sandbox s0 notready
+			has job#0 exited=0`,
+			"killpod(SandboxChanged); sandbox 1; start web#0(New)"},
+		{"rt-42 own policy Never: no second run", `
+			container web
+			container job policy=Never
+			sandbox s0 notready
+			has web#0 exited=1 ran=-900..-800
+			has job#0 exited=1 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start web#1(NewSandbox)"},
+		{"rt-43 all succeeded, the sandbox is gone", `
+			pod OnFailure
+			container job
+			sandbox s0 notready
+			has job#0 exited=0`,
+			"nothing"},
+		{"rt-43 all succeeded, a sidecar still runs", `
+			pod OnFailure
+			init proxy policy=Always
+			container job
+			sandbox s0 notready
+			has proxy#0 running
+			has job#0 exited=0`,
+			"killpod(SandboxChanged)"},
+		{"rt-44 only the first init container", `
+			init setup
+			init migrate
+			container web
+			sandbox s0 notready
+			has setup#0 exited=0 ran=-900..-800
+			has migrate#0 exited=0 ran=-900..-800
+			has web#0 exited=137 ran=-900..-800`,
+			"killpod(SandboxChanged); sandbox 1; start setup#1(NewSandbox)"},
+		{"rt-64 a failed init container keeps the pod down", `
+			pod Always
+			init setup policy=Never
+			container web
+			sandbox s0 notready
+			has setup#0 exited=1`,
+			"nothing"},
+		{"containers without any sandbox", `
+			container web
+			has web#0 running in=gone`,
+			"killpod(SandboxChanged); sandbox 0; start web#1(NewSandbox)"},
+		{"a pod without containers gets no sandbox", `pod Always`, "nothing"},
+	})
+}
+
+func TestASandboxThatGoesIsSaidAndGivenANumber(t *testing.T) { // rt-26, spec 4.4
+	p := newScene(t, `
+		container web
+		sandbox s0 attempt=3 notready`).plan()
+	assert.True(t, p.KillPod && p.CreateSandbox)
+	assert.Equal(t, uint32(4), p.Attempt)
+	assert.Equal(t, "sandbox s0 is not ready", p.Changed, "the occasion for the event SandboxChanged")
+
+	p = newScene(t, `container web`).plan()
+	assert.Empty(t, p.Changed, "the first sandbox is no change")
+}

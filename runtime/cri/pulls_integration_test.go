@@ -1,0 +1,198 @@
+package cri_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+)
+
+// pullSecrets are those of pods, by name: users of the registry.
+type pullSecrets map[string][]string
+
+func (s pullSecrets) Lookup(_ context.Context, pod *v1.Pod, _ string) ([]images.Credential, error) {
+	var creds []images.Credential
+	for _, user := range s[pod.Name] {
+		creds = append(creds, images.Credential{
+			Auth:   &runtimeapi.AuthConfig{Username: user, Password: lab.RegistryPassword},
+			Secret: &images.Object{Namespace: pod.Namespace, Name: user, UID: user}, Hash: user,
+		})
+	}
+	return creds, nil
+}
+
+// pulls returns an engine with pull secrets on a containerd of the test's own,
+// and a registry.
+func pulls(t *testing.T, secrets pullSecrets) (*cri.Runtime, *lab.Registry, *remote.Client, *events, string) {
+	t.Helper()
+	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
+	dir, seen := t.TempDir(), new(events)
+	rt, err := cri.New(cri.Config{
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Record: seen.record,
+		RootDir: dir + "/root", PodLogsDir: dir + "/pods", Pulls: images.Config{Credentials: secrets},
+	})
+	require.NoError(t, err)
+	return rt, lab.NewRegistry(t), client, seen, dir
+}
+
+// one returns a pod of one container that pulls its image.
+func one(name, image string, policy v1.PullPolicy) *v1.Pod {
+	c := script("web", "while true; do sleep 0.1; done")
+	c.Image, c.ImagePullPolicy = image, policy
+	pod := podOf(c)
+	pod.Name, pod.UID = name, types.UID(fmt.Sprintf("it-%d", time.Now().UnixNano()))
+	return pod
+}
+
+func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
+	rt, registry, _, seen, dir := pulls(t, pullSecrets{"second-works": {"eve", "ann"}, "wrong": {"eve"}})
+	public, private := registry.PushBusybox("tool:1"), registry.PushBusybox("team/tool:1", "ann")
+	kill := func(pod *v1.Pod) {
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))}))
+	}
+	sync := func(pod *v1.Pod) (err error, told string) {
+		t.Helper()
+		defer kill(pod)
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		return err, strings.Join(seen.take(), "\n")
+	}
+
+	err, told := sync(one("anonymous", public, v1.PullIfNotPresent))
+	require.NoError(t, err)
+	assert.Contains(t, told, fmt.Sprintf("Normal Pulling spec.containers{web}: Pulling image %q", public))
+	assert.Regexp(t, fmt.Sprintf(`Normal Pulled spec.containers{web}: Successfully pulled image %q in .*s \(.*s including waiting\)\. Image size: [1-9][0-9]* bytes\.`, public), told)
+	assert.Contains(t, told, "Normal Started")
+	registry.Asked()
+
+	err, told = sync(one("again", public, v1.PullIfNotPresent))
+	require.NoError(t, err)
+	assert.Contains(t, told, fmt.Sprintf("Normal Pulled spec.containers{web}: Container image %q already present on machine and can be accessed by the pod", public))
+	assert.Empty(t, registry.Asked(), "it is there")
+
+	err, told = sync(one("nobody", private, v1.PullIfNotPresent))
+	require.ErrorContains(t, err, "ErrImagePull")
+	assert.Contains(t, told, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
+	assert.Contains(t, told, "Warning Failed spec.containers{web}: Error: ErrImagePull")
+
+	err, _ = sync(one("second-works", private, v1.PullIfNotPresent))
+	require.NoError(t, err)
+	asked := strings.Join(registry.Asked(), "\n")
+	assert.Contains(t, asked, "eve team/tool:1 401") // img-14
+	assert.Contains(t, asked, "ann team/tool:1 200")
+	assert.Less(t, strings.Index(asked, "eve"), strings.Index(asked, "ann"))
+
+	// It is there now, and not for those without the secret (img-5).
+	err, _ = sync(one("wrong", private, v1.PullIfNotPresent))
+	require.ErrorContains(t, err, "ErrImagePull")
+	assert.Contains(t, strings.Join(registry.Asked(), "\n"), "eve team/tool:1 401")
+	err, _ = sync(one("wrong", private, v1.PullNever))
+	require.ErrorContains(t, err, "ErrImageNeverPull")
+	err, _ = sync(one("second-works", private, v1.PullNever))
+	require.NoError(t, err)
+	assert.Empty(t, registry.Asked())
+
+	// What nobody pulled is everybody's.
+	err, _ = sync(one("preloaded", lab.Busybox, v1.PullNever))
+	require.NoError(t, err)
+
+	err, told = sync(one("missing", registry.Host+"/absent:1", v1.PullIfNotPresent))
+	require.ErrorContains(t, err, "ErrImagePull")
+	assert.Contains(t, told, "not found")
+	err, _ = sync(one("never", registry.Host+"/absent:1", v1.PullNever))
+	require.ErrorContains(t, err, "ErrImageNeverPull")
+	err, _ = sync(one("no-name", "http://x", v1.PullIfNotPresent))
+	require.ErrorContains(t, err, "InvalidImageName")
+
+	pulled, err := os.ReadDir(filepath.Join(dir, "root", "image_manager", "pulled"))
+	require.NoError(t, err)
+	for _, entry := range pulled {
+		t.Logf("%s", readFile(t, filepath.Join(dir, "root", "image_manager", "pulled", entry.Name())))
+	}
+	pulling, err := os.ReadDir(filepath.Join(dir, "root", "image_manager", "pulling"))
+	require.NoError(t, err)
+	assert.Empty(t, pulling)
+}
+
+// L-15: a pull that takes for ever does not hold up a deletion.
+func TestIntegrationADeletionEndsAPull(t *testing.T) {
+	rt, registry, client, _, _ := pulls(t, nil)
+	image := registry.PushBusybox("slow:1")
+	registry.Hold()
+	pod := one("slow", image, v1.PullIfNotPresent)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		done <- err
+	}()
+	require.Eventually(t, func() bool { return len(registry.Asked()) > 0 }, time.Minute, 20*time.Millisecond)
+	wait(t, 200*time.Millisecond)
+	cancel()
+	begun := time.Now()
+	require.ErrorIs(t, <-done, context.Canceled)
+	assert.Less(t, time.Since(begun), time.Second)
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+	there, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageSpec{Image: image}, false)
+	require.NoError(t, err)
+	assert.Nil(t, there.GetImage(), "containerd gave up too")
+
+	registry.Release()
+	pod = one("quick", image, v1.PullIfNotPresent)
+	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.NoError(t, err)
+}
+
+// L-50: pods that want one image at the same time pull it once.
+func TestIntegrationPodsShareAPull(t *testing.T) {
+	_, registry, client, _, dir := pulls(t, nil)
+	image := registry.PushBusybox("shared:1")
+	registry.Hold()
+	ended := make(chan images.PullInfo, 10)
+	m, err := images.New(images.Config{Service: client.Images, Dir: dir + "/records", MaxParallel: images.Unlimited,
+		Hooks: images.Hooks{Pulled: func(i images.PullInfo) { ended <- i }}})
+	require.NoError(t, err)
+	var reqs []images.Request
+	for i := range 5 {
+		reqs = append(reqs, images.Request{Pod: one(fmt.Sprint(i), image, ""), Image: image})
+	}
+	time.AfterFunc(time.Second, registry.Release)
+	results := m.EnsureAll(t.Context(), reqs)
+	for _, r := range results {
+		require.NoError(t, r.Err)
+		assert.Equal(t, results[0].Image.ID, r.Image.ID)
+	}
+	require.Len(t, ended, 1)
+	info := <-ended
+	assert.NoError(t, info.Err)
+	assert.Equal(t, results[0].Image.Size, info.Size)
+
+	// A volume is an image like any other (img-16).
+	pod := one("volumes", image, "")
+	pod.Spec.Volumes = []v1.Volume{
+		{Name: "tools", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: image, PullPolicy: v1.PullNever}}},
+		{Name: "absent", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: registry.Host + "/absent:1"}}},
+	}
+	volumes := m.EnsureVolumes(t.Context(), images.Request{Pod: pod})
+	require.NoError(t, volumes["tools"].Err)
+	assert.Equal(t, results[0].Image.ID, volumes["tools"].Image.Spec.Image)
+	assert.ErrorContains(t, volumes["absent"].Err, "not found")
+}

@@ -1,0 +1,134 @@
+package cri
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+)
+
+// resize gives what runs the resources that it was granted (al-16 … al-21). What
+// the plan stops, to start it again with them, is left out.
+func (s *step) resize(ctx context.Context, p plan.Plan) {
+	given := s.r.journal.of(s.pod.UID).Pod
+	if len(p.Resize) == 0 && given == nil || p.KillPod {
+		return
+	}
+	observed := *s.status
+	observed.Containers = slices.DeleteFunc(slices.Clone(observed.Containers), func(c runtime.ContainerStatus) bool {
+		return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID })
+	})
+	steps := allocation.Steps(allocation.Actuated(s.pod, &observed, given), s.pod, &observed)
+	if len(steps) == 0 && len(p.Resize) == 0 {
+		return
+	}
+	begun := time.Now()
+	s.trace.begin("Resize", "")
+	err := allocation.CheckDecrease(steps, s.usage(ctx, steps, &observed))
+	if err == nil {
+		_, err = allocation.Carry(ctx, steps, &resizer{step: s, observed: &observed, sandbox: p.SandboxID})
+	}
+	if err == nil {
+		s.settled(p.Resize)
+	}
+	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: calledOff(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
+}
+
+// settled records as given what the plan found to differ and no step had to
+// change: requests that leave no trace in the kernel.
+func (s *step) settled(resizes []plan.Resize) {
+	if len(resizes) == 0 {
+		return
+	}
+	s.r.journal.update(s.pod, func(rec *record) {
+		for i := range resizes {
+			rec.Actuated[resizes[i].Name] = actuated{ID: bare(resizes[i].ID), Resources: *resizes[i].To}
+		}
+	})
+}
+
+// usage asks how much memory is in use where less is to be allowed (al-18). What
+// the runtime does not tell is no reason to refuse.
+func (s *step) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
+	now := allocation.Usage{Containers: map[string]int64{}}
+	for i := range steps {
+		if steps[i].Kind != allocation.ContainerStep || steps[i].Resource != v1.ResourceMemory {
+			continue
+		}
+		c := running(observed, steps[i].Container)
+		if c == nil {
+			continue
+		}
+		stats, err := s.r.cfg.Runtime.ContainerStats(s.r.quiet(ctx), bare(c.ID))
+		if used := stats.GetMemory().GetUsageBytes(); err == nil && used != nil {
+			now.Containers[c.Name] = int64(used.GetValue())
+		}
+	}
+	return now
+}
+
+// A resizer carries steps out on the runtime.
+type resizer struct {
+	*step
+	observed *runtime.PodStatus
+	sandbox  string
+}
+
+// AnnouncePod implements [allocation.Actuator].
+func (r *resizer) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error {
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir)}
+	return r.r.updateSandbox(ctx, r.sandbox, podconfig.Overhead(in), podconfig.PodResources(in, all))
+}
+
+// SetPod implements [allocation.Actuator].
+func (r *resizer) SetPod(ctx context.Context, s allocation.Step) error {
+	if r.r.cfg.ResizeCgroup != nil {
+		if err := r.r.cfg.ResizeCgroup(ctx, r.pod, s); err != nil {
+			return err
+		}
+	}
+	r.r.journal.update(r.pod, func(rec *record) { rec.Pod = podLevel(r.pod) })
+	return nil
+}
+
+// SetContainer implements [allocation.Actuator].
+func (r *resizer) SetContainer(ctx context.Context, name string, all v1.ResourceRequirements) error {
+	inst, spec := running(r.observed, name), containerSpec(r.pod, name)
+	if inst == nil || spec == nil {
+		return nil
+	}
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir)}
+	if err := r.r.updateContainer(ctx, bare(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
+		return err
+	}
+	r.r.journal.update(r.pod, func(rec *record) {
+		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: resizable(&all)} // al-21
+	})
+	return nil
+}
+
+// running returns the instance of the container that runs, or nil.
+func running(st *runtime.PodStatus, name string) *runtime.ContainerStatus {
+	for i := range st.Containers {
+		if c := &st.Containers[i]; c.Name == name && c.State == runtime.ContainerRunning {
+			return c
+		}
+	}
+	return nil
+}
+
+// podLevel returns what the pod as a whole asks for, CPU and memory; nil if that
+// is nothing.
+func podLevel(pod *v1.Pod) *v1.ResourceRequirements {
+	if pod.Spec.Resources == nil {
+		return nil
+	}
+	res := resizable(pod.Spec.Resources)
+	return &res
+}

@@ -1,0 +1,171 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// resizing is a fake that takes new resources.
+type resizing struct {
+	*fakeCRI
+	used    uint64
+	refuses error
+}
+
+func (f *resizing) UpdateContainerResources(ctx context.Context, id string, res *runtimeapi.ContainerResources) error {
+	if f.refuses != nil {
+		return f.refuses
+	}
+	return f.begin(ctx, "Update", fmt.Sprintf("%s shares=%d quota=%d memory=%d", f.nameOf(id),
+		res.Linux.CpuShares, res.Linux.CpuQuota, res.Linux.MemoryLimitInBytes>>20))
+}
+
+func (f *resizing) UpdatePodSandboxResources(ctx context.Context, req *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+	return nil, f.begin(ctx, "UpdatePod", fmt.Sprintf("shares=%d quota=%d memory=%d",
+		req.Resources.CpuShares, req.Resources.CpuQuota, req.Resources.MemoryLimitInBytes>>20))
+}
+
+func (f *resizing) ContainerStats(context.Context, string) (*runtimeapi.ContainerStats, error) {
+	return &runtimeapi.ContainerStats{Memory: &runtimeapi.MemoryUsage{UsageBytes: &runtimeapi.UInt64Value{Value: f.used}}}, nil
+}
+
+// sized returns a container with these requests and limits: "100m/64Mi" each.
+func sized(name, cpuRequest, memoryRequest, cpuLimit, memoryLimit string) v1.Container {
+	c := container(name)
+	list := func(cpu, memory string) v1.ResourceList {
+		l := v1.ResourceList{}
+		if cpu != "" {
+			l[v1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		if memory != "" {
+			l[v1.ResourceMemory] = resource.MustParse(memory)
+		}
+		return l
+	}
+	c.Resources = v1.ResourceRequirements{Requests: list(cpuRequest, memoryRequest), Limits: list(cpuLimit, memoryLimit)}
+	return c
+}
+
+func TestARunningContainerIsResized(t *testing.T) { // al-16, al-17, al-21
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"), sized("db", "100m", "64Mi", "200m", "128Mi"))
+	syncs(t, rt, pod)
+	f.did()
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0] = sized("web", "300m", "64Mi", "400m", "256Mi")
+	pod.Spec.Containers[1] = sized("db", "50m", "32Mi", "100m", "64Mi")
+	res := syncs(t, rt, pod)
+	require.Len(t, res.Actions, 1)
+	assert.Equal(t, runtime.Action{Kind: runtime.ResizePodInPlace, Target: "web_prod"}, res.Actions[0])
+	assert.Equal(t, []string{
+		"UpdatePod shares=204 quota=40000 memory=320",
+		"Update db shares=102 quota=20000 memory=64", // what gets less comes first
+		"Update web shares=102 quota=20000 memory=256",
+		"UpdatePod shares=204 quota=40000 memory=320", // the memory request, which the kernel has not
+		"UpdatePod shares=204 quota=50000 memory=320",
+		"UpdatePod shares=358 quota=50000 memory=320",
+		"Update db shares=51 quota=10000 memory=64",
+		"Update web shares=307 quota=40000 memory=256",
+	}, f.did())
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	for _, c := range st.Containers {
+		want := pod.Spec.Containers[0]
+		if c.Name == "db" {
+			want = pod.Spec.Containers[1]
+		}
+		assert.True(t, c.Resources.Limits.Memory().Equal(*want.Resources.Limits.Memory()), c.Name)
+		assert.True(t, c.Resources.Requests.Cpu().Equal(*want.Resources.Requests.Cpu()), c.Name)
+	}
+	assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
+	assert.Equal(t, []string{"db", "web"}, f.running())
+}
+
+func TestMemoryInUseIsNotTakenAway(t *testing.T) { // al-18, al-20
+	f := &resizing{fakeCRI: newFake(), used: 100 << 20}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"))
+	syncs(t, rt, pod)
+	f.did()
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0] = sized("web", "100m", "64Mi", "200m", "64Mi")
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.ErrorContains(t, err, `cannot decrease memory limits: attempting to set container \"web\" memory limit (67108864) below current usage (104857600)`)
+	assert.Equal(t, runtime.ResizePodInPlace, res.Actions[0].Kind)
+	assert.Empty(t, f.did(), "nothing of it is done")
+	f.used = 10 << 20
+	syncs(t, rt, pod)
+	assert.Contains(t, f.did(), "Update web shares=102 quota=20000 memory=64", "it is tried again")
+}
+
+func TestAResizeThatTheRuntimeRefusesIsTriedAgain(t *testing.T) { // al-20
+	f := &resizing{fakeCRI: newFake(), refuses: errors.New("busy")}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"))
+	syncs(t, rt, pod)
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0] = sized("web", "100m", "64Mi", "300m", "128Mi")
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.ErrorContains(t, err, "busy")
+	f.refuses = nil
+	assert.Len(t, syncs(t, rt, pod).Actions, 1)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+func TestAResizeThatWantsARestartGetsOne(t *testing.T) { // al-15
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	web := sized("web", "100m", "64Mi", "200m", "128Mi")
+	web.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceMemory, RestartPolicy: v1.RestartContainer}}
+	pod := podOf(web)
+	syncs(t, rt, pod)
+	f.did()
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0].Resources.Limits[v1.ResourceMemory] = resource.MustParse("256Mi")
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"StopContainer web", "ImageStatus img:1", "CreateContainer web", "StartContainer web"}, f.did())
+	assert.EqualValues(t, 256<<20, f.newest("web").config.Linux.Resources.MemoryLimitInBytes)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+// A pod that was made by another agent, of which nothing was written down, is
+// resized by what its runtime tells, and not for nothing.
+func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13, L-59
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	pod := podOf(sized("web", "333m", "", "1500m", "128Mi"))
+	syncs(t, engineOver(t, f, cri.Config{}), pod)
+	f.reports = true
+	rt := engineOver(t, f, cri.Config{})
+	f.did()
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0].Resources.Limits[v1.ResourceMemory] = resource.MustParse("256Mi")
+	assert.Len(t, syncs(t, rt, pod).Actions, 1)
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+// engineOver returns an engine over f, with its files in a directory of its own.
+func engineOver(t *testing.T, f *resizing, cfg cri.Config) *cri.Runtime {
+	t.Helper()
+	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f.fakeCRI}
+	return newRuntime(t, cfg)
+}

@@ -1,0 +1,46 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+)
+
+// startOver removes every instance of a pod of which one asked for that by its
+// exit (rt-140). The sandbox stays, and so do addresses, volumes and logs; the
+// next sync finds a pod that has not run yet. What fails ends it there: the last
+// of the list are what it is done for.
+func (s *step) startOver(ctx context.Context, list []plan.Removal) {
+	for i := range list {
+		begun := time.Now()
+		s.trace.begin("RemoveContainer", list[i].Name)
+		err := s.removeOne(ctx, &list[i])
+		action := runtime.Action{Kind: runtime.RemoveContainer, Target: list[i].Name, Err: calledOff(ctx, err), Reason: "RemoveContainerError"}
+		if !s.done(action, begun) {
+			return
+		}
+	}
+}
+
+func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {
+	if gone.Running {
+		at := target{pod: s.pod, spec: gone.Container, id: gone.ID, name: gone.Name, override: new(int64(0)), ips: s.ips, event: s.event}
+		if err := s.r.stopOne(ctx, at); err != nil {
+			return err
+		}
+	}
+	id := bare(gone.ID)
+	status, err := s.r.containerStatus(ctx, id)
+	switch {
+	case isNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := s.r.giveBack(ctx, id); err != nil {
+		return err
+	}
+	return s.r.discard(ctx, status)
+}

@@ -1,0 +1,118 @@
+package cri_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// demanding returns a container whose exit with 42 restarts its pod.
+func demanding(name string) v1.Container {
+	c := container(name)
+	c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
+	c.RestartPolicyRules = []v1.ContainerRestartRule{{
+		Action:    v1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+	}}
+	return c
+}
+
+func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, rt-143
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, seen := f.engine(t, cri.Config{})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
+		pod := podOf(web, demanding("boss"))
+		pod.Spec.InitContainers = []v1.Container{container("prepare")}
+		begin := func() {
+			syncs(t, rt, pod)
+			f.exits("prepare", 0)
+			syncs(t, rt, pod)
+		}
+		begin()
+		require.Equal(t, []string{"boss", "web"}, f.running())
+		f.exits("boss", 42)
+		f.did()
+		seen.take()
+
+		// What fails on the way is taken up again, and the reason goes last.
+		f.before = failing(1, "RemoveContainer", errors.New("busy"))
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.Error(t, err)
+		f.before = nil
+		res := syncs(t, rt, pod)
+		for _, a := range res.Actions {
+			assert.Equal(t, runtime.RemoveContainer, a.Kind)
+		}
+		assert.Equal(t, []string{
+			"StopContainer web", "RemoveContainer web", // and no preStop
+			"RemoveContainer web", "RemoveContainer prepare", "RemoveContainer boss",
+		}, f.did())
+		assert.Len(t, f.sandboxes, 1)
+		assert.False(t, f.sandboxes[0].down)
+
+		begin()
+		assert.Equal(t, []string{"boss", "web"}, f.running())
+		for _, name := range []string{"prepare", "boss", "web"} {
+			assert.EqualValues(t, 1, f.newest(name).config.Metadata.Attempt, "%s (rt-142)", name)
+		}
+		assert.Empty(t, syncs(t, rt, pod).Actions)
+	})
+}
+
+func TestAProbesGraceIsTakenAtItsWord(t *testing.T) { // rt-48, rt-108, rt-109
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, seen := f.engine(t, cri.Config{})
+		web := container("web")
+		web.LivenessProbe = &v1.Probe{TerminationGracePeriodSeconds: new(int64(5))}
+		pod := podOf(web)
+		syncs(t, rt, pod)
+		st, err := rt.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		seen.take()
+		f.dies["web"] = time.Hour
+		begun := time.Now()
+		old := f.newest("web")
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: st, Probes: &runtime.ProbeResults{
+			Liveness: map[string]runtime.ProbeResult{st.Containers[0].ID: runtime.ProbeFailure},
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, 5*time.Second, time.Since(begun))
+		assert.Equal(t, []int64{5}, old.stop)
+		assert.Equal(t, "Normal Killing spec.containers{web}: Container web failed liveness probe, will be restarted", seen.take()[0])
+		assert.Equal(t, []string{"web"}, f.running())
+		assert.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt)
+	})
+}
+
+func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
+	f := newFake()
+	f.has("img:1")
+	rt, _ := f.engine(t, cri.Config{})
+	proxy := sidecar("proxy")
+	proxy.StartupProbe = &v1.Probe{}
+	pod := podOf(container("web"))
+	pod.Spec.InitContainers = []v1.Container{proxy}
+	step := func(p *runtime.ProbeResults) {
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Probes: p})
+		require.NoError(t, err)
+	}
+	none := &runtime.ProbeResults{}
+	step(none)
+	step(none)
+	assert.Equal(t, []string{"proxy"}, f.running())
+	step(&runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"fake://" + f.newest("proxy").id: runtime.ProbeSuccess}})
+	assert.Equal(t, []string{"proxy", "web"}, f.running())
+}
