@@ -55,7 +55,7 @@
 //	internal/restart     what follows an exit                   plan, status
 //	internal/staticpod   the marks of a static pod              podsource, podworker, status
 //	internal/qos         quality of service class               runtime/cri, status
-//	internal/podenv      a container's environment              runtime/cri
+//	podenv               a container's environment              runtime/cri, runtime/cri/podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
 //	internal/deptest     pins the arrows                        tests
 //	internal/lab         real runtimes for tests                tests

@@ -93,9 +93,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 	inst := podconfig.Instance{
 		Container: c, RestartCount: restartCount, Image: image, User: user, TargetID: s.targetID(c.Name),
 	}
-	for _, v := range env.Vars() {
-		inst.Env = append(inst.Env, v1.EnvVar{Name: v.Name, Value: v.Value})
-	}
+	inst.Env = env.EnvVars()
 	if inst.Volumes, err = s.volumesOf(c, env); err != nil {
 		return nil, err
 	}
@@ -106,7 +104,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 		}
 		inst.BlockDevices = append(inst.BlockDevices, podconfig.BlockDevice{HostPath: host})
 	}
-	if s.pod.Spec.HostNetwork || len(s.ips) > 0 { // pe-14
+	if podconfig.WantsHosts(s.pod, c, s.ips) { // pe-14
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
 			return nil, err
 		}

@@ -60,7 +60,8 @@ type Config struct {
 	// Managers take part in the making of containers. Nil: nobody does.
 	Managers Managers
 
-	// DNS is what the containers' resolv.conf is made from.
+	// DNS is what the containers' resolv.conf is made from. A configuration that
+	// no such file can hold is an error of New.
 	DNS DNS
 
 	// RuntimeClass returns the runtime handler of a class (rt-20). Nil: a pod

@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/podenv"
 )
 
 // Objects get what pods refer to by name. Their methods are called by SyncPod,

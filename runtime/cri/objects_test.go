@@ -95,3 +95,28 @@ func TestAContainerWaitsForItsObjects(t *testing.T) { // pe-1, pe-6, pe-11
 		assert.Contains(t, seen.take(), "Warning Failed spec.containers{web}: Error: "+res.Actions[1].Message)
 	}
 }
+
+// silent is a cluster that doesn't answer for secrets.
+type silent struct {
+	cluster
+	asked func()
+}
+
+func (s silent) Secret(ctx context.Context, _, _ string) (*v1.Secret, error) {
+	s.asked()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) { // L-15
+	f := newFake()
+	f.has("img:1")
+	ctx, cancel := context.WithCancel(t.Context())
+	rt, _ := f.engine(t, cri.Config{Objects: silent{asked: cancel}})
+	web := container("web")
+	web.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
+		LocalObjectReference: v1.LocalObjectReference{Name: "key"}, Optional: new(true)}}}
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: podOf(web)})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, f.running())
+}

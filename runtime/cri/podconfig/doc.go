@@ -10,6 +10,11 @@
 // of its containers, the places of its volumes, its user namespace. Nothing is
 // read, fetched or made here.
 //
+// What goes into them of names and addresses is decided here too: [DNS.For] makes
+// the pod's resolv.conf and tells what did not fit into it, [ParseResolvConf] and
+// [DNS.Check] are for the node's own, [SandboxHostname] and [Hosts] make the
+// hostname and the content of /etc/hosts. Package podenv makes the environment.
+//
 // Beside them are the readers of the labels and annotations ([HashOf] and the
 // others), and three answers to "may this pod run here?" that can be given
 // before anything of it is made: [Sysctls], [AdmitAppArmor] and [AdmitGroups].
@@ -58,6 +63,13 @@
 //   - A container without a limit on huge pages may use those of the pod as a
 //     whole, as it is with memory (cm-33).
 //   - An annotation for AppArmor that has no meaning is an error.
+//   - A DNS configuration without a file of the node's has a name of its own,
+//     DNS.NoResolvConf: in the zero value the file is /etc/resolv.conf (dn-4). A pod
+//     that says nothing of a policy is not warned that there is no cluster DNS
+//     (dn-3). DNS options keep their order (dn-6), and search entries that are too
+//     long are dropped before they are counted (dn-7).
+//   - What would write a line of its own into resolv.conf or /etc/hosts is refused:
+//     line breaks in a dnsConfig, an alias, an address or a name.
 //
 // # Testing
 //

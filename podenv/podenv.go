@@ -1,8 +1,3 @@
-// Package podenv makes the environment of a container from its spec (rules pe-1
-// … pe-13 of the node's behaviour). It is pure: [Needs] tells which objects and
-// files a container's variables refer to, the caller fetches them, and [Make]
-// answers from what was fetched. Equal facts give equal environments, in the
-// same order (pe-10), and every variable tells where it came from.
 package podenv
 
 import (

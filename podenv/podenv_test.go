@@ -3,6 +3,7 @@ package podenv_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/podenv"
 )
 
 func pod() *v1.Pod {
@@ -357,7 +358,7 @@ func TestAVariableTellsWhereItCameFrom(t *testing.T) { // F-74
 
 func TestAThousandRunsAreIdentical(t *testing.T) { // F-74, pe-10
 	f := facts()
-	for i := range 50 {
+	for i := range 20 {
 		f.Services = append(f.Services, service("prod", fmt.Sprintf("s%d", i), "10.96.1.1", port("http", 80), port("dns", 53)))
 		f.ConfigMaps["settings"].Object.Data[fmt.Sprintf("K%d", i)] = "v"
 	}
@@ -369,7 +370,7 @@ func TestAThousandRunsAreIdentical(t *testing.T) { // F-74, pe-10
 		f.Services = append(append([]*v1.Service{}, f.Services[at:]...), f.Services[:at]...)
 		again, err := podenv.Make(f, everything())
 		require.NoError(t, err)
-		require.Equal(t, first.Vars(), again.Vars())
+		require.True(t, slices.Equal(first.Vars(), again.Vars()))
 	}
 }
 

@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/podenv"
+	"github.com/kubeparts/kubeparts/podenv"
 )
 
 func TestExpand(t *testing.T) {
@@ -41,4 +42,15 @@ func FuzzExpand(f *testing.F) {
 		none := podenv.Expand(s, func(string) (string, bool) { return "", false })
 		assert.Equal(t, none, same, "a variable whose value is its own reference changes nothing")
 	})
+}
+
+func TestCommandsOfProbesKnowLiteralsOnly(t *testing.T) { // pe-13, prober-34
+	env := []v1.EnvVar{
+		{Name: "A", Value: "0"}, {Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "E"},
+		{Name: "C", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		{Name: "D", Value: "1"}, {Name: "D", ValueFrom: &v1.EnvVarSource{}},
+	}
+	assert.Equal(t, []string{"1", "$(A)", "$(C)", "$(D)", "", "$(NONE)", "$(A)"},
+		podenv.ExpandLiterals([]string{"$(A)", "$(B)", "$(C)", "$(D)", "$(E)", "$(NONE)", "$$(A)"}, env))
+	assert.Nil(t, podenv.ExpandLiterals(nil, env))
 }

@@ -1,0 +1,46 @@
+package podenv_test
+
+import (
+	"fmt"
+	"log"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/podenv"
+)
+
+// A container takes its settings from a ConfigMap, and its database from a
+// service; each variable tells where it came from.
+func ExampleMake() {
+	c := v1.Container{
+		EnvFrom: []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "settings"}}}},
+		Env:     []v1.EnvVar{{Name: "DB", Value: "pg://$(DB_SERVICE_HOST)/$(NAME)"}},
+		Args:    []string{"--level=$(LEVEL)"},
+	}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "web"}}
+
+	facts := podenv.Facts{Pod: pod, ConfigMaps: map[string]podenv.Fetched[*v1.ConfigMap]{}}
+	for _, need := range podenv.Needs(pod, &c).ConfigMaps {
+		found := &v1.ConfigMap{Data: map[string]string{"LEVEL": "debug", "NAME": "shop"}} // from the API server
+		facts.ConfigMaps[need.Name] = podenv.Fetched[*v1.ConfigMap]{Object: found}
+	}
+	facts.Services = []*v1.Service{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "db"}, Spec: v1.ServiceSpec{ClusterIP: "10.96.0.7"}},
+	}
+
+	env, err := podenv.Make(facts, &c)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, v := range env.Vars() {
+		fmt.Printf("%s=%s (%v)\n", v.Name, v.Value, v.From)
+	}
+	fmt.Println(env.ExpandAll(c.Args))
+	// Output:
+	// LEVEL=debug (envFrom[0], configMap settings, key LEVEL)
+	// NAME=shop (envFrom[0], configMap settings, key NAME)
+	// DB=pg://10.96.0.7/shop (env[0])
+	// DB_SERVICE_HOST=10.96.0.7 (service db)
+	// [--level=debug]
+}
