@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
 // An imageUser is who an image says its containers run as.
@@ -32,9 +33,21 @@ func (s *step) input(ctx context.Context) (podconfig.Input, error) {
 		if s.r.cfg.UserNamespaces == nil {
 			return in, errors.New("hostUsers: false: no source of user IDs")
 		}
-		in.UserNamespace, err = s.r.cfg.UserNamespaces(s.pod.UID)
+		m, err := s.r.cfg.UserNamespaces.Allocate(s.pod.UID)
+		if err != nil {
+			return in, err
+		}
+		in.UserNamespace = &runtimeapi.UserNamespace{Uids: idMappings(m.UIDs), Gids: idMappings(m.GIDs)}
 	}
-	return in, err
+	return in, nil
+}
+
+func idMappings(list []userns.Mapping) []*runtimeapi.IDMapping {
+	var out []*runtimeapi.IDMapping
+	for _, m := range list {
+		out = append(out, &runtimeapi.IDMapping{HostId: m.HostID, ContainerId: m.ContainerID, Length: m.Length})
+	}
+	return out
 }
 
 // handler returns the runtime handler of the pod's class (rt-20, se-13). What it

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/quiet"
@@ -20,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
 // Config configures a [Runtime].
@@ -68,10 +68,9 @@ type Config struct {
 	// that names a class is not run.
 	RuntimeClass func(name string) (handler string, err error)
 
-	// UserNamespaces returns the mappings of a pod with hostUsers: false, the
-	// same ones each time (se-17); package userns has some. Nil: such a pod is not
-	// run.
-	UserNamespaces func(pod types.UID) (*runtimeapi.UserNamespace, error)
+	// UserNamespaces gives pods with hostUsers: false their IDs; package userns
+	// has an Allocator. Nil: such a pod is not run.
+	UserNamespaces UserNamespaces
 
 	// VolumeGroups returns the groups of the pod's persistent volumes, which all
 	// of its containers get (vol-68). Nil: there are none.
@@ -119,6 +118,13 @@ type Config struct {
 	Hooks Hooks
 }
 
+// UserNamespaces gives a pod the IDs that its user namespace is mapped to, the
+// same ones each time until the pod is gone (se-17, se-19). It is called for each
+// sandbox and each container of the pod, from the goroutine of its SyncPod.
+type UserNamespaces interface {
+	Allocate(pod types.UID) (userns.Mappings, error)
+}
+
 // A Node tells of the machine what containers may ask for.
 type Node struct {
 	// IPs of the machine, the primary one first, for status.hostIP and the
@@ -126,23 +132,26 @@ type Node struct {
 	IPs func() []string
 
 	// MemoryBytes of the machine, which the oom_score_adj of burstable pods
-	// is measured against. Zero: such containers get 999.
+	// is measured against. Zero: that of Facts, and if that is zero too, such
+	// containers get 999.
 	MemoryBytes int64
 
 	// Allocatable is what containers without limits of their own read as
 	// their limits in a resourceFieldRef. Nil: they read 0.
 	Allocatable v1.ResourceList
 
-	// Facts are what else containers depend on. In it, MemoryBytes is taken from
-	// above, AllocatableMemory and SeccompRoot, if they are not set, from
-	// Allocatable and RootDir.
+	// Facts are what else containers depend on; [ReadFacts] reads those of a
+	// Linux machine. What it lacks is taken from elsewhere: MemoryBytes and
+	// AllocatableMemory from above, SeccompRoot from RootDir.
 	Facts podconfig.Node
 }
 
 // facts returns what the configuration of containers depends on.
 func (n Node) facts(root string) podconfig.Node {
 	f := n.Facts
-	f.MemoryBytes = n.MemoryBytes
+	if n.MemoryBytes != 0 {
+		f.MemoryBytes = n.MemoryBytes
+	}
 	if f.AllocatableMemory == 0 {
 		f.AllocatableMemory = n.Allocatable.Memory().Value()
 	}

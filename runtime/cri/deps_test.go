@@ -8,7 +8,7 @@ import (
 
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 400, House: []string{
-		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig",
+		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
 		"internal/checkpoint", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/staticpod",
 	}}.Check(t)
 }

@@ -39,11 +39,12 @@
 //     directories it belongs to.
 //
 // Not there yet: probes (containers count as well), pull secrets and parallel
-// pulls, device plugins, resize, and limits of huge pages and swap. A volume that
-// the caller did not prepare (those of images too), and recursiveReadOnly: Enabled
-// keep a container from starting, with CreateContainerConfigError; a RuntimeClass
-// or hostUsers: false keep the pod from getting a sandbox. Pods with Windows
-// containers are not supported.
+// pulls, device plugins and resize. A volume that the caller did not prepare
+// (those of images too) keeps a container from starting, with
+// CreateContainerConfigError. A RuntimeClass without Config.RuntimeClass, and
+// hostUsers: false without Config.UserNamespaces or with a handler that does not
+// know user namespaces, keep the pod from getting a sandbox. Pods with Windows
+// containers are not supported. docs/pod-fields.md tells of each field.
 //
 // An agent that is killed while containerd 2 starts a container for it leaves one
 // that containerd calls exited (128, StartError) and refuses to remove; no program

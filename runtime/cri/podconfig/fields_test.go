@@ -158,7 +158,7 @@ func fieldTypes(rows map[string]fieldRow) []reflect.Type {
 		}
 		for i := range of.NumField() {
 			f := of.Field(i)
-			if state := rows[keyOf(of, f)].state; f.Anonymous || state == "honoured" || state == "elsewhere" {
+			if state := rows[keyOf(of, f)].state; f.Anonymous || state == "honoured" || state == "elsewhere" || state == "planned" {
 				if of != reflect.TypeFor[v1.VolumeSource]() {
 					queue = append(queue, f.Type)
 				}

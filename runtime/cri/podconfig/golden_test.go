@@ -184,7 +184,10 @@ func keyOf(of reflect.Type, f reflect.StructField) string {
 	return strings.Replace(of.Name(), "EphemeralContainerCommon", "Container", 1) + "." + name
 }
 
-// request returns what the runtime is sent for the pod: as JSON, with zero
+const clusterDomain = "cluster.local"
+
+// request returns what the runtime is sent for the pod, and the /etc/hosts of one
+// that has aliases: as JSON, with zero
 // values left out and enums left in.
 func (gc goldenCase) request(t *testing.T) string {
 	t.Helper()
@@ -192,16 +195,31 @@ func (gc goldenCase) request(t *testing.T) string {
 	in := podconfig.Input{
 		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups,
 		LogDirectory: fmt.Sprintf("/logs/%s_%s_%s", pod.Namespace, pod.Name, pod.UID),
-		CgroupParent: "/kubepods/pod" + string(pod.UID), Hostname: pod.Name,
-		DNS: &runtimeapi.DNSConfig{Servers: []string{"10.96.0.10"}},
+		CgroupParent: "/kubepods/pod" + string(pod.UID),
 	}
 	if u := gc.facts.UserNamespace; u != nil {
 		ids := []*runtimeapi.IDMapping{{HostId: u.First, Length: u.Length}}
 		in.UserNamespace = &runtimeapi.UserNamespace{Uids: ids, Gids: ids}
 	}
 	out := map[string]any{}
-	sandbox, err := podconfig.Sandbox(in, 0)
+	dns, err := podconfig.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: clusterDomain}.For(pod, podconfig.ResolvConf{
+		Servers: []string{"192.0.2.53"}, Searches: []string{"example.com"}, Options: []string{"timeout:1"},
+	}, nil)
+	in.DNS = dns.Config
+	if err == nil {
+		in.Hostname, err = podconfig.SandboxHostname(pod, clusterDomain)
+	}
+	var sandbox *runtimeapi.PodSandboxConfig
+	if err == nil {
+		sandbox, err = podconfig.Sandbox(in, 0)
+	}
 	out["sandbox"] = answer(sandbox, err)
+	if len(pod.Spec.HostAliases) > 0 {
+		hosts, err := podconfig.Hosts(pod, []string{"10.0.0.7"}, clusterDomain, "")
+		if out["hosts"] = strings.Split(hosts, "\n"); err != nil {
+			out["hosts"] = answer(nil, err)
+		}
+	}
 	containers := map[string]any{}
 	each := func(c *v1.Container) {
 		inst, err := gc.instance(c)

@@ -116,14 +116,3 @@ func TestSignals(t *testing.T) {
 	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGRTMAXMINUS2, signal("SIGRTMAX-2"))
 	assert.Equal(t, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, signal("SIGNONSENSE"))
 }
-
-func TestSysctlNames(t *testing.T) {
-	for in, want := range map[string]string{
-		"kernel.shm_rmid_forced":          "kernel.shm_rmid_forced",
-		"net/ipv4/tcp_syncookies":         "net.ipv4.tcp_syncookies",
-		"net/ipv4/conf/eth0.1/forwarding": "net.ipv4.conf.eth0/1.forwarding",
-		"net.ipv4.conf.eth0/1.forwarding": "net.ipv4.conf.eth0/1.forwarding",
-	} {
-		assert.Equal(t, want, sysctlName(in))
-	}
-}

@@ -1,0 +1,90 @@
+package cri
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+)
+
+// ReadFacts reads from a Linux machine what the configuration of containers
+// depends on, for [Node].Facts: memory and swap, the version of its cgroups, the
+// sizes of its huge pages, and where it shows its temperature. What is a matter of
+// configuration is left at its default. root is the machine's, os.DirFS("/").
+//
+// What a machine does not have reads as nothing. The error is a file that is
+// there and cannot be read.
+func ReadFacts(root fs.FS) (podconfig.Node, error) {
+	var n podconfig.Node
+	memory, err := readMemInfo(root)
+	if err != nil {
+		return n, err
+	}
+	n.MemoryBytes, n.Swap.Bytes = memory["MemTotal"], memory["SwapTotal"]
+
+	// The root of the tree has no limits: whether swap can be limited is seen in
+	// any group below it.
+	limits := "sys/fs/cgroup/*/memory.swap.max"
+	switch {
+	case exists(root, "sys/fs/cgroup/cgroup.controllers"):
+		n.CgroupVersion = 2
+	case exists(root, "sys/fs/cgroup/memory"):
+		n.CgroupVersion, limits = 1, "sys/fs/cgroup/memory/memory.memsw.limit_in_bytes"
+	}
+	found, err := fs.Glob(root, limits)
+	if err != nil {
+		return n, fmt.Errorf("cri: %w", err)
+	}
+	n.Swap.Controller = n.CgroupVersion != 0 && len(found) > 0
+
+	pages, err := fs.Glob(root, "sys/kernel/mm/hugepages/hugepages-*kB")
+	if err != nil {
+		return n, fmt.Errorf("cri: %w", err)
+	}
+	for _, dir := range pages {
+		size := strings.TrimSuffix(dir[strings.LastIndex(dir, "-")+1:], "kB")
+		if kilobytes, err := strconv.ParseInt(size, 10, 53); err == nil {
+			n.HugePageSizes = append(n.HugePageSizes, kilobytes<<10)
+		}
+	}
+	slices.Sort(n.HugePageSizes)
+
+	hot, err := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
+	if err != nil {
+		return n, fmt.Errorf("cri: %w", err)
+	}
+	for _, dir := range hot {
+		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
+	}
+	return n, nil
+}
+
+// readMemInfo returns the lines of /proc/meminfo, in bytes.
+func readMemInfo(root fs.FS) (map[string]int64, error) {
+	bytes := map[string]int64{}
+	text, err := fs.ReadFile(root, "proc/meminfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return bytes, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cri: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		if fields := strings.Fields(value); len(fields) == 2 && fields[1] == "kB" {
+			if kilobytes, err := strconv.ParseInt(fields[0], 10, 53); err == nil {
+				bytes[name] = kilobytes << 10
+			}
+		}
+	}
+	return bytes, nil
+}
+
+func exists(root fs.FS, path string) bool {
+	_, err := fs.Stat(root, path)
+	return err == nil
+}

@@ -1,0 +1,56 @@
+package podconfig
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
+	profile := func(kind v1.AppArmorProfileType) *v1.AppArmorProfile { return &v1.AppArmorProfile{Type: kind} }
+	of := func(p *v1.AppArmorProfile) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{AppArmorProfile: p}}}
+	}
+	init := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{
+		{SecurityContext: &v1.SecurityContext{AppArmorProfile: profile(v1.AppArmorProfileTypeLocalhost)}},
+	}}}
+	annotated := func(p string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{appArmorAnnotation + "a": p}}}
+	}
+	cannot := errors.New("AppArmor is not enabled on the host")
+	want := &Refusal{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+	for name, tc := range map[string]struct {
+		pod    *v1.Pod
+		needed bool
+	}{
+		"none":                {&v1.Pod{}, false},
+		"unconfined":          {of(profile(v1.AppArmorProfileTypeUnconfined)), false},
+		"the runtime's":       {of(profile(v1.AppArmorProfileTypeRuntimeDefault)), true},
+		"of an init one":      {init, true},
+		"annotated":           {annotated("localhost/x"), true},
+		"annotated to be off": {annotated("unconfined"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Nil(t, AdmitAppArmor(tc.pod, nil))
+			if tc.needed {
+				assert.Equal(t, want, AdmitAppArmor(tc.pod, cannot))
+			} else {
+				assert.Nil(t, AdmitAppArmor(tc.pod, cannot))
+			}
+		})
+	}
+	assert.EqualError(t, want, want.Message)
+}
+
+func TestStrictGroupsNeedARuntimeThatKnowsThem(t *testing.T) { // se-6
+	of := func(p v1.SupplementalGroupsPolicy) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{SecurityContext: &v1.PodSecurityContext{SupplementalGroupsPolicy: &p}}}
+	}
+	assert.Nil(t, AdmitGroups(&v1.Pod{}, false))
+	assert.Nil(t, AdmitGroups(of(v1.SupplementalGroupsPolicyMerge), false))
+	assert.Nil(t, AdmitGroups(of(v1.SupplementalGroupsPolicyStrict), true))
+	assert.Equal(t, "SupplementalGroupsPolicyNotSupported", AdmitGroups(of(v1.SupplementalGroupsPolicyStrict), false).Reason)
+}
