@@ -105,6 +105,11 @@ func (m *mux) handle(frame spdy.Frame) error {
 		if s == nil {
 			return nil
 		}
+		select {
+		case <-s.replied:
+		default:
+			return errors.New("data in a stream that the server has not taken")
+		}
 		if len(f.Data) > 0 && s.data != nil {
 			select {
 			case s.data <- f.Data:
