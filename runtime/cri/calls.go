@@ -2,9 +2,14 @@ package cri
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A CallInfo tells of one call of the CRI.
@@ -69,8 +74,17 @@ func (c *calls) limitOfExec(timeout time.Duration) time.Duration {
 	return timeout + c.timeout
 }
 
-// timedOut reports whether an ExecSync failed because the command's own time was
-// up (rt-149).
-func timedOut(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && hasCode(err, codes.DeadlineExceeded)
+// commandsTime says of an ExecSync that failed because the command's own time was
+// up that it did (rt-149). The client of a socket has put it into words already,
+// and no code is left.
+func commandsTime(ctx context.Context, cmd []string, timeout time.Duration, err error) error {
+	switch {
+	case err == nil || timeout <= 0 || ctx.Err() != nil || errors.Is(err, runtime.ErrUnavailable):
+		return err
+	case strings.HasPrefix(err.Error(), "command timed out"):
+		return &classified{err, context.DeadlineExceeded}
+	case hasCode(err, codes.DeadlineExceeded):
+		return &classified{fmt.Errorf("command timed out: %q did not end within %v: %w", cmd, timeout, err), context.DeadlineExceeded}
+	}
+	return err
 }

@@ -69,12 +69,6 @@ func classify(ctx, own context.Context, err error) error {
 	return &classified{err, class}
 }
 
-// commandTimedOut says that a command was killed because its time was up
-// (rt-149).
-func commandTimedOut(cmd []string, timeout time.Duration, err error) error {
-	return &classified{fmt.Errorf("command timed out: %q did not end within %v: %w", cmd, timeout, err), context.DeadlineExceeded}
-}
-
 // A statusError is an error that came over gRPC.
 type statusError interface {
 	error

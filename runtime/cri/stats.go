@@ -48,13 +48,13 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 		}
 		p.NetworkAt = nanos(linux.GetNetwork().GetTimestamp())
 		first := linux.GetNetwork().GetDefaultInterface()
-		for _, n := range append([]*runtimeapi.NetworkInterfaceUsage{first}, linux.GetNetwork().GetInterfaces()...) {
-			if n == nil || n != first && first != nil && n.Name == first.Name {
-				continue
+		if first != nil {
+			p.Network = append(p.Network, networkUsage(first))
+		}
+		for _, n := range linux.GetNetwork().GetInterfaces() {
+			if n != nil && (first == nil || n.Name != first.Name) {
+				p.Network = append(p.Network, networkUsage(n))
 			}
-			p.Network = append(p.Network, runtime.NetworkUsage{
-				Name: n.Name, RxBytes: number(n.RxBytes), RxErrors: number(n.RxErrors), TxBytes: number(n.TxBytes), TxErrors: number(n.TxErrors),
-			})
 		}
 		for _, c := range linux.GetContainers() {
 			if c.GetAttributes().GetId() != "" {
@@ -135,6 +135,12 @@ func memoryUsage(m *runtimeapi.MemoryUsage) *runtime.MemoryUsage {
 	return &runtime.MemoryUsage{
 		At: nanos(m.Timestamp), WorkingSet: number(m.WorkingSetBytes), Available: number(m.AvailableBytes), Usage: number(m.UsageBytes),
 		RSS: number(m.RssBytes), Faults: number(m.PageFaults), MajorFaults: number(m.MajorPageFaults),
+	}
+}
+
+func networkUsage(n *runtimeapi.NetworkInterfaceUsage) runtime.NetworkUsage {
+	return runtime.NetworkUsage{
+		Name: n.Name, RxBytes: number(n.RxBytes), RxErrors: number(n.RxErrors), TxBytes: number(n.TxBytes), TxErrors: number(n.TxErrors),
 	}
 }
 
