@@ -25,15 +25,21 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 }
 
 // PodStats implements [runtime.StatsProvider] with one call. A runtime that has
-// no stats of pods is asked for those of containers, and what the pods use in
-// all is left out.
+// no stats of pods, or fails to give any because it has none of one of them (as
+// containerd does for a pod without CgroupParent), is asked for those of
+// containers, and what the pods use in all is left out.
 func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListPodSandboxStats(r.quiet(ctx), nil)
-	if errors.Is(err, runtime.ErrUnsupported) {
-		return r.podStatsByContainer(ctx)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("cri: list stats of sandboxes: %w", err)
+		err = fmt.Errorf("cri: list stats of sandboxes: %w", err)
+		if ctx.Err() != nil || errors.Is(err, runtime.ErrUnavailable) {
+			return nil, err
+		}
+		pods, also := r.podStatsByContainer(ctx)
+		if also != nil {
+			return nil, errors.Join(err, also)
+		}
+		return pods, nil
 	}
 	pods := make([]runtime.PodStats, 0, len(list))
 	for _, s := range list {

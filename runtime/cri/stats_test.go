@@ -104,13 +104,16 @@ func TestStatsOfPodsAreOneCall(t *testing.T) {
 }
 
 func TestStatsOfPodsFallBackToThoseOfContainers(t *testing.T) {
-	c := counting{fakeCRI: newFake(), containers: []*runtimeapi.ContainerStats{used, nil, {}, used}}
-	c.fail = status.Error(codes.Unimplemented, "unknown method ListPodSandboxStats")
-	pods, err := c.engine(t).PodStats(t.Context())
-	require.NoError(t, err)
-	assert.Equal(t, []runtime.PodStats{{UID: "u1", Name: "p1", Namespace: "n1", Containers: []runtime.ContainerStats{plain, plain}}}, pods)
-
-	c.fail = status.Error(codes.Unknown, "broken")
-	_, err = c.engine(t).PodStats(t.Context())
-	require.ErrorContains(t, err, "broken", "only a lack is fallen back from")
+	for _, failure := range []error{
+		status.Error(codes.Unimplemented, "unknown method ListPodSandboxStats"),
+		status.Error(codes.Unknown, "a sandbox has no cgroup parent"),
+	} {
+		c := counting{fakeCRI: newFake(), containers: []*runtimeapi.ContainerStats{used, nil, {}, used}, fail: failure}
+		pods, err := c.engine(t).PodStats(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []runtime.PodStats{{UID: "u1", Name: "p1", Namespace: "n1", Containers: []runtime.ContainerStats{plain, plain}}}, pods)
+	}
+	c := counting{fakeCRI: newFake(), fail: status.Error(codes.Unavailable, "connection refused")}
+	_, err := c.engine(t).PodStats(t.Context())
+	require.ErrorIs(t, err, runtime.ErrUnavailable, "nobody to ask")
 }

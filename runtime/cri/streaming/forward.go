@@ -9,7 +9,12 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// lastWords is how long a server may take to say what went wrong when it has no
+// more data.
+const lastWords = 5 * time.Second
 
 // PortForward makes one connection through the server at u to a port of a pod.
 // See [runtime.PortForwarder].
@@ -40,7 +45,9 @@ func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn i
 			}()
 			_, err := io.Copy(conn, data)
 			conn.Close()
-			m.close() // the pod has nothing more to say, or nobody listens
+			_ = data.closeWrite()
+			// Why there was nothing to copy is told after the end of the data.
+			defer time.AfterFunc(lastWords, m.close).Stop()
 			if text := <-said; text != "" {
 				return errors.New(text)
 			}

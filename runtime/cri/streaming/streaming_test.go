@@ -94,8 +94,9 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 
 func TestPortForwardSaysWhatTheServerSays(t *testing.T) {
 	u := serveSPDY(t, 2, func(s session) {
-		_, _ = s.streams["error"].Write([]byte("dial tcp 127.0.0.1:80: connection refused"))
 		_ = s.streams["data"].Close()
+		<-time.After(50 * time.Millisecond) // as containerd, which closes it first
+		_, _ = s.streams["error"].Write([]byte("dial tcp 127.0.0.1:80: connection refused"))
 	})
 	ours, theirs := net.Pipe()
 	err := new(streaming.Client).PortForward(t.Context(), u, 80, theirs)
