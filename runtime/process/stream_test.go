@@ -74,6 +74,8 @@ func TestStreamExecDoesNotWaitForWhatItLeavesBehind(t *testing.T) {
 	_, err := n.StreamExec(t.Context(), id, []string{"sh", "-c", "set -m; sleep 60 & echo left"}, runtime.Streams{Stdout: &out})
 	require.NoError(t, err)
 	assert.Equal(t, "left\n", out.String())
+	_, err = n.StreamExec(t.Context(), id, []string{"sh", "-c", "(trap '' HUP; sleep 30) & echo left"}, runtime.Streams{Stdout: &out, TTY: true})
+	require.NoError(t, err)
 	assert.Less(t, time.Since(begin), 30*time.Second)
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -89,6 +90,10 @@ func (p *plumbing) terminal(command *exec.Cmd) error {
 		return err
 	}
 	p.theirs, p.ours, p.outputs = append(p.theirs, theirs), append(p.ours, ours), append(p.outputs, ours)
+	// Making it may have set it to block, and then no deadline would be obeyed.
+	if err := control(ours, func(fd int) error { return unix.SetNonblock(fd, true) }); err != nil {
+		return err
+	}
 	command.Stdin, command.Stdout, command.Stderr = theirs, theirs, theirs
 	command.SysProcAttr.Setctty = true // descriptor 0
 	if !slices.ContainsFunc(command.Env, func(kv string) bool { return strings.HasPrefix(kv, "TERM=") }) {
@@ -146,13 +151,29 @@ func (p *plumbing) resize(terminal *os.File) {
 	for {
 		select {
 		case size, ok := <-p.streams.Resize:
-			if !ok || pty.Setsize(terminal, &pty.Winsize{Cols: size.Width, Rows: size.Height}) != nil {
+			if !ok || control(terminal, func(fd int) error {
+				return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Col: size.Width, Row: size.Height})
+			}) != nil {
 				return
 			}
 		case <-p.done:
 			return
 		}
 	}
+}
+
+// control does something to the descriptor of a file that may be closed
+// meanwhile.
+func control(f *os.File, do func(fd int) error) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = do(int(fd)) }); err != nil {
+		return err
+	}
+	return failed
 }
 
 // receive copies output to its end: when nobody has the other end any more, or
