@@ -225,9 +225,10 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 			s.Network, s.Linux, s.Labels = nil, nil, nil
 		}), ""},
 		{"a container of nil", status(func(s *runtimeapi.ContainerStatus) {
-			s.Image, s.Labels, s.Annotations, s.Resources = nil, nil, nil, nil
+			s.Labels, s.Annotations, s.Resources = nil, nil, nil
 			s.Mounts = []*runtimeapi.Mount{nil, {}}
 		}), ""},
+		{"a container of no image rt-146", status(func(s *runtimeapi.ContainerStatus) { s.Image = nil }), "the runtime gave no image"},
 		{"annotations that say nothing", status(func(s *runtimeapi.ContainerStatus) {
 			for k := range s.Annotations {
 				s.Annotations[k] = "{\xff["
@@ -296,10 +297,10 @@ func TestARuntimeThatSaysNothing(t *testing.T) {
 	l := w.life(t, rt, podOf(container("web")))
 	assert.NoError(t, l.pods)
 	assert.NoError(t, l.status)
-	assert.ErrorContains(t, l.sync, `failed to "CreatePodSandbox" for "web_prod" with CreatePodSandboxError: "the runtime gave no ID"`) // rt-147
+	assert.ErrorContains(t, l.sync, `failed to "CreatePodSandbox" for "web_prod" with CreatePodSandboxError: "the runtime gave the new sandbox no ID"`) // rt-147
 	assert.NoError(t, l.kill)
 	assert.NoError(t, l.collect)
-	assert.Equal(t, []string{"Warning FailedCreatePodSandBox : Failed to create pod sandbox: the runtime gave no ID"}, seen.take())
+	assert.Equal(t, []string{"Warning FailedCreatePodSandBox : Failed to create pod sandbox: the runtime gave the new sandbox no ID"}, seen.take())
 }
 
 func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
@@ -310,7 +311,7 @@ func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
 	w.containers = func([]*runtimeapi.Container) []*runtimeapi.Container { return nil }
 	rt, _, _ := w.over(t)
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
-	require.ErrorContains(t, err, "the runtime gave no ID") // rt-147
+	require.ErrorContains(t, err, "the runtime gave the new container no ID") // rt-147
 	assert.Equal(t, "CreateContainerError", res.Actions[len(res.Actions)-1].Reason)
 	assert.NotContains(t, strings.Join(f.did(), "\n"), "StartContainer")
 }

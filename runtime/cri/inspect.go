@@ -70,9 +70,6 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, calledOff(ctx, err))
 	}
 	s := answer.GetStatus()
-	if s.GetMetadata() == nil {
-		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime gave no metadata", id)
-	}
 	if s.Id != id { // what is done next is done to what the answer names
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime told of %q instead", id, s.Id)
 	}
@@ -109,9 +106,6 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 	answer, err := r.cfg.Runtime.ContainerStatus(r.quiet(ctx), id, false)
 	if err != nil {
 		return nil, fmt.Errorf("cri: status of container %s: %w", id, calledOff(ctx, err))
-	}
-	if answer.GetStatus().GetMetadata() == nil {
-		return nil, fmt.Errorf("cri: status of container %s: the runtime gave no metadata", id)
 	}
 	if answer.Status.Id != id {
 		return nil, fmt.Errorf("cri: status of container %s: the runtime told of %q instead", id, answer.Status.Id)

@@ -162,9 +162,6 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		patient, done := finish(ctx)
 		id, err = s.r.cfg.Runtime.CreateContainer(s.r.quiet(patient), s.sandbox, config, s.config)
 		done()
-		if err == nil && id == "" {
-			err = errors.New("the runtime gave no ID") // rt-147
-		}
 		inst = &instance{id: id, attempt: config.Metadata.Attempt}
 	}
 	if err != nil && ctx.Err() == nil {
