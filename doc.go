@@ -45,17 +45,19 @@
 // An arrow points at what is imported; there are no others, and a test in each
 // package says so. runtime is the vocabulary of all.
 //
-//	runtime ◀── pleg  podsource  podworker  status             they do not import each other
-//	   ▲
+//	runtime ◀── pleg  podsource  podworker  status  allocation
+//	   ▲                                                       they do not import each other
 //	   └── runtime/cri/plan ◀── runtime/cri                    the planner is pure, the engine speaks gRPC
+//	       runtime/cri/images ◀────┘                            pulls images, and knows who may use them
 //	                            runtime/cri/remote             connects the engine to a socket
 //	                            runtime/process                implements the CRI's Go interfaces, imports none of ours
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite
 //
-//	internal/restart     what follows an exit                   plan, status
+//	internal/restart     what follows an exit                   plan, status, allocation
 //	internal/staticpod   the marks of a static pod              podsource, podworker, status
-//	internal/qos         quality of service class               runtime/cri, status
-//	podenv               a container's environment              runtime/cri, runtime/cri/podconfig
+//	internal/qos         quality of service class               podconfig, status, allocation
+//	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri
+//	podenv               a container's environment              runtime/cri, podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
 //	internal/deptest     pins the arrows                        tests
 //	internal/lab         real runtimes for tests                tests

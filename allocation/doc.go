@@ -55,6 +55,9 @@
 //     its containers: one that tells nothing counts as done.
 //   - A pod that runs without a record (adopted from another agent, or its
 //     record is broken) counts as granted what it asks for.
+//   - A pod holds what it was granted until it is released, which a Pipeline
+//     does when it has been cleaned up; until then a resize that is pending may
+//     still be granted to it, also while it is being stopped.
 //   - Claims, and resources other than requests and limits, stay as the spec has
 //     them.
 //
@@ -75,6 +78,9 @@
 //   - A trigger for one pod decides about all that are pending in that very
 //     call; there is no second loop.
 //   - Events and messages show pod-level resources too.
+//   - What asks for more than NodeFacts.Allocatable is Infeasible here, beside
+//     the cases of al-10, and an Admit may say the same of what it refuses.
+//     The messages of Infeasible are our own words.
 //   - There are no feature gates: in-place resize of containers and of pods is
 //     on, NodeFacts.NoResize turns it off.
 //

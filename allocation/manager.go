@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -179,7 +180,7 @@ func (m *Manager) idle(pod *v1.Pod, observed *runtime.PodStatus) (granted *v1.Po
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID]
-	if e == nil || !e.brought || e.pod != pod || !e.held || e.state != (State{}) {
+	if e == nil || !e.synced || e.pod != pod || !e.held || e.state != (State{}) {
 		return nil, false
 	}
 	granted = e.granted.Apply(pod)
@@ -292,10 +293,11 @@ func (m *Manager) Release(uid types.UID) {
 	}
 }
 
-// Prune releases each pod that keep does not want: call it once all sources
-// have spoken, for records of pods that were removed while no agent ran would
-// hold their room for ever.
+// Prune releases each pod that keep does not want, and removes broken records of
+// such pods: call it once all sources have spoken, for what was removed while no
+// agent ran would hold its room for ever.
 func (m *Manager) Prune(keep func(uid types.UID) bool) {
+	files := m.recordFiles() // before the pods are: what is written after this stays
 	m.mu.Lock()
 	known := make([]types.UID, 0, len(m.pods))
 	for uid := range m.pods {
@@ -303,10 +305,34 @@ func (m *Manager) Prune(keep func(uid types.UID) bool) {
 	}
 	m.mu.Unlock()
 	for _, uid := range known {
+		delete(files, fileName(uid))
 		if !keep(uid) {
 			m.Release(uid)
 		}
 	}
+	for name := range files {
+		if uid := types.UID(strings.TrimSuffix(name, recordEnding)); !keep(uid) {
+			m.erase(uid)
+		}
+	}
+}
+
+// recordFiles returns the names of the files that are called like records.
+func (m *Manager) recordFiles() map[string]bool {
+	names := map[string]bool{}
+	if m.cfg.Dir == "" {
+		return names
+	}
+	files, err := os.ReadDir(m.cfg.Dir)
+	if err != nil {
+		m.cfg.Logger.Error("allocation records not listed", "err", err)
+	}
+	for _, f := range files {
+		if uid, ok := strings.CutSuffix(f.Name(), recordEnding); ok && fileName(types.UID(uid)) == f.Name() {
+			names[f.Name()] = true
+		}
+	}
+	return names
 }
 
 // bring takes note of a pod as it is wanted now.

@@ -2,10 +2,8 @@ package allocation
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,18 +82,18 @@ func fileName(uid types.UID) string {
 }
 
 // readRecords returns the records in dir, and an error for each that is broken.
-// A directory that is not there has none.
+// What a write that was cut short has left is removed.
 func readRecords(dir string) (records []record, broken []error, err error) {
 	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("allocation: read the records: %w", err)
 	}
 	for _, f := range files {
+		if strings.HasSuffix(f.Name(), recordEnding+checkpoint.Temporary) {
+			_ = os.Remove(filepath.Join(dir, f.Name())) // if it stays it is in nobody's way
+		}
 		if filepath.Ext(f.Name()) != recordEnding {
-			continue // not ours, or a write that was cut short
+			continue // not ours
 		}
 		r, err := readRecord(dir, f.Name())
 		if err != nil {

@@ -55,7 +55,8 @@
 // orphans uses pleg's list instead of one of its own, when something changed
 // instead of every 2 s (lq-11). Pods that run already are not admitted anew
 // (lq-28). A pod that isn't static is started, and then stopped, even if its
-// deletion arrives first: what an earlier agent left of it ends that way.
+// deletion arrives first: what an earlier agent left of it ends that way. A pod
+// that was resized is looked at again at once, and synced (al-20).
 //
 // # Testing
 //

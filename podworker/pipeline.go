@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -81,28 +80,6 @@ type Probes interface {
 	Remove(uid types.UID)
 }
 
-// An Allocation says which resources a pod has been granted on this node, and
-// decides about pods that ask for others. allocation.Manager is one. Calls for
-// one pod come one after the other.
-type Allocation interface {
-	// Allocated returns pod with the resources that it was granted in place
-	// of those that it asks for. It is what the other subsystems see.
-	Allocated(pod *v1.Pod) *v1.Pod
-
-	// Allocate takes, in each Sync, a pod that was let in, as its source wants
-	// it now, and what the runtime shows of it. It grants or refuses what is
-	// new in it, and returns what Allocated does from then on.
-	Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod
-
-	// Resized takes what became of giving the running pod what it was granted:
-	// nil if all of it was done.
-	Resized(pod *v1.Pod, err error)
-
-	// Release gives back what the pod was granted: nothing of it runs any
-	// more, nor will.
-	Release(uid types.UID)
-}
-
 // A PipelineConfig names the subsystems of a [Pipeline]. All but Runtime may be
 // nil: that subsystem is not there.
 type PipelineConfig struct {
@@ -123,9 +100,10 @@ type PipelineConfig struct {
 	// pleg.Generator.RequestRelist.
 	Relist func(uid types.UID)
 
-	// Reinspect asks for one also if no list would show that something was
-	// done, as after a resize (al-20): pleg.Generator.RequestReinspect. Nil:
-	// Relist is asked, and what is seen of a resize may be old.
+	// Reinspect is Relist for what lists do not show: after it the pod is
+	// synced again, whatever the look shows: pleg.Generator.RequestReinspect.
+	// It is asked for when a resize was carried out (al-20). Nil: Relist, and
+	// that the resize is done is seen at the next sync.
 	Reinspect func(uid types.UID)
 
 	// Record takes the events that kubectl describe shows.
@@ -140,9 +118,11 @@ type PipelineConfig struct {
 type Pipeline struct {
 	cfg PipelineConfig
 
-	// mu guards starts: why containers of a pod that should run don't.
-	mu     sync.Mutex
-	starts map[types.UID]map[string]runtime.Waiting
+	// mu guards starts: why containers of a pod that should run don't; and
+	// resizes: when a pod was last reinspected because of one.
+	mu      sync.Mutex
+	starts  map[types.UID]map[string]runtime.Waiting
+	resizes map[types.UID]time.Time
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -168,7 +148,11 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Pipeline{cfg: cfg, starts: map[types.UID]map[string]runtime.Waiting{}}, nil
+	return &Pipeline{
+		cfg:     cfg,
+		starts:  map[types.UID]map[string]runtime.Waiting{},
+		resizes: map[types.UID]time.Time{},
+	}, nil
 }
 
 // Sync implements [Handler]: status, admission, network, cgroup, volumes,
@@ -220,25 +204,19 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	}
 	res, err := p.cfg.Runtime.SyncPod(ctx, req)
 	next.Retry = res.RetryAt
-	resized := p.resized(ctx, wanted, res.Actions)
-	if p.remember(w.UID, res.Actions) || resized {
+	resized, failed := p.resized(ctx, wanted, res.Actions)
+	if p.remember(w.UID, res.Actions) || failed {
 		// A container that did not start, or a resize that failed, leaves no
 		// trace in the runtime, so nobody else would tell why.
 		p.report(w.Pod, w.Status, runtime.Ending{})
 	}
-	p.look(w.UID, res.Actions)
-	return next, err
-}
-
-// look asks for a fresh look at a pod in which something was done, or tried.
-func (p *Pipeline) look(uid types.UID, actions []runtime.Action) {
-	resized := func(a runtime.Action) bool { return a.Kind == runtime.ResizePodInPlace }
 	switch {
-	case slices.ContainsFunc(actions, resized):
-		p.cfg.Reinspect(uid)
-	case len(actions) > 0:
-		p.cfg.Relist(uid)
+	case resized && !failed:
+		next.At = earlier(next.At, p.lookAgain(w.UID, time.Now()))
+	case len(res.Actions) > 0:
+		p.cfg.Relist(w.UID)
 	}
+	return next, err
 }
 
 // Terminate implements [Handler]: probes that restart, containers, the other
@@ -302,48 +280,16 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 		}
 	}
 	p.cfg.Status.Finish(w.Pod)
-	p.forgetStarts(w.UID)
+	p.forget(w.UID)
 	p.release(w.UID)
 	return nil
 }
 
 // Forget implements [Forgetter].
 func (p *Pipeline) Forget(pod *v1.Pod) {
-	p.forgetStarts(pod.UID)
+	p.forget(pod.UID)
 	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)
-}
-
-// granted returns pod with the resources that it was granted.
-func (p *Pipeline) granted(pod *v1.Pod) *v1.Pod {
-	if p.cfg.Allocation == nil {
-		return pod
-	}
-	return p.cfg.Allocation.Allocated(pod)
-}
-
-func (p *Pipeline) release(uid types.UID) {
-	if p.cfg.Allocation != nil {
-		p.cfg.Allocation.Release(uid)
-	}
-}
-
-// resized tells what became of a resize, if actions have one, and reports
-// whether it failed. One that was called off says nothing.
-func (p *Pipeline) resized(ctx context.Context, pod *v1.Pod, actions []runtime.Action) (failed bool) {
-	var tried bool
-	var errs []error
-	for _, a := range actions {
-		if a.Kind == runtime.ResizePodInPlace {
-			tried, errs = true, append(errs, a.Err)
-		}
-	}
-	if p.cfg.Allocation == nil || !tried || ctx.Err() != nil {
-		return false
-	}
-	err := errors.Join(errs...)
-	p.cfg.Allocation.Resized(pod, err)
-	return err != nil
 }
 
 // admit asks the Admitter about a pod it has not been asked about, unless
@@ -373,10 +319,11 @@ func (p *Pipeline) event(pod *v1.Pod, eventType, reason, message string) {
 	p.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: eventType, Reason: reason, Message: message})
 }
 
-func (p *Pipeline) forgetStarts(uid types.UID) {
+func (p *Pipeline) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.starts, uid)
+	delete(p.resizes, uid)
 }
 
 // nobody is the Reporter of a Pipeline that has none.

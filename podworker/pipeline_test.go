@@ -119,16 +119,6 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
 }
 
-func TestAResizeIsLookedAtThoughNoListShowsIt(t *testing.T) { // al-20
-	for _, err := range []error{nil, errors.New("boom")} {
-		n, p := newNode(t)
-		n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer}, {Kind: runtime.ResizePodInPlace, Err: err}}
-		_, _ = p.Sync(t.Context(), firstWork(newPod("web", 0)))
-		assert.Equal(t, "reinspect", n.asked[len(n.asked)-1])
-		assert.NotContains(t, n.asked, "relist")
-	}
-}
-
 func TestSyncStopsWhereASubsystemFails(t *testing.T) {
 	boom := errors.New("boom")
 	for failing, want := range map[string]struct {

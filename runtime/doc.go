@@ -48,8 +48,13 @@
 //
 // The kubelet's own Runtime interface has 22 methods, including image,
 // attach, checkpoint and garbage collection concerns. Here the required part
-// has four; the rest are optional powers, found by type assertion: [Checker],
-// [Watcher], [Execer], [GarbageCollector].
+// has four; the rest are optional powers of one to three methods, found by type
+// assertion, each with what to do without it: [Checker], [Watcher], [Execer],
+// [GarbageCollector]; [StreamExecer], [Attacher], [PortForwarder] and
+// [StreamServer]; [LogReader] and [LogRotator]; [StatsProvider] and
+// [ImageFSReporter]; [FeatureReporter] and [CgroupDriverReporter];
+// [Checkpointer], [ResourceUpdater]. A runtime that has a method but not the
+// power behind it returns [ErrUnsupported], which means the same.
 //
 // The name shadows the standard library's runtime; a file that needs both
 // renames the other one.

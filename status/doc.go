@@ -60,9 +60,13 @@
 // Without a prober (Facts.Probes is nil) every probe counts as passed: a pod
 // that declares probes nobody runs is as ready as its containers run.
 //
-// Not covered yet: the resources of containers and in-place resize (st-15), the
-// resize conditions, the states of a pod that restarts all its containers
-// (rt-139, rt-142), readiness pushed by a prober between reports (st-55,
+// Resources are shown of containers that have an instance (st-15): what was
+// granted, which is what the spec in Facts.Pod has, and what the runtime was
+// last given. A container that nothing was granted and that has nothing shows no
+// resources, where the kubelet shows empty ones.
+//
+// Not covered yet: the states of a pod that restarts all its containers (rt-139,
+// rt-142), readiness pushed by a prober between reports (st-55,
 // st-56), merging with what an API server has (st-74 … st-76; package
 // kube/client needs it), and resending when somebody else changed a field
 // there (st-71).

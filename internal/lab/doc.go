@@ -18,6 +18,8 @@
 //		ctrd.Start() // and comes back
 //	}
 //
+// A [Registry] serves images to it, also to those with credentials only.
+//
 // A test that needs the lab has Integration in its name, so that
 // `go test -run Integration` picks exactly those. KUBEPARTS_CONTAINERD names
 // the daemon's binary; a suite is run once per version of it.

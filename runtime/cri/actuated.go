@@ -1,9 +1,14 @@
 package cri
 
 import (
+	"maps"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // reported turns what the runtime says of a running container's resources into
@@ -43,4 +48,32 @@ func resizable(res *v1.ResourceRequirements) v1.ResourceRequirements {
 		return out
 	}
 	return v1.ResourceRequirements{Requests: only(res.Requests), Limits: only(res.Limits)}
+}
+
+// actuatedIn returns status with the resources on record in place of those it
+// shows. A resize that was not seen since, as no list shows one, is so not done
+// again. The status handed in is not changed.
+func (rec *record) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
+	var changed *runtime.PodStatus
+	for i := range status.Containers {
+		c := &status.Containers[i]
+		given, ok := rec.Actuated[c.Name]
+		if !ok || given.ID != bare(c.ID) || c.Resources != nil && same(&given.Resources, c.Resources) {
+			continue
+		}
+		if changed == nil {
+			changed = new(*status)
+			changed.Containers = slices.Clone(status.Containers)
+		}
+		changed.Containers[i].Resources = &given.Resources
+	}
+	if changed == nil {
+		return status
+	}
+	return changed
+}
+
+func same(a, b *v1.ResourceRequirements) bool {
+	equal := func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }
+	return maps.EqualFunc(a.Requests, b.Requests, equal) && maps.EqualFunc(a.Limits, b.Limits, equal)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
@@ -42,6 +43,8 @@ func shellSuite(image string) runtimetest.Suite {
 		Block: []string{"sleep", "100"},
 	}
 }
+
+var _ cri.LocalStreams = (*process.Runtime)(nil)
 
 // newRuntime returns the engine over the services of cfg, with its files in a
 // directory of the test.
@@ -76,6 +79,6 @@ func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
-		return newRuntime(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images})
+		return newRuntime(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client)})
 	}, shellSuite(lab.Busybox))
 }

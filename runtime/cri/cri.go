@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -111,6 +112,18 @@ type Config struct {
 	// Nil: nobody reads them.
 	Record func(runtime.Event)
 
+	// CallTimeout is how long a call of the CRI may take that has no time of its
+	// own: making a sandbox has twice that, StopContainer and ExecSync have it
+	// on top of the grace and the timeout, pulls and streams are not limited.
+	// Zero: 2 minutes, the kubelet's runtimeRequestTimeout. A short one gives
+	// up on what then succeeds unseen; the next look finds it.
+	CallTimeout time.Duration
+
+	// Streams connects to the runtime's streaming server: a streaming.Client.
+	// Nil: streams are had only from a Runtime that is in this program (see
+	// LocalStreams); the URLs are given out in either case.
+	Streams Streamer
+
 	// Logger, nil discards.
 	Logger *slog.Logger
 
@@ -162,14 +175,15 @@ func (n Node) facts(root string) podconfig.Node {
 }
 
 // A Runtime runs pods on a CRI runtime. It keeps the contract of
-// [runtime.Runtime], and has the optional powers Checker, Watcher, Execer and
-// GarbageCollector.
+// [runtime.Runtime], and has all of the optional powers that package runtime
+// knows; what the CRI runtime behind it has not got is ErrUnsupported.
 type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
 	images  *images.Manager
 	journal *journal
 	ended   *endings
+	local   LocalStreams // nil: the runtime is behind a socket
 	log     *slog.Logger
 }
 
@@ -179,6 +193,20 @@ var (
 	_ runtime.Watcher          = (*Runtime)(nil)
 	_ runtime.Execer           = (*Runtime)(nil)
 	_ runtime.GarbageCollector = (*Runtime)(nil)
+
+	_ runtime.StreamExecer  = (*Runtime)(nil)
+	_ runtime.Attacher      = (*Runtime)(nil)
+	_ runtime.PortForwarder = (*Runtime)(nil)
+	_ runtime.StreamServer  = (*Runtime)(nil)
+	_ runtime.LogReader     = (*Runtime)(nil)
+	_ runtime.LogRotator    = (*Runtime)(nil)
+
+	_ runtime.StatsProvider        = (*Runtime)(nil)
+	_ runtime.ImageFSReporter      = (*Runtime)(nil)
+	_ runtime.FeatureReporter      = (*Runtime)(nil)
+	_ runtime.CgroupDriverReporter = (*Runtime)(nil)
+	_ runtime.Checkpointer         = (*Runtime)(nil)
+	_ runtime.ResourceUpdater      = (*Runtime)(nil)
 )
 
 // New returns a Runtime for cfg, or an error if it lacks something. It calls
@@ -191,6 +219,11 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("cri: Config.Images is nil")
 	case cfg.Name == "" || strings.Contains(cfg.Name, "/"):
 		return nil, fmt.Errorf("cri: Config.Name %q is not the name of a runtime", cfg.Name)
+	case cfg.CallTimeout < 0:
+		return nil, fmt.Errorf("cri: Config.CallTimeout is negative: %v", cfg.CallTimeout)
+	}
+	if cfg.CallTimeout == 0 {
+		cfg.CallTimeout = 2 * time.Minute
 	}
 	if err := cfg.DNS.Validate(); err != nil {
 		return nil, fmt.Errorf("cri: Config.DNS: %w", err)
@@ -217,9 +250,13 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
+	local, _ := cfg.Runtime.(LocalStreams)
+	how := calls{timeout: cfg.CallTimeout, hook: cfg.Hooks.Called}
+	cfg.Runtime = &runtimeCalls{how, cfg.Runtime}
+	cfg.Images = &imageCalls{how, cfg.Images}
 	r := &Runtime{
 		cfg: cfg, backoff: backoff, log: cfg.Logger,
-		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(),
+		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(), local: local,
 	}
 	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger
 	if cfg.Pulls.Dir == "" {

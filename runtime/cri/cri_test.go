@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
@@ -19,6 +20,9 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		`cri: Config.Name "unix://x" is not the name of a runtime`: {Name: "unix://x", Runtime: f, Images: fakeImages{f}},
 		"cri: Config.Backoff: plan: BackoffConfig.Initial is negative: -1s": {
 			Name: "fake", Runtime: f, Images: fakeImages{f}, Backoff: plan.BackoffConfig{Initial: -time.Second},
+		},
+		"cri: Config.Pulls: images: Config.Burst is -1": {
+			Name: "fake", Runtime: f, Images: fakeImages{f}, Pulls: images.Config{Burst: -1},
 		},
 	} {
 		_, err := cri.New(cfg)

@@ -15,14 +15,16 @@
 //
 // Dial a socket with package runtime/cri/remote and hand its two services to
 // [New]; or hand it any other values of the CRI's Go interfaces. A [Runtime] is
-// a [runtime.Runtime]; it is a Checker, Watcher, Execer and GarbageCollector too.
+// a [runtime.Runtime], and has the optional powers that package runtime knows. For
+// streams it needs Config.Streams, a streaming.Client, unless the runtime is in
+// this program.
 //
 // # Concurrency
 //
 // All methods may be called from many goroutines. For one pod, SyncPod and
 // KillPod must not overlap (package podworker sees to that). Containers of a pod
 // are started one after the other and stopped all at once, sidecars last. Images
-// are pulled one at a time.
+// are pulled one at a time, unless Config.Pulls says otherwise.
 //
 // # Guarantees and limits
 //
@@ -31,6 +33,16 @@
 //     made or started although the runtime said otherwise is taken as it is.
 //   - Everything ends when its context ends: a pull, a hook, a wait for a sidecar.
 //     Only a call that makes or starts something gets 5 s more to end by itself.
+//   - Each call has a deadline of its own (Config.CallTimeout), is told to
+//     Hooks.Called under the name of the kubelet's metric, and fails with one of
+//     package runtime's classes. A call that only its own deadline ended is
+//     runtime.ErrUnavailable. A service that ignores contexts is waited for.
+//   - What a runtime has not got is runtime.ErrUnsupported, save where there is
+//     something to do instead: stats of pods are made of those of containers
+//     (containerd has none of a pod without CgroupParent), an unknown cgroup
+//     driver is unknown, and a sandbox that cannot be resized is left as it is.
+//   - An answer that lacks what the CRI says it must have is an error that names
+//     it (rt-145 … rt-147), whoever the services are.
 //   - A container's end has one deadline; its preStop hook, its turn and the
 //     grace of its TERM share it.
 //   - State that has to outlast the agent is in the runtime: restart counts in

@@ -3,10 +3,14 @@ package cri
 import (
 	"context"
 	"errors"
+	"fmt"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // early is how much sooner than our own clock a runtime may find that the
@@ -19,14 +23,50 @@ func calledOff(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	why := ctx.Err()
-	if deadline, ok := ctx.Deadline(); why == nil && ok && time.Until(deadline) < early && hasCode(err, codes.DeadlineExceeded) {
-		why = context.DeadlineExceeded
-	}
+	why := ended(ctx, err)
 	if why == nil || errors.Is(err, why) {
 		return err
 	}
 	return errors.Join(why, err)
+}
+
+// ended returns why ctx ended, if that is what made a call with it fail.
+func ended(ctx context.Context, err error) error {
+	why := ctx.Err()
+	if deadline, ok := ctx.Deadline(); why == nil && ok && time.Until(deadline) < early && hasCode(err, codes.DeadlineExceeded) {
+		why = context.DeadlineExceeded
+	}
+	return why
+}
+
+// A classified error says what was said, and is what callers branch on.
+type classified struct {
+	error
+	class error
+}
+
+func (c *classified) Unwrap() []error { return []error{c.error, c.class} }
+
+// classify adds to the failure of a call its class: why the caller's ctx ended,
+// or one of the runtime's. own is the context that the call was made with; if
+// only that has ended, the runtime hangs.
+func classify(ctx, own context.Context, err error) error {
+	class := ended(ctx, err)
+	switch {
+	case class != nil:
+	case own.Err() != nil:
+		return &classified{fmt.Errorf("no answer in time: %w", err), runtime.ErrUnavailable}
+	case hasCode(err, codes.NotFound):
+		class = runtime.ErrNotFound
+	case hasCode(err, codes.Unimplemented), errors.Is(err, errors.ErrUnsupported):
+		class = runtime.ErrUnsupported
+	case hasCode(err, codes.Unavailable), errors.Is(err, syscall.ECONNREFUSED):
+		class = runtime.ErrUnavailable
+	}
+	if class == nil || errors.Is(err, class) {
+		return err
+	}
+	return &classified{err, class}
 }
 
 // A statusError is an error that came over gRPC.
@@ -36,7 +76,9 @@ type statusError interface {
 }
 
 // isNotFound reports whether the runtime does not know what it was asked for.
-func isNotFound(err error) bool { return hasCode(err, codes.NotFound) }
+func isNotFound(err error) bool {
+	return errors.Is(err, runtime.ErrNotFound) || hasCode(err, codes.NotFound)
+}
 
 func hasCode(err error, code codes.Code) bool {
 	over, ok := errors.AsType[statusError](err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -151,15 +150,14 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 	if err := r.giveBack(ctx, id); err != nil {
 		return err
 	}
-	// The log goes first: a container that is gone can't tell where it was. The
-	// path is the runtime's word, so only a path below our own is followed.
-	if rel, err := filepath.Rel(r.cfg.PodLogsDir, status.LogPath); status.LogPath != "" && err == nil && filepath.IsLocal(rel) {
+	// The log goes first: a container that is gone can't tell where it was.
+	if below(r.logsOf(d.pod), status.LogPath) {
 		if err := removeRotated(status.LogPath); err != nil {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
 		}
 	}
 	r.removeLink(status.Labels, id)
-	return r.discard(ctx, status)
+	return r.discard(ctx, d.pod.UID, status)
 }
 
 // giveBack tells resource managers that a container will not run again.
@@ -175,9 +173,9 @@ func (r *Runtime) giveBack(ctx context.Context, id string) error {
 
 // discard removes a container from the runtime, and the file that it wrote its
 // last words to. Its log stays.
-func (r *Runtime) discard(ctx context.Context, status *runtimeapi.ContainerStatus) error {
+func (r *Runtime) discard(ctx context.Context, pod types.UID, status *runtimeapi.ContainerStatus) error {
 	for _, m := range status.Mounts {
-		if rel, err := filepath.Rel(r.cfg.RootDir, m.HostPath); err == nil && filepath.IsLocal(rel) && m.ContainerPath == status.Annotations[podconfig.AnnotationMessagePath] {
+		if m.GetContainerPath() == status.Annotations[podconfig.AnnotationMessagePath] && below(r.messagesOf(pod), m.GetHostPath()) {
 			_ = os.Remove(m.HostPath)
 		}
 	}

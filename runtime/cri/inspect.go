@@ -73,6 +73,9 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 	if s.GetMetadata() == nil {
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime gave no metadata", id)
 	}
+	if s.Id != id { // what is done next is done to what the answer names
+		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime told of %q instead", id, s.Id)
+	}
 	network := s.GetLinux().GetNamespaces().GetOptions().GetNetwork()
 	return runtime.SandboxStatus{
 		ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
@@ -109,6 +112,9 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 	}
 	if answer.GetStatus().GetMetadata() == nil {
 		return nil, fmt.Errorf("cri: status of container %s: the runtime gave no metadata", id)
+	}
+	if answer.Status.Id != id {
+		return nil, fmt.Errorf("cri: status of container %s: the runtime told of %q instead", id, answer.Status.Id)
 	}
 	return answer.Status, nil
 }

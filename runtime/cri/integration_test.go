@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
 // onContainerd returns the engine over a containerd of the test's own.
@@ -32,7 +33,7 @@ func onContainerd(t *testing.T) (*cri.Runtime, *lab.Daemon, *events, string) {
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Record: seen.record,
 		RootDir: dir + "/root", PodLogsDir: dir + "/pods", ContainerLogsDir: dir + "/containers",
-		Backoff: plan.BackoffConfig{Initial: 2 * time.Second},
+		Backoff: plan.BackoffConfig{Initial: 2 * time.Second}, Streams: new(streaming.Client),
 	})
 	require.NoError(t, err)
 	return rt, daemon, seen, dir

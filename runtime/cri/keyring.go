@@ -20,7 +20,7 @@ import (
 type keyring struct{ *Runtime }
 
 // Lookup implements [images.Credentials].
-func (k keyring) Lookup(ctx context.Context, pod *v1.Pod, image string) ([]images.Credential, error) {
+func (k keyring) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]images.Credential, error) {
 	secrets, missing := k.pullSecrets(ctx, pod)
 	own, broken := credentials.FromSecrets(secrets)
 	rings := credentials.Union{own}

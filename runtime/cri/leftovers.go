@@ -14,6 +14,30 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
+// logsOf and messagesOf return the directories of a pod that hold its logs and
+// the messages of its containers. "" is for a pod whose name leads elsewhere: it
+// is the runtime's word, as the paths of files are that are to be removed.
+func (r *Runtime) logsOf(pod *runtime.Pod) string {
+	name := strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_")
+	if !plain(name) {
+		return ""
+	}
+	return filepath.Join(r.cfg.PodLogsDir, name)
+}
+
+func (r *Runtime) messagesOf(pod types.UID) string {
+	if !plain(string(pod)) {
+		return ""
+	}
+	return filepath.Join(r.cfg.RootDir, "pods", string(pod), "containers")
+}
+
+// below reports whether path is inside of dir, and not dir itself.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return dir != "" && err == nil && rel != "." && filepath.IsLocal(rel)
+}
+
 // removeRotated removes a log and what was rotated from it (lg-8).
 func removeRotated(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))

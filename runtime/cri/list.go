@@ -3,6 +3,7 @@ package cri
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,8 +60,10 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 }
 
 // list returns the sandboxes and containers of one pod, or, if uid is empty, of
-// all. What has no metadata, or no pod, was not made for a pod and is left out
-// (rt-4).
+// all. What has no metadata (rt-4), or not our labels, was not made by an agent
+// of this kind, and is nobody's to touch here: it is left out. What is ours and
+// has no ID fails the whole list, since it can't be stopped, and left out it
+// would read as gone.
 func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
 	ctx = r.quiet(ctx)
 	var sandboxFilter runtimeapi.PodSandboxFilter
@@ -77,13 +80,30 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	if err != nil {
 		return nil, nil, fmt.Errorf("cri: list containers: %w", calledOff(ctx, err))
 	}
+	seen := map[string]bool{} // a runtime that lists one thing twice means it once
 	sandboxes = slices.DeleteFunc(sandboxes, func(s *runtimeapi.PodSandbox) bool {
-		return s.GetMetadata().GetUid() == "" || uid != "" && s.GetMetadata().GetUid() != string(uid)
+		of := s.GetMetadata().GetUid()
+		if of == "" || s.GetLabels()[labelPodUID] != of || uid != "" && of != string(uid) || seen[s.Id] {
+			return true
+		}
+		seen[s.Id] = true
+		return false
 	})
+	if seen[""] {
+		return nil, nil, errors.New("cri: list sandboxes: the runtime gave one without an ID")
+	}
+	clear(seen)
 	containers = slices.DeleteFunc(containers, func(c *runtimeapi.Container) bool {
 		of := c.GetLabels()[labelPodUID]
-		return c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid)
+		if c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid) || seen[c.Id] {
+			return true
+		}
+		seen[c.Id] = true
+		return false
 	})
+	if seen[""] {
+		return nil, nil, errors.New("cri: list containers: the runtime gave one without an ID")
+	}
 	return sandboxes, containers, nil
 }
 

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func nextLog(names []string) int32 {
 			continue
 		}
 		n := int32(0)
-		if _, err := fmt.Sscanf(number, "%d", &n); err == nil && fmt.Sprint(n) == number && n >= next {
+		if _, err := fmt.Sscanf(number, "%d", &n); err == nil && fmt.Sprint(n) == number && n >= next && n < math.MaxInt32 {
 			next = n + 1
 		}
 	}
@@ -85,5 +86,6 @@ func (s *step) linkLog(container string, inst *instance) {
 func linkName(pod, namespace, container, id string) string {
 	const suffix = ".log"
 	name := fmt.Sprintf("%s_%s_%s-%s", pod, namespace, container, id)
+	name = strings.NewReplacer("/", "_", `\`, "_").Replace(name) // an ID is the runtime's word, and must not lead elsewhere
 	return name[:min(len(name), maxLinkName-len(suffix))] + suffix
 }

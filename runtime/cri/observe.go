@@ -17,6 +17,9 @@ type Hooks struct {
 	// Hooked is called after each run of a container's lifecycle hook.
 	Hooked func(HookInfo)
 
+	// Called is called after each call of the CRI, from many goroutines.
+	Called func(CallInfo)
+
 	// Traced is called at the end of each SyncPod that did something.
 	Traced func(Trace)
 }

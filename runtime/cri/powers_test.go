@@ -18,20 +18,20 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// A streaming runtime has the events that a fakeCRI has not.
-type streaming struct {
+// An eventful runtime has the events that a fakeCRI has not.
+type eventful struct {
 	*fakeCRI
 	stream func(ctx context.Context, events chan<- *runtimeapi.ContainerEventResponse) error
 }
 
-func (s streaming) GetContainerEvents(ctx context.Context, events chan *runtimeapi.ContainerEventResponse, _ func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
+func (s eventful) GetContainerEvents(ctx context.Context, events chan *runtimeapi.ContainerEventResponse, _ func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	return s.stream(ctx, events)
 }
 
 func TestWatchPassesOnWhomEventsAreAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		s := streaming{f, func(ctx context.Context, events chan<- *runtimeapi.ContainerEventResponse) error {
+		s := eventful{f, func(ctx context.Context, events chan<- *runtimeapi.ContainerEventResponse) error {
 			for range 100 { // more than any buffer holds
 				events <- &runtimeapi.ContainerEventResponse{PodSandboxStatus: &runtimeapi.PodSandboxStatus{
 					Metadata: &runtimeapi.PodSandboxMetadata{Uid: "a"},
@@ -61,7 +61,7 @@ func TestWatchPassesOnWhomEventsAreAbout(t *testing.T) {
 func TestWatchSaysWhenItCannotGoOn(t *testing.T) {
 	f := newFake()
 	for _, failure := range []error{status.Error(codes.Unimplemented, "unknown method"), nil} {
-		s := streaming{f, func(context.Context, chan<- *runtimeapi.ContainerEventResponse) error { return failure }}
+		s := eventful{f, func(context.Context, chan<- *runtimeapi.ContainerEventResponse) error { return failure }}
 		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: fakeImages{f}})
 		require.NoError(t, err)
 		require.Error(t, rt.Watch(t.Context(), func(types.UID) {}))

@@ -25,7 +25,7 @@ import (
 // pullSecrets are those of pods, by name: users of the registry.
 type pullSecrets map[string][]string
 
-func (s pullSecrets) Lookup(_ context.Context, pod *v1.Pod, _ string) ([]images.Credential, error) {
+func (s pullSecrets) Lookup(_ context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {
 	var creds []images.Credential
 	for _, user := range s[pod.Name] {
 		creds = append(creds, images.Credential{
@@ -55,7 +55,7 @@ func pulls(t *testing.T, secrets pullSecrets) (*cri.Runtime, *lab.Registry, *rem
 
 // one returns a pod of one container that pulls its image.
 func one(name, image string, policy v1.PullPolicy) *v1.Pod {
-	c := script("web", "while true; do sleep 0.1; done")
+	c := script("web", "trap 'exit 0' TERM; while true; do sleep 0.1; done")
 	c.Image, c.ImagePullPolicy = image, policy
 	pod := podOf(c)
 	pod.Name, pod.UID = name, types.UID(fmt.Sprintf("it-%d", time.Now().UnixNano()))
@@ -68,31 +68,31 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	kill := func(pod *v1.Pod) {
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))}))
 	}
-	sync := func(pod *v1.Pod) (err error, told string) {
+	sync := func(pod *v1.Pod) (told string, err error) {
 		t.Helper()
 		defer kill(pod)
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-		return err, strings.Join(seen.take(), "\n")
+		return strings.Join(seen.take(), "\n"), err
 	}
 
-	err, told := sync(one("anonymous", public, v1.PullIfNotPresent))
+	told, err := sync(one("anonymous", public, v1.PullIfNotPresent))
 	require.NoError(t, err)
 	assert.Contains(t, told, fmt.Sprintf("Normal Pulling spec.containers{web}: Pulling image %q", public))
 	assert.Regexp(t, fmt.Sprintf(`Normal Pulled spec.containers{web}: Successfully pulled image %q in .*s \(.*s including waiting\)\. Image size: [1-9][0-9]* bytes\.`, public), told)
 	assert.Contains(t, told, "Normal Started")
 	registry.Asked()
 
-	err, told = sync(one("again", public, v1.PullIfNotPresent))
+	told, err = sync(one("again", public, v1.PullIfNotPresent))
 	require.NoError(t, err)
 	assert.Contains(t, told, fmt.Sprintf("Normal Pulled spec.containers{web}: Container image %q already present on machine and can be accessed by the pod", public))
 	assert.Empty(t, registry.Asked(), "it is there")
 
-	err, told = sync(one("nobody", private, v1.PullIfNotPresent))
+	told, err = sync(one("nobody", private, v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, told, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
 	assert.Contains(t, told, "Warning Failed spec.containers{web}: Error: ErrImagePull")
 
-	err, _ = sync(one("second-works", private, v1.PullIfNotPresent))
+	_, err = sync(one("second-works", private, v1.PullIfNotPresent))
 	require.NoError(t, err)
 	asked := strings.Join(registry.Asked(), "\n")
 	assert.Contains(t, asked, "eve team/tool:1 401") // img-14
@@ -100,25 +100,25 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	assert.Less(t, strings.Index(asked, "eve"), strings.Index(asked, "ann"))
 
 	// It is there now, and not for those without the secret (img-5).
-	err, _ = sync(one("wrong", private, v1.PullIfNotPresent))
+	_, err = sync(one("wrong", private, v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, strings.Join(registry.Asked(), "\n"), "eve team/tool:1 401")
-	err, _ = sync(one("wrong", private, v1.PullNever))
+	_, err = sync(one("wrong", private, v1.PullNever))
 	require.ErrorContains(t, err, "ErrImageNeverPull")
-	err, _ = sync(one("second-works", private, v1.PullNever))
+	_, err = sync(one("second-works", private, v1.PullNever))
 	require.NoError(t, err)
 	assert.Empty(t, registry.Asked())
 
 	// What nobody pulled is everybody's.
-	err, _ = sync(one("preloaded", lab.Busybox, v1.PullNever))
+	_, err = sync(one("preloaded", lab.Busybox, v1.PullNever))
 	require.NoError(t, err)
 
-	err, told = sync(one("missing", registry.Host+"/absent:1", v1.PullIfNotPresent))
+	told, err = sync(one("missing", registry.Host+"/absent:1", v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, told, "not found")
-	err, _ = sync(one("never", registry.Host+"/absent:1", v1.PullNever))
+	_, err = sync(one("never", registry.Host+"/absent:1", v1.PullNever))
 	require.ErrorContains(t, err, "ErrImageNeverPull")
-	err, _ = sync(one("no-name", "http://x", v1.PullIfNotPresent))
+	_, err = sync(one("no-name", "http://x", v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "InvalidImageName")
 
 	pulled, err := os.ReadDir(filepath.Join(dir, "root", "image_manager", "pulled"))

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -43,6 +44,9 @@ func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, er
 	patient, done := finish(ctx)
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
+	if err == nil && id == "" {
+		err = errors.New("the runtime gave no ID") // rt-147
+	}
 	if err != nil && ctx.Err() == nil {
 		if made := s.sandboxMade(ctx, attempt); made != "" {
 			return made, nil

@@ -164,6 +164,9 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		patient, done := finish(ctx)
 		id, err = s.r.cfg.Runtime.CreateContainer(s.r.quiet(patient), s.sandbox, config, s.config)
 		done()
+		if err == nil && id == "" {
+			err = errors.New("the runtime gave no ID") // rt-147
+		}
 		inst = &instance{id: id, attempt: config.Metadata.Attempt}
 	}
 	if err != nil && ctx.Err() == nil {
@@ -224,7 +227,7 @@ func (s *step) standing(ctx context.Context, c *v1.Container) (*instance, error)
 	}
 	var created *instance
 	for _, o := range containers {
-		if o.GetMetadata().GetName() != c.Name || o.Labels[labelPodUID] != string(s.pod.UID) {
+		if o.GetMetadata().GetName() != c.Name || o.GetLabels()[labelPodUID] != string(s.pod.UID) {
 			continue // a runtime that does not filter
 		}
 		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}

@@ -42,5 +42,5 @@ func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {
 	if err := s.r.giveBack(ctx, id); err != nil {
 		return err
 	}
-	return s.r.discard(ctx, status)
+	return s.r.discard(ctx, s.pod.UID, status)
 }

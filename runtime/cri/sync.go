@@ -56,11 +56,12 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 			return runtime.SyncResult{}, err
 		}
 	}
+	rec := r.journal.of(req.Pod.UID)
+	status = rec.actuatedIn(status)
 	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
 	s.trace = Trace{Pod: req.Pod, Begin: begun}
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
 	defer s.traced()
-	rec := r.journal.of(req.Pod.UID)
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),

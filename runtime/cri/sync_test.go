@@ -378,6 +378,7 @@ func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
 		for _, uid := range []types.UID{"a", "b", "c"} {
 			pod := podOf(container("web"))
 			pod.UID = uid
+			pod.Spec.Containers[0].Image = "img:" + string(uid) // one image would be one pull
 			go func() {
 				_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 				errs <- err
@@ -387,12 +388,14 @@ func TestPullsTakeTurnsAndGiveUpTheTurnWhenCalledOff(t *testing.T) {
 			require.ErrorIs(t, <-errs, context.DeadlineExceeded)
 		}
 		require.Equal(t, time.Minute, time.Since(begun), "an end of ctx is not waited for (lq-8)")
+		synctest.Wait()
 		require.Equal(t, 1, most)
 
 		// A pull that was called off is no failure, and nothing backs off.
 		f.pull = nil
 		pod := podOf(container("web"))
 		pod.UID = "a"
+		pod.Spec.Containers[0].Image = "img:a"
 		syncs(t, rt, pod)
 		require.Equal(t, []string{"web"}, f.running())
 	})

@@ -25,8 +25,8 @@ func terminationMessage(s *runtimeapi.ContainerStatus) string {
 	}
 	said := ""
 	for _, m := range s.Mounts {
-		if m.ContainerPath == path {
-			said = string(tail(m.HostPath, maxMessage))
+		if m.GetContainerPath() == path {
+			said = string(tail(m.GetHostPath(), maxMessage))
 		}
 	}
 	wantsLog := s.Annotations[annotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)

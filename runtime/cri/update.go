@@ -2,12 +2,22 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
+
+// UpdateResources implements [runtime.ResourceUpdater].
+func (r *Runtime) UpdateResources(ctx context.Context, containerID string, resources v1.ResourceRequirements) error {
+	return r.updateContainer(ctx, bare(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.RootDir), resources))
+}
 
 // updateContainer gives a running container other resources. id is the runtime's
 // own.
@@ -26,7 +36,7 @@ func (r *Runtime) updateSandbox(ctx context.Context, id string, overhead, resour
 	_, err := r.cfg.Runtime.UpdatePodSandboxResources(r.quiet(ctx), &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: id, Overhead: overhead, Resources: resources,
 	})
-	if err == nil || hasCode(err, codes.Unimplemented) ||
+	if err == nil || errors.Is(err, runtime.ErrUnsupported) ||
 		hasCode(err, codes.Unknown) && strings.Contains(words(err), "not implemented") {
 		return nil
 	}

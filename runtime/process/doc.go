@@ -119,8 +119,13 @@
 // resident memory (shared pages are counted once per process), the size of the
 // working directory.
 //
+// There is no streaming server: [Runtime.StreamExec] and
+// [Runtime.StreamPortForward] have the streams in hand, and package runtime/cri
+// finds them. Nobody can attach: a container has no input, and its output is in
+// the log.
+//
 // Unimplemented, with a gRPC status that names the method: Exec, Attach and
-// PortForward (there is no streaming server), resource updates, checkpoints,
+// PortForward (they return a server's URL), resource updates, checkpoints,
 // metric descriptors, RuntimeConfig and UpdateRuntimeConfig.
 //
 // # Differences from the kubelet

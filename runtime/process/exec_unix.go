@@ -36,38 +36,60 @@ const maxExecOutput = 16 << 20
 // the container does, and, on Linux, when the agent does; what it leaves
 // behind in its process group is killed when it ends.
 func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
-	c, err := r.get(containerID)
-	if err != nil {
-		return nil, nil, err
-	}
-	fail := func(code codes.Code, why any) error {
-		return status.Errorf(code, "process: exec %q in container %s (%s): %v", strings.Join(cmd, " "), c.rec.Name, containerID, why)
-	}
-	if c.state() != runtimeapi.ContainerState_CONTAINER_RUNNING {
-		return nil, nil, fail(codes.FailedPrecondition, "it does not run")
-	}
-	if len(cmd) == 0 {
-		return nil, nil, fail(codes.InvalidArgument, "no command")
-	}
-	spec := c.rec.Process
-	path, err := findCommand(cmd[0], spec.Dir, lookup(spec.Env, "PATH"))
-	if err != nil {
-		return nil, nil, fail(codes.Unknown, err)
-	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+	var out, errOut capped
+	code, err := r.exec(ctx, containerID, cmd, func(command *exec.Cmd) error {
+		command.Stdout, command.Stderr = &out, &errOut
+		return nil
+	}, func() {})
+	if err != nil {
+		return nil, nil, err
+	}
+	if code != 0 {
+		err = utilexec.CodeExitError{
+			Err:  fmt.Errorf("process: command %q exited with %d: %s", strings.Join(cmd, " "), code, errOut.Bytes()),
+			Code: code,
+		}
+	}
+	return out.Bytes(), errOut.Bytes(), err
+}
+
+// exec runs a command in a container until it, the container or ctx ends, and
+// returns its exit code. connect gives it its input and output before it starts;
+// started is called when it has, or cannot be.
+func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, connect func(*exec.Cmd) error, started func()) (int, error) {
+	c, err := r.get(containerID)
+	if err != nil {
+		return 0, err
+	}
+	fail := func(code codes.Code, why any) error {
+		return status.Errorf(code, "process: exec %q in container %s (%s): %v", strings.Join(cmd, " "), c.rec.Name, containerID, why)
+	}
+	if c.state() != runtimeapi.ContainerState_CONTAINER_RUNNING {
+		return 0, fail(codes.FailedPrecondition, "it does not run")
+	}
+	if len(cmd) == 0 {
+		return 0, fail(codes.InvalidArgument, "no command")
+	}
+	spec := c.rec.Process
+	path, err := findCommand(cmd[0], spec.Dir, lookup(spec.Env, "PATH"))
+	if err != nil {
+		return 0, fail(codes.Unknown, err)
+	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 
-	var out, errOut capped
 	command := &exec.Cmd{
-		Path: path, Args: cmd, Env: spec.environ(), Dir: spec.Dir, Stdout: &out, Stderr: &errOut,
-		SysProcAttr: attributes(spec.User),
+		Path: path, Args: cmd, Env: spec.environ(), Dir: spec.Dir, SysProcAttr: attributes(spec.User),
 		// For a descendant that left the group and kept the pipes.
-		WaitDelay: 200 * time.Millisecond,
+		WaitDelay: waitDelay,
+	}
+	if err := connect(command); err != nil {
+		return 0, fail(codes.Unknown, err)
 	}
 	var (
 		wg     sync.WaitGroup
@@ -87,40 +109,43 @@ func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string
 		defer end(nil)
 		if spec.NoNewPrivs {
 			if runErr = forbidNewPrivs(); runErr != nil {
+				started()
 				return
 			}
 		}
-		code, killed, runErr = runGroup(ctx, command)
+		code, killed, runErr = runGroup(ctx, command, started)
 	})
 	wg.Wait()
 
 	switch {
 	case runErr != nil:
-		return nil, nil, fail(codes.Unknown, runErr)
+		return 0, fail(codes.Unknown, runErr)
 	case errors.Is(killed, errContainerEnded):
-		return nil, nil, fail(codes.FailedPrecondition, killed)
+		return 0, fail(codes.FailedPrecondition, killed)
 	case errors.Is(killed, context.DeadlineExceeded):
-		return nil, nil, fail(codes.DeadlineExceeded, "timed out")
+		return 0, fail(codes.DeadlineExceeded, "timed out")
 	case killed != nil:
-		return nil, nil, fail(codes.Canceled, killed)
-	case code != 0:
-		err = utilexec.CodeExitError{
-			Err:  fmt.Errorf("process: command %q exited with %d: %s", strings.Join(cmd, " "), code, errOut.Bytes()),
-			Code: code,
-		}
+		return 0, fail(codes.Canceled, killed)
 	}
-	return out.Bytes(), errOut.Bytes(), err
+	return code, nil
 }
+
+// waitDelay is how long the output of a command that has ended is waited for,
+// if something keeps it open.
+const waitDelay = 200 * time.Millisecond
 
 var errContainerEnded = errors.New("its container ended")
 
 // runGroup runs a command until it ends, or until ctx does, which kills its
 // group; killed then says why. Either way nothing of the group is left.
-func runGroup(ctx context.Context, command *exec.Cmd) (code int, killed, err error) {
+func runGroup(ctx context.Context, command *exec.Cmd, started func()) (code int, killed, err error) {
 	if ctx.Err() != nil {
+		started()
 		return 0, context.Cause(ctx), nil
 	}
-	if err := command.Start(); err != nil {
+	err = command.Start()
+	started()
+	if err != nil {
 		return 0, nil, err
 	}
 	group := command.Process.Pid

@@ -9,7 +9,8 @@ import (
 )
 
 // unimplemented is the answer of a method that makes no sense for processes,
-// or that would need the streaming server that this package does not have.
+// or that would need a streaming server: this package is in the same program as
+// who wants the streams, and hands them over (StreamExec, StreamPortForward).
 func unimplemented(method, why string) error {
 	return status.Errorf(codes.Unimplemented, "process: %s is not implemented: %s", method, why)
 }
@@ -25,19 +26,21 @@ func (r *Runtime) UpdatePodSandboxResources(context.Context, *runtimeapi.UpdateP
 	return nil, unimplemented("UpdatePodSandboxResources", "processes have no resource limits")
 }
 
-// Exec is not implemented: there is no streaming server. See ExecSync.
+// Exec is not implemented: there is no streaming server. See StreamExec and
+// ExecSync.
 func (r *Runtime) Exec(context.Context, *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
-	return nil, unimplemented("Exec", "there is no streaming server; ExecSync runs a command")
+	return nil, unimplemented("Exec", "there is no streaming server; StreamExec runs a command")
 }
 
-// Attach is not implemented: there is no streaming server.
+// Attach is not implemented, as StreamAttach.
 func (r *Runtime) Attach(context.Context, *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
-	return nil, unimplemented("Attach", "there is no streaming server")
+	return nil, unimplemented("Attach", noAttach)
 }
 
-// PortForward is not implemented: the ports are the host's already.
+// PortForward is not implemented: there is no streaming server. See
+// StreamPortForward; the ports are the host's, too.
 func (r *Runtime) PortForward(context.Context, *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
-	return nil, unimplemented("PortForward", "there is no streaming server; connect to the pod's address on this host")
+	return nil, unimplemented("PortForward", "there is no streaming server; StreamPortForward connects")
 }
 
 // CheckpointContainer is not implemented.

@@ -9,6 +9,8 @@ import (
 	"os"
 	goruntime "runtime"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // On other systems the package compiles, and New says that it is of no use:
@@ -38,4 +40,9 @@ func signalNumber(string) int { return 0 }
 // ExecSync is not implemented on this system.
 func (r *Runtime) ExecSync(context.Context, string, []string, time.Duration) (stdout, stderr []byte, err error) {
 	return nil, nil, unimplemented("ExecSync", errPlatform.Error())
+}
+
+// StreamExec is not implemented on this system.
+func (r *Runtime) StreamExec(context.Context, string, []string, runtime.Streams) (int32, error) {
+	return 0, unimplemented("StreamExec", errPlatform.Error())
 }

@@ -29,6 +29,7 @@ type broken struct {
 	kill    func(context.Context, runtime.KillRequest) error
 	watch   func(context.Context, func(types.UID)) error
 	exec    func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error)
+	stream  func(context.Context, string, []string, runtime.Streams) (int32, error)
 	collect func(context.Context, runtime.GCPolicy) error
 }
 
@@ -50,6 +51,10 @@ func (b *broken) Watch(ctx context.Context, changed func(types.UID)) error {
 
 func (b *broken) Exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	return b.exec(ctx, id, cmd, timeout)
+}
+
+func (b *broken) StreamExec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
+	return b.stream(ctx, id, cmd, s)
 }
 
 func (b *broken) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -322,6 +327,12 @@ var violations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return res, err
 		}
 	},
+	"StreamExecStreams": func(b *broken, rt *runtimetest.Runtime) {
+		b.stream = func(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
+			_, err := rt.StreamExec(ctx, id, cmd, s)
+			return 0, err
+		}
+	},
 	"GarbageKeepsTheNewest": func(b *broken, rt *runtimetest.Runtime) {
 		b.collect = func(ctx context.Context, policy runtime.GCPolicy) error {
 			policy.MaxPerContainer = 0
@@ -402,7 +413,7 @@ func runBroken(t *testing.T) {
 				rt := memory()
 				b := &broken{
 					Runtime: rt, pods: rt.Pods, status: rt.PodStatus, sync: rt.SyncPod, kill: rt.KillPod,
-					watch: rt.Watch, exec: rt.Exec, collect: rt.CollectGarbage,
+					watch: rt.Watch, exec: rt.Exec, stream: rt.StreamExec, collect: rt.CollectGarbage,
 				}
 				breakIt(b, rt)
 				return b

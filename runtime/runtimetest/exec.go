@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -19,7 +20,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 	var out runtime.ExecResult
 	err := r.call(ctx, call, func() error {
 		if v == nil {
-			return fmt.Errorf("runtimetest: exec: there is no container %s", containerID)
+			return fmt.Errorf("runtimetest: exec: container %s: %w", containerID, runtime.ErrNotFound)
 		}
 		select {
 		case <-v.done:
@@ -48,6 +49,27 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		return runtime.ExecResult{}, err
 	}
 	return out, nil
+}
+
+// StreamExec runs a command as Exec does, without timeout, and writes what it has
+// printed; its input is not read. See [runtime.StreamExecer].
+func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
+	res, err := r.Exec(ctx, containerID, cmd, 0)
+	if err != nil {
+		return 0, err
+	}
+	for _, out := range []struct {
+		to   io.Writer
+		text []byte
+	}{{s.Stdout, res.Stdout}, {s.Stderr, res.Stderr}} {
+		if out.to == nil {
+			continue
+		}
+		if _, err := out.to.Write(out.text); err != nil {
+			return 0, fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
+		}
+	}
+	return res.ExitCode, nil
 }
 
 func (r *Runtime) instance(id string) *instance {

@@ -1,7 +1,9 @@
 package runtimetest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -136,6 +138,38 @@ var powerPromises = []promise{
 		},
 	},
 	{
+		name:  "StreamExecStreams",
+		says:  "StreamExec runs a command in the container to its end, writes what it prints to the caller's Stdout, and returns its exit code.",
+		needs: needsStreamExec,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			id := t.container(t.up(pod), "long").ID
+			rt := t.rt.(runtime.StreamExecer)
+			for _, want := range []int32{0, 3} {
+				var out bytes.Buffer
+				code, err := rt.StreamExec(t.Context(), id, t.suite.Print("hello", want), runtime.Streams{Stdout: &out})
+				if errors.Is(err, runtime.ErrUnsupported) {
+					t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
+				}
+				if err != nil || code != want || out.String() != "hello" {
+					t.Errorf("StreamExec of a command that prints hello and exits with %d: %q, %d, %v", want, out.String(), code, err)
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			begun := time.Now()
+			if code, err := rt.StreamExec(ctx, id, t.suite.Block, runtime.Streams{}); err == nil {
+				t.Errorf("StreamExec beyond its context: %d, no error", code)
+			}
+			if took := time.Since(begun); took > t.suite.Patience {
+				t.Errorf("a command whose context ended after a second took %v", took)
+			}
+			if code, err := rt.StreamExec(t.Context(), id+"-not", t.suite.Print("hello", 0), runtime.Streams{}); err == nil {
+				t.Errorf("StreamExec in a container that does not exist: %d, no error", code)
+			}
+		},
+	},
+	{
 		name:  "GarbageKeepsTheNewest",
 		says:  "CollectGarbage keeps MaxPerContainer dead instances of each container, the newest ones, and whatever runs; MinAge spares the young.",
 		needs: needs[runtime.GarbageCollector]("GarbageCollector"),
@@ -198,6 +232,13 @@ func needsExec(s Suite, rt runtime.Runtime) string {
 		return "there is no Suite.Print or Suite.Block"
 	}
 	return needs[runtime.Execer]("Execer")(s, rt)
+}
+
+func needsStreamExec(s Suite, rt runtime.Runtime) string {
+	if why := needsExec(s, rt); why != "" {
+		return why
+	}
+	return needs[runtime.StreamExecer]("StreamExecer")(s, rt)
 }
 
 func (t *trial) exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {

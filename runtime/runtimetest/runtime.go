@@ -11,12 +11,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// It has every power there is.
+// The powers it has are those that agents need to run pods.
 var (
 	_ runtime.Runtime          = (*Runtime)(nil)
 	_ runtime.Checker          = (*Runtime)(nil)
 	_ runtime.Watcher          = (*Runtime)(nil)
 	_ runtime.Execer           = (*Runtime)(nil)
+	_ runtime.StreamExecer     = (*Runtime)(nil)
 	_ runtime.GarbageCollector = (*Runtime)(nil)
 )
 

@@ -28,7 +28,7 @@ type Suite struct {
 
 	// Print returns a command which prints text to its standard output and
 	// exits with the code; Block one that runs for a minute or more. Nil:
-	// the promises of [runtime.Execer] are skipped.
+	// the promises of [runtime.Execer] and [runtime.StreamExecer] are skipped.
 	Print func(text string, code int32) []string
 	Block []string
 

@@ -20,7 +20,7 @@ import (
 // pulled anonymously (img-14). An answer with an error is used as far as it
 // goes; the error is logged, and told to the user if the pull fails.
 type Credentials interface {
-	Lookup(ctx context.Context, pod *v1.Pod, image string) ([]Credential, error)
+	Lookup(ctx context.Context, image string, pod *v1.Pod) ([]Credential, error)
 }
 
 // A Credential is one that an image may be pulled with. One that is of neither
@@ -41,6 +41,17 @@ type Credential struct {
 	// records and back-off. Empty for what changes without anybody's doing,
 	// such as tokens: then only the Secret or ServiceAccount counts.
 	Hash string
+}
+
+// String tells whose the credential is, and nothing of its content.
+func (c Credential) String() string {
+	switch {
+	case c.Secret != nil:
+		return "credential of secret " + c.Secret.Namespace + "/" + c.Secret.Name
+	case c.ServiceAccount != nil:
+		return "credential of service account " + c.ServiceAccount.Namespace + "/" + c.ServiceAccount.Name
+	}
+	return "credential of the node"
 }
 
 // An Object names a secret or service account.

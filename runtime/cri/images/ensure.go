@@ -284,7 +284,7 @@ func (a *ask) credentials(ctx context.Context) []Credential {
 		return a.creds
 	}
 	a.looked = true
-	a.creds, a.credErr = a.m.cfg.Credentials.Lookup(ctx, a.req.Pod, a.name)
+	a.creds, a.credErr = a.m.cfg.Credentials.Lookup(ctx, a.name, a.req.Pod)
 	if a.credErr != nil && ctx.Err() == nil {
 		a.m.log.Warn("credentials could not be looked up", "pod", a.req.Pod.Namespace+"/"+a.req.Pod.Name, "uid", a.req.Pod.UID, "image", a.name, "err", a.credErr)
 	}

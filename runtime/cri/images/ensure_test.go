@@ -183,6 +183,11 @@ func TestCredentialsAreTriedInOrder(t *testing.T) {
 	}
 }
 
+func TestACredentialPrintsWithoutItsContent(t *testing.T) {
+	assert.Equal(t, "[credential of secret prod/a credential of service account prod/s credential of the node]",
+		fmt.Sprintf("%+v", []images.Credential{secret("a", "ann", "1"), account("s", "tok"), nodeWide("bob")}))
+}
+
 // Every wait ends when its context does (lq-8, img-17), without a trace.
 func TestACallThatIsCalledOffReturnsAtOnce(t *testing.T) {
 	for name, prepare := range map[string]func(*fakeService, *credentials, *images.Config){

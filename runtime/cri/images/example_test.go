@@ -58,6 +58,6 @@ func Example() {
 // them.
 type secrets map[string][]images.Credential
 
-func (s secrets) Lookup(_ context.Context, pod *v1.Pod, _ string) ([]images.Credential, error) {
+func (s secrets) Lookup(_ context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {
 	return s[pod.Name], nil
 }

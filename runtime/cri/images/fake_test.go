@@ -133,7 +133,7 @@ type credentials struct {
 	takes time.Duration
 }
 
-func (c *credentials) Lookup(ctx context.Context, pod *v1.Pod, _ string) ([]images.Credential, error) {
+func (c *credentials) Lookup(ctx context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {
 	if c.takes > 0 {
 		select {
 		case <-time.After(c.takes):

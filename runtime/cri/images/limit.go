@@ -45,6 +45,9 @@ func (l *limiter) wait(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-l.turn }()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	now := time.Now()
 	if l.full.Before(now) {
 		l.full = now

@@ -144,6 +144,9 @@ func (m *Manager) inTurn(ctx context.Context, j job) (l landing) {
 		defer func() { <-m.turns }()
 	}
 	l.waited = time.Since(begun)
+	if l.err = ctx.Err(); l.err != nil {
+		return l // its turn came too late
+	}
 	if m.records == nil {
 		m.try(ctx, j, &l)
 		return l

@@ -13,9 +13,25 @@ import (
 // that wants one of the host's says so anyway.
 func sandboxNamespaces(in Input) (*runtimeapi.NamespaceOption, error) {
 	opts, err := namespaces(in)
-	spec := &in.Pod.Spec
-	if spec.SecurityContext == nil && !spec.HostNetwork && !spec.HostPID && !spec.HostIPC && !wantsUserNamespace(in.Pod) {
+	if unspoken(in.Pod) {
 		return nil, err
+	}
+	return opts, err
+}
+
+// unspoken reports whether the pod's sandbox says nothing of namespaces.
+func unspoken(pod *v1.Pod) bool {
+	spec := &pod.Spec
+	return spec.SecurityContext == nil && !spec.HostNetwork && !spec.HostPID && !spec.HostIPC && !wantsUserNamespace(pod)
+}
+
+// containerNamespaces returns the namespaces of a container. Of user namespaces
+// it says what the sandbox says: containerd 2 refuses a container that differs
+// from its sandbox in that, also if one says nothing.
+func containerNamespaces(in Input) (*runtimeapi.NamespaceOption, error) {
+	opts, err := namespaces(in)
+	if opts != nil && unspoken(in.Pod) {
+		opts.UsernsOptions = nil
 	}
 	return opts, err
 }

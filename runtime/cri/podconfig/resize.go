@@ -14,10 +14,16 @@ func Resources(in Input, c *v1.Container, all v1.ResourceRequirements) *runtimea
 	return containerResources(in.Node, in.Pod, &resized)
 }
 
+// LinuxResources returns CPU and memory as the kernel has them (cm-32), without
+// what a container's pod and its other resources would add.
+func LinuxResources(n Node, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
+	return n.basic(all.Requests, all.Limits)
+}
+
 // PodResources returns what the runtime is told the containers of a pod may use
 // together (al-17).
 func PodResources(in Input, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
-	return in.Node.basic(all.Requests, all.Limits)
+	return LinuxResources(in.Node, all)
 }
 
 // Overhead returns what the pod's sandbox takes itself (rt-23).

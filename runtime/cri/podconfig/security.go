@@ -18,7 +18,7 @@ func containerSecurity(in Input, inst Instance) (*runtimeapi.LinuxContainerSecur
 		SelinuxOptions:     selinux(or(own.SELinuxOptions, of.SELinuxOptions)),
 	}
 	var err error
-	if sc.NamespaceOptions, err = namespaces(in); err != nil {
+	if sc.NamespaceOptions, err = containerNamespaces(in); err != nil {
 		return nil, err
 	}
 	if err := joinTarget(sc.NamespaceOptions, in, inst); err != nil {

@@ -26,6 +26,11 @@ type Config struct {
 	// one makes calls fail that then succeed unseen.
 	Timeout time.Duration
 
+	// StreamLists has lists come in pieces, which have no limit of 16 MiB for
+	// all. A runtime that does not know how is asked once, and then for whole
+	// lists (rt-151). The kubelet's gate is CRIListStreaming.
+	StreamLists bool
+
 	// Logger gets what the client says of failed calls, at the debug level.
 	// Nil discards.
 	Logger *slog.Logger
@@ -66,7 +71,7 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 	}
 	ctx = quiet.Context(ctx, cfg.Logger)
 	rt, err := criclient.NewRemoteRuntimeServiceBuilder().
-		WithEndpoint(endpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(nil).Build(ctx)
+		WithEndpoint(endpoint).WithConnectionTimeout(cfg.Timeout).WithTracerProvider(nil).WithUseStreaming(cfg.StreamLists).Build(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("remote: connect to %s: %w", endpoint, err)
 	}

@@ -36,8 +36,14 @@ func (s *server) ImageFsInfo(context.Context, *runtimeapi.ImageFsInfoRequest) (*
 	return &runtimeapi.ImageFsInfoResponse{}, nil
 }
 
+// cri is what a socket of a runtime serves.
+type cri interface {
+	runtimeapi.RuntimeServiceServer
+	runtimeapi.ImageServiceServer
+}
+
 // serve serves s at a socket, until stopped.
-func serve(socket string, s *server) (stop func(), err error) {
+func serve(socket string, s cri) (stop func(), err error) {
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,15 @@
+package allocation_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestClosureStaysLight(t *testing.T) {
+	deptest.Closure{
+		Package: "allocation",
+		Max:     300,
+		House:   []string{"runtime", "internal/checkpoint", "internal/qos", "internal/restart"},
+	}.Check(t)
+}

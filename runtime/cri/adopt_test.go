@@ -1,0 +1,226 @@
+package cri_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// The pods of testdata/kubelet-1.36.json.
+const (
+	shopUID    types.UID = "5f1c0a52-6d0b-4f0e-9a2e-0b6a3f1d2c44"
+	leavingUID types.UID = "0c9be0a4-1f8e-4a55-8c6b-7d6f1d9b3e10"
+)
+
+// shopPod is what pod shop was made from.
+func shopPod() *v1.Pod {
+	c := func(name, image string) v1.Container {
+		return v1.Container{
+			Name: name, Image: image, ImagePullPolicy: v1.PullIfNotPresent,
+			TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
+		}
+	}
+	web := c("test_container", "foo/image:v1")
+	web.TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
+	web.Ports = []v1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: v1.ProtocolTCP}}
+	web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"/bin/bye", "now"}}}}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "shop", Namespace: "prod", UID: shopUID, Labels: map[string]string{"app": "shop"},
+			Annotations: map[string]string{
+				"example.com/note": "kept", "kubernetes.io/config.seen": "2026-01-01T09:59:59.000000000Z", "kubernetes.io/config.source": "api",
+			},
+		},
+		Spec: v1.PodSpec{
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(45)), DNSPolicy: v1.DNSNone,
+			InitContainers: []v1.Container{c("setup", "bar")},
+			Containers:     []v1.Container{web, c("foo", "bar")},
+		},
+	}
+}
+
+// kubeletMade returns a fake that is in the state of the dump.
+func kubeletMade(t *testing.T) *fakeCRI {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "kubelet-1.36.json"))
+	require.NoError(t, err)
+	var dump struct {
+		Sandboxes  []json.RawMessage
+		Containers []struct {
+			Sandbox string
+			Status  json.RawMessage
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &dump))
+	f := newFake()
+	f.n = 90 // above the IDs of the dump
+	byID := map[string]*fakeSandbox{}
+	for _, raw := range dump.Sandboxes {
+		var s runtimeapi.PodSandboxStatus
+		require.NoError(t, protojson.Unmarshal(raw, &s))
+		byID[s.Id] = &fakeSandbox{
+			id: s.Id, created: time.Unix(0, s.CreatedAt), down: s.State != runtimeapi.PodSandboxState_SANDBOX_READY,
+			config: &runtimeapi.PodSandboxConfig{
+				Metadata: s.Metadata, Labels: s.Labels, Annotations: s.Annotations,
+				LogDirectory: "/var/log/pods/" + strings.Join([]string{s.Metadata.Namespace, s.Metadata.Name, s.Metadata.Uid}, "_"),
+			},
+		}
+		f.sandboxes = append(f.sandboxes, byID[s.Id])
+	}
+	for _, c := range dump.Containers {
+		var s runtimeapi.ContainerStatus
+		require.NoError(t, protojson.Unmarshal(c.Status, &s))
+		sandbox := byID[c.Sandbox]
+		made := &fakeContainer{
+			id: s.Id, sandbox: sandbox, state: s.State, code: s.ExitCode, term: make(chan struct{}),
+			created: time.Unix(0, s.CreatedAt), started: time.Unix(0, s.StartedAt), ended: time.Unix(0, s.FinishedAt),
+			config: &runtimeapi.ContainerConfig{
+				Metadata: s.Metadata, Image: s.Image, Labels: s.Labels, Annotations: s.Annotations, Mounts: s.Mounts,
+				LogPath: strings.TrimPrefix(s.LogPath, sandbox.config.LogDirectory+"/"),
+			},
+		}
+		f.containers = append(f.containers, made)
+	}
+	f.has("bar:latest", "foo/image:v1")
+	return f
+}
+
+// A node that was a kubelet's is taken over without touching what runs (L-59).
+func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Unix(1767268920, 0).Add(time.Hour))) // after all that the dump tells of
+		f := kubeletMade(t)
+		rt, seen := f.engine(t, cri.Config{})
+		pods, err := rt.Pods(t.Context())
+		require.NoError(t, err)
+		assert.Len(t, pods, 2)
+
+		res := syncs(t, rt, shopPod())
+		assert.Empty(t, res.Actions)
+		assert.True(t, res.RetryAt.IsZero())
+		assert.Empty(t, f.did(), "nothing is done to it")
+		assert.Empty(t, seen.take())
+
+		st, err := rt.PodStatus(t.Context(), shopUID)
+		require.NoError(t, err)
+		assert.Equal(t, "shop", st.Name)
+		require.Len(t, st.Containers, 4)
+		web := st.Container("test_container")
+		assert.Equal(t, "fake://c03", web.ID)
+		assert.EqualValues(t, 3, web.RestartCount)
+		assert.EqualValues(t, 0x8e45cbd0, web.Hash) // rt-29
+		assert.EqualValues(t, 0x11a6d6d6, st.Container("foo").Hash)
+		assert.Equal(t, "foo/image:v1", web.Image)
+		assert.Equal(t, "/var/log/pods/prod_shop_"+string(shopUID)+"/test_container/3.log", web.LogPath)
+
+		// It crashes on our watch. The next instance goes on from there, in the
+		// sandbox that is there, without asking init containers again.
+		f.exits("test_container", 1)
+		syncs(t, rt, shopPod())
+		next := f.newest("test_container")
+		assert.Equal(t, []string{"ImageStatus foo/image:v1", "CreateContainer test_container", "StartContainer test_container"}, f.did())
+		assert.Equal(t, "5a2", next.sandbox.id)
+		assert.EqualValues(t, 4, next.config.Metadata.Attempt)
+		assert.Equal(t, "4", next.config.Annotations["io.kubernetes.container.restartCount"])
+		assert.Equal(t, "test_container/4.log", next.config.LogPath)
+		assert.Empty(t, syncs(t, rt, shopPod()).Actions)
+	})
+}
+
+// Another image is another definition, whoever started the container (rt-30).
+func TestAContainerOfAKubeletIsReplacedWhenItsImageChanges(t *testing.T) {
+	f := kubeletMade(t)
+	f.has("bar:2")
+	rt, _ := f.engine(t, cri.Config{})
+	pod := shopPod()
+	pod.Spec.Containers[1].Image = "bar:2"
+	syncs(t, rt, pod)
+	assert.EqualValues(t, 1, f.newest("foo").config.Metadata.Attempt)
+	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, f.newest("test_container").state)
+	assert.Equal(t, "c03", f.newest("test_container").id)
+}
+
+// A pod of which nobody has the spec any more is stopped as its annotations say
+// (rt-15, rt-107 … rt-109).
+func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := kubeletMade(t)
+		rt, seen := f.engine(t, cri.Config{})
+		ran := map[string][]string{}
+		f.exec = func(_ context.Context, name string, cmd []string) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			ran[name] = cmd
+			return nil
+		}
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: shopUID}))
+		assert.Equal(t, map[string][]string{"test_container": {"/bin/bye", "now"}}, ran)
+		for _, c := range f.containers {
+			switch c.id {
+			case "c03", "c04":
+				assert.Equal(t, []int64{45}, c.stop, c.id)
+			default:
+				assert.Empty(t, c.stop, c.id)
+			}
+		}
+		assert.ElementsMatch(t, []string{
+			"Normal Killing spec.containers{test_container}: Stopping container test_container",
+			"Normal Killing spec.containers{foo}: Stopping container foo",
+		}, seen.take())
+		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is left alone")
+
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: leavingUID}))
+		assert.Equal(t, []int64{5}, f.newest("foo").stop, "what was left of its deletion counts")
+		assert.Empty(t, f.running())
+	})
+}
+
+// The other way round: what this engine writes on a pod is, to the last key and
+// value, what a kubelet has written on the same pod, and a kubelet finds it
+// where it looks (4.2).
+func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
+	theirs := kubeletMade(t)
+	f := newFake()
+	f.has("bar:latest", "foo/image:v1")
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	require.NoError(t, err)
+	pod := shopPod()
+	syncs(t, rt, pod)
+	f.exits("setup", 0)
+	syncs(t, rt, pod)
+
+	require.Len(t, f.sandboxes, 1)
+	assert.Equal(t, theirs.sandboxes[0].config.Labels, f.sandboxes[0].config.Labels)
+	assert.Equal(t, theirs.sandboxes[0].config.Annotations, f.sandboxes[0].config.Annotations)
+	assert.Equal(t, filepath.Base(theirs.sandboxes[0].config.LogDirectory), filepath.Base(f.sandboxes[0].config.LogDirectory))
+	require.Len(t, f.containers, 3)
+	for _, id := range []string{"c01", "c03", "c04"} {
+		their, err := theirs.find(id)
+		require.NoError(t, err)
+		name := their.config.Metadata.Name
+		our := f.newest(name)
+		require.NotNil(t, our, name)
+		first := maps.Clone(their.config.Annotations)
+		first["io.kubernetes.container.restartCount"] = "0"
+		assert.Equal(t, their.config.Labels, our.config.Labels, name)
+		assert.Equal(t, first, our.config.Annotations, name)
+		assert.Equal(t, name+"/0.log", our.config.LogPath)
+	}
+}

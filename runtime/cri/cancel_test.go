@@ -1,0 +1,278 @@
+package cri_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// hangs is a call of a CRI runtime that does not come back by itself.
+func hangs(ctx context.Context) error {
+	<-ctx.Done()
+	return status.FromContextError(ctx.Err()).Err()
+}
+
+// A slowpoke is a CRI runtime some calls of which don't come back by themselves.
+type slowpoke struct {
+	*fakeCRI
+	slow string // the operation
+}
+
+func (s *slowpoke) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (string, error) {
+	id, err := s.fakeCRI.RunPodSandbox(ctx, config, handler)
+	if s.slow == "RunPodSandbox" {
+		return "", hangs(ctx)
+	}
+	return id, err
+}
+
+func (s *slowpoke) CreateContainer(ctx context.Context, id string, config *runtimeapi.ContainerConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
+	id, err := s.fakeCRI.CreateContainer(ctx, id, config, sandbox)
+	if s.slow == "CreateContainer" {
+		return "", hangs(ctx)
+	}
+	return id, err
+}
+
+func (s *slowpoke) StartContainer(ctx context.Context, id string) error {
+	err := s.fakeCRI.StartContainer(ctx, id)
+	if s.slow == "StartContainer" {
+		return hangs(ctx)
+	}
+	return err
+}
+
+// Whatever a sync of a pod is waiting for, a deletion ends the waiting, and the
+// pod is stopped (L-15, L-16, L-17, lq-8). A call that makes or starts something
+// has five seconds more, or else the runtime may lose the thread.
+func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
+	const unlimited = 1e12 // seconds
+	for _, tc := range []struct {
+		name   string
+		slow   string
+		change func(*fakeCRI, *v1.Pod)
+		within time.Duration // from the deletion to the end of the sync
+	}{
+		{"a pull L-15", "", func(f *fakeCRI, _ *v1.Pod) {
+			f.images = map[string]*runtimeapi.Image{}
+			f.pull = func(ctx context.Context, _ string) error {
+				ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+				defer cancel()
+				return hangs(ctx)
+			}
+		}, 0},
+		{"a postStart that hangs L-16", "", func(f *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: execHook("hang")}
+			f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
+		}, 0},
+		{"a postStart that sleeps", "", func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: unlimited}}}
+		}, 0},
+		{"a sandbox", "RunPodSandbox", nil, 5 * time.Second},
+		{"a container that is made", "CreateContainer", nil, 5 * time.Second},
+		{"a container that is started", "StartContainer", nil, 5 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.has("img:1")
+				slow := &slowpoke{fakeCRI: f, slow: tc.slow}
+				dir := t.TempDir()
+				rt, err := cri.New(cri.Config{Name: "fake", Runtime: slow, Images: fakeImages{f}, RootDir: dir, PodLogsDir: dir})
+				require.NoError(t, err)
+				pod := podOf(container("web"), container("log"))
+				if tc.change != nil {
+					tc.change(f, pod)
+				}
+				ctx, deleted := context.WithCancel(t.Context())
+				done := make(chan error)
+				go func() {
+					_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+					done <- err
+				}()
+				select {
+				case err := <-done:
+					t.Fatalf("the sync waits for nothing: %v", err)
+				case <-time.After(time.Minute):
+				}
+				begun := time.Now()
+				deleted()
+				require.ErrorIs(t, <-done, context.Canceled)
+				assert.LessOrEqual(t, time.Since(begun), tc.within)
+
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+				assert.LessOrEqual(t, time.Since(begun), tc.within+time.Second)
+				assert.Empty(t, f.running())
+				for _, s := range f.sandboxes {
+					assert.True(t, s.down)
+				}
+			})
+		})
+	}
+}
+
+// The same at the level of an agent: the worker of a pod that is deleted calls
+// off the sync that it is in.
+func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.pull = func(ctx context.Context, _ string) error { return hangs(ctx) }
+		rt, _ := f.engine(t, cri.Config{})
+		pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt})
+		require.NoError(t, err)
+		workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: looks{rt}})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- workers.Run(ctx) }()
+
+		pod := podOf(container("web"))
+		workers.Update(pod, true)
+		time.Sleep(5 * time.Minute)
+		require.Contains(t, f.did(), "PullImage img:1")
+		require.Len(t, f.sandboxes, 1)
+
+		pod = pod.DeepCopy()
+		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
+		workers.Update(pod, false)
+		time.Sleep(time.Second) // L-15
+		f.mu.Lock()
+		assert.True(t, f.sandboxes[0].down)
+		f.mu.Unlock()
+		state, ok := workers.Known(pod.UID)
+		assert.True(t, ok)
+		assert.Equal(t, podworker.Finished, state)
+		stop()
+		require.NoError(t, <-ran)
+	})
+}
+
+// looks are the Statuses of an agent without a pleg.
+type looks struct{ rt *cri.Runtime }
+
+func (l looks) Get(uid types.UID) (*runtime.PodStatus, error) {
+	return l.rt.PodStatus(context.Background(), uid)
+}
+
+func (l looks) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+	return l.rt.PodStatus(ctx, uid)
+}
+
+// A stop that is called off comes back at once, whatever it is in: a hook, the
+// wait for a turn, or the grace of a container.
+func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
+	for name, change := range map[string]func(*fakeCRI, *v1.Pod){
+		"a preStop that hangs": func(f *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: execHook("hang")}
+			f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
+		},
+		"a preStop that sleeps": func(_ *fakeCRI, p *v1.Pod) {
+			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 290}}}
+		},
+		"a turn":             func(f *fakeCRI, _ *v1.Pod) { f.dies["web"] = time.Hour },
+		"a container's ways": func(f *fakeCRI, _ *v1.Pod) { f.dies["web"], f.dies["proxy"] = time.Hour, time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, _ := f.engine(t, cri.Config{})
+				pod := podOf(container("web"))
+				pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
+				pod.Spec.TerminationGracePeriodSeconds = new(int64(300))
+				change(f, pod)
+				up(t, f, rt, pod)
+				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+				defer cancel()
+				begun := time.Now()
+				require.ErrorIs(t, rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}), context.DeadlineExceeded)
+				assert.Equal(t, 7*time.Second, time.Since(begun))
+
+				// And again, with less patience (L-18): bounded by that, whatever hangs.
+				begun = time.Now()
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(3))}))
+				assert.LessOrEqual(t, time.Since(begun), 5*time.Second)
+				assert.Empty(t, f.running())
+			})
+		})
+	}
+}
+
+// Whatever hooks, turns and containers take: all of it is over two seconds after
+// the grace period at the latest, and what needs less takes less (L-19).
+func TestATerminationHasOneDeadline(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for round := range 60 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, _ := f.engine(t, cri.Config{})
+				grace := int64(rnd.IntN(60))
+				pod := podOf()
+				pod.Spec.TerminationGracePeriodSeconds = &grace
+				hooks := map[string]time.Duration{}
+				add := func(c v1.Container) v1.Container {
+					f.dies[c.Name] = time.Duration(rnd.IntN(50_000)) * time.Millisecond
+					switch rnd.IntN(3) {
+					case 0:
+						hooks[c.Name] = time.Duration(rnd.IntN(50_000)) * time.Millisecond
+						c.Lifecycle = &v1.Lifecycle{PreStop: execHook("hook")}
+					case 1:
+						n := int64(rnd.IntN(50))
+						hooks[c.Name] = time.Duration(n) * time.Second
+						c.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: n}}}
+					}
+					return c
+				}
+				for i := range 1 + rnd.IntN(3) {
+					pod.Spec.Containers = append(pod.Spec.Containers, add(container(fmt.Sprint("main", i))))
+				}
+				for i := range rnd.IntN(4) {
+					pod.Spec.InitContainers = append(pod.Spec.InitContainers, add(sidecar(fmt.Sprint("side", i))))
+				}
+				f.exec = func(ctx context.Context, name string, _ []string) error {
+					select {
+					case <-time.After(hooks[name]):
+						return nil
+					case <-ctx.Done():
+						return status.FromContextError(ctx.Err()).Err()
+					}
+				}
+				up(t, f, rt, pod)
+				require.Len(t, f.running(), len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
+				begun := time.Now()
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+				took := time.Since(begun)
+				assert.Empty(t, f.running())
+				assert.LessOrEqual(t, took, time.Duration(grace+2)*time.Second)
+				// What the longest way through the pod takes if nothing is cut
+				// short: sidecars one after the other, hooks all at once.
+				var whole time.Duration
+				for _, c := range pod.Spec.Containers {
+					whole = max(whole, hooks[c.Name]+f.dies[c.Name])
+				}
+				for _, c := range slices.Backward(pod.Spec.InitContainers) {
+					whole = max(whole, hooks[c.Name]) + f.dies[c.Name]
+				}
+				assert.LessOrEqual(t, took, whole)
+			})
+		})
+	}
+}

@@ -1,0 +1,448 @@
+package cri_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// A twister is a CRI runtime whose answers are changed on their way. It does
+// what it is told as a fakeCRI does; what it says of that is another matter.
+type twister struct {
+	*fakeCRI
+	sandboxes       func([]*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox
+	containers      func([]*runtimeapi.Container) []*runtimeapi.Container
+	sandboxStatus   func(*runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse
+	containerStatus func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse
+	made            func(id string) string
+	said            func() (stdout, stderr []byte, err error)
+}
+
+func twist[T any](with func(T) T, answer T, err error) (T, error) {
+	if with == nil || err != nil {
+		return answer, err
+	}
+	return with(answer), nil
+}
+
+func (w *twister) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
+	list, err := w.fakeCRI.ListPodSandbox(ctx, filter)
+	return twist(w.sandboxes, list, err)
+}
+
+func (w *twister) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
+	list, err := w.fakeCRI.ListContainers(ctx, filter)
+	return twist(w.containers, list, err)
+}
+
+func (w *twister) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	answer, err := w.fakeCRI.PodSandboxStatus(ctx, id, verbose)
+	return twist(w.sandboxStatus, answer, err)
+}
+
+func (w *twister) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
+	answer, err := w.fakeCRI.ContainerStatus(ctx, id, verbose)
+	return twist(w.containerStatus, answer, err)
+}
+
+func (w *twister) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (string, error) {
+	id, err := w.fakeCRI.RunPodSandbox(ctx, config, handler)
+	return twist(w.made, id, err)
+}
+
+func (w *twister) CreateContainer(ctx context.Context, id string, config *runtimeapi.ContainerConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
+	id, err := w.fakeCRI.CreateContainer(ctx, id, config, sandbox)
+	return twist(w.made, id, err)
+}
+
+func (w *twister) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) ([]byte, []byte, error) {
+	if w.said != nil {
+		return w.said()
+	}
+	return w.fakeCRI.ExecSync(ctx, id, cmd, timeout)
+}
+
+// foreigners puts into f what no agent of this kind has made: a sandbox without
+// labels, and containers without, one that runs and one that does not. What it
+// returns checks that nothing was done to them.
+func foreigners(f *fakeCRI) func(*testing.T) {
+	sandbox := &fakeSandbox{id: "foreign-s", down: true, config: &runtimeapi.PodSandboxConfig{
+		Metadata: &runtimeapi.PodSandboxMetadata{Name: "foreign", Namespace: "prod", Uid: "foreign-uid"},
+	}}
+	f.sandboxes = append(f.sandboxes, sandbox)
+	for name, state := range map[string]runtimeapi.ContainerState{
+		"foreign-runs": runtimeapi.ContainerState_CONTAINER_RUNNING, "foreign-exited": runtimeapi.ContainerState_CONTAINER_EXITED,
+		"foreign-unknown": runtimeapi.ContainerState_CONTAINER_UNKNOWN,
+	} {
+		f.containers = append(f.containers, &fakeContainer{
+			id: name, sandbox: sandbox, state: state, term: make(chan struct{}),
+			config: &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: "img:1"}},
+		})
+	}
+	return func(t *testing.T) {
+		t.Helper()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, call := range f.calls {
+			assert.NotContains(t, call, "foreign")
+		}
+	}
+}
+
+// over returns the engine over w, and the directory of its files.
+func (w *twister) over(t *testing.T) (*cri.Runtime, *events, string) {
+	t.Helper()
+	dir, seen := t.TempDir(), new(events)
+	rt, err := cri.New(cri.Config{
+		Name: "fake", Runtime: w, Images: fakeImages{w.fakeCRI}, Record: seen.record,
+		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+	})
+	require.NoError(t, err)
+	return rt, seen, dir
+}
+
+// A life is all that an agent does with a pod.
+type life struct{ pods, status, sync, kill, collect error }
+
+func (w *twister) life(t *testing.T, rt *cri.Runtime, pod *v1.Pod) life {
+	t.Helper()
+	var l life
+	_, l.pods = rt.Pods(t.Context())
+	_, l.status = rt.PodStatus(t.Context(), pod.UID)
+	_, l.sync = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	l.kill = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID})
+	l.collect = rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }})
+	return l
+}
+
+// Whatever a runtime answers, nothing panics, what goes wrong is said and of
+// what, and what is not ours is left alone.
+func TestARuntimeThatAnswersNonsense(t *testing.T) {
+	const (
+		noSandbox   = "status of sandbox s01: the runtime gave no metadata"
+		noContainer = "status of container c02: the runtime gave no metadata"
+	)
+	each := func(change func(*runtimeapi.Container)) func(w *twister) {
+		return func(w *twister) {
+			w.containers = func(list []*runtimeapi.Container) []*runtimeapi.Container {
+				for _, c := range list {
+					change(c)
+				}
+				return list
+			}
+		}
+	}
+	eachSandbox := func(change func(*runtimeapi.PodSandbox)) func(w *twister) {
+		return func(w *twister) {
+			w.sandboxes = func(list []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+				for _, s := range list {
+					change(s)
+				}
+				return list
+			}
+		}
+	}
+	status := func(change func(*runtimeapi.ContainerStatus)) func(w *twister) {
+		return func(w *twister) {
+			w.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
+				change(r.Status)
+				return r
+			}
+		}
+	}
+	sandboxStatus := func(change func(*runtimeapi.PodSandboxStatus)) func(w *twister) {
+		return func(w *twister) {
+			w.sandboxStatus = func(r *runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse {
+				change(r.Status)
+				return r
+			}
+		}
+	}
+	for _, tc := range []struct {
+		name  string
+		twist func(*twister)
+		want  string // of PodStatus, SyncPod and KillPod; "" is success
+	}{
+		{"nothing of it", func(*twister) {}, ""},
+		{"nil among the containers", func(w *twister) {
+			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container {
+				return append(l, nil, &runtimeapi.Container{})
+			}
+		}, ""},
+		{"nil among the sandboxes", func(w *twister) {
+			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+				return append(l, nil, &runtimeapi.PodSandbox{})
+			}
+		}, ""},
+		{"everything twice", func(w *twister) {
+			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container { return append(l, l...) }
+			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return append(l, l...) }
+		}, ""},
+		{"a container without an ID", each(func(c *runtimeapi.Container) { c.Id = "" }), "cri: list containers: the runtime gave one without an ID"},
+		{"a sandbox without an ID", eachSandbox(func(s *runtimeapi.PodSandbox) { s.Id = "" }), "cri: list sandboxes: the runtime gave one without an ID"},
+		{"states from nowhere", func(w *twister) {
+			each(func(c *runtimeapi.Container) { c.State = -7 })(w)
+			eachSandbox(func(s *runtimeapi.PodSandbox) { s.State = 99 })(w)
+			status(func(s *runtimeapi.ContainerStatus) { s.State = math.MaxInt32 })(w)
+		}, ""},
+		{"no status of a sandbox", func(w *twister) {
+			w.sandboxStatus = func(*runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse { return nil }
+		}, noSandbox},
+		{"an empty status of a sandbox", func(w *twister) {
+			w.sandboxStatus = func(*runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse {
+				return &runtimeapi.PodSandboxStatusResponse{}
+			}
+		}, noSandbox},
+		{"no metadata of a sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Metadata = nil }), noSandbox},
+		{"the status of another sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Id = "foreign-s" }),
+			`status of sandbox s01: the runtime told of "foreign-s" instead`},
+		{"no status of a container", func(w *twister) {
+			w.containerStatus = func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse { return nil }
+		}, noContainer},
+		{"no metadata of a container", status(func(s *runtimeapi.ContainerStatus) { s.Metadata = nil }), noContainer},
+		{"the status of another container", status(func(s *runtimeapi.ContainerStatus) { s.Id = "foreign-runs" }),
+			`status of container c02: the runtime told of "foreign-runs" instead`},
+		{"addresses that are none", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+			s.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil, {Ip: "not one"}}}
+		}), ""},
+		{"no network, no namespaces, no labels", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+			s.Network, s.Linux, s.Labels = nil, nil, nil
+		}), ""},
+		{"a container of nil", status(func(s *runtimeapi.ContainerStatus) {
+			s.Image, s.Labels, s.Annotations, s.Resources = nil, nil, nil, nil
+			s.Mounts = []*runtimeapi.Mount{nil, {}}
+		}), ""},
+		{"annotations that say nothing", status(func(s *runtimeapi.ContainerStatus) {
+			for k := range s.Annotations {
+				s.Annotations[k] = "{\xff["
+			}
+		}), ""},
+		{"times before time", func(w *twister) {
+			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MinInt64 })(w)
+			status(func(s *runtimeapi.ContainerStatus) {
+				s.CreatedAt, s.StartedAt, s.FinishedAt = -1, math.MinInt64, math.MinInt64
+			})(w)
+			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = -1 })(w)
+		}, ""},
+		{"times after time", func(w *twister) {
+			each(func(c *runtimeapi.Container) { c.CreatedAt = math.MaxInt64 })(w)
+			status(func(s *runtimeapi.ContainerStatus) {
+				s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
+			})(w)
+			eachSandbox(func(s *runtimeapi.PodSandbox) { s.CreatedAt = math.MaxInt64 })(w)
+		}, ""},
+		{"attempts beyond all", func(w *twister) {
+			each(func(c *runtimeapi.Container) {
+				c.Metadata = &runtimeapi.ContainerMetadata{Name: "web", Attempt: math.MaxUint32}
+			})(w)
+			sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
+				s.Metadata = &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "u-1", Namespace: "prod", Attempt: math.MaxUint32}
+			})(w)
+		}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				untouched := foreigners(f)
+				w := &twister{fakeCRI: f}
+				rt, _, _ := w.over(t)
+				pod := podOf(container("web"))
+				f.has("img:1")
+				f.n = 0
+				syncs(t, rt, pod)
+				tc.twist(w)
+				l := w.life(t, rt, pod)
+				for name, err := range map[string]error{"PodStatus": l.status, "SyncPod": l.sync, "KillPod": l.kill} {
+					if tc.want == "" {
+						assert.NoError(t, err, name)
+					} else {
+						assert.ErrorContains(t, err, tc.want, name)
+					}
+				}
+				untouched(t)
+			})
+		})
+	}
+}
+
+// The answers that say nothing of a pod are asked for by everything at once.
+func TestARuntimeThatSaysNothing(t *testing.T) {
+	f := newFake()
+	w := &twister{
+		fakeCRI:         f,
+		sandboxes:       func([]*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return nil },
+		containers:      func([]*runtimeapi.Container) []*runtimeapi.Container { return nil },
+		sandboxStatus:   func(*runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse { return nil },
+		containerStatus: func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse { return nil },
+		made:            func(string) string { return "" },
+	}
+	rt, seen, _ := w.over(t)
+	l := w.life(t, rt, podOf(container("web")))
+	assert.NoError(t, l.pods)
+	assert.NoError(t, l.status)
+	assert.ErrorContains(t, l.sync, `failed to "CreatePodSandbox" for "web_prod" with CreatePodSandboxError: "the runtime gave no ID"`) // rt-147
+	assert.NoError(t, l.kill)
+	assert.NoError(t, l.collect)
+	assert.Equal(t, []string{"Warning FailedCreatePodSandBox : Failed to create pod sandbox: the runtime gave no ID"}, seen.take())
+}
+
+func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	w := &twister{fakeCRI: f}
+	w.made = func(id string) string { return strings.TrimPrefix(id, "c02") }
+	w.containers = func([]*runtimeapi.Container) []*runtimeapi.Container { return nil }
+	rt, _, _ := w.over(t)
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
+	require.ErrorContains(t, err, "the runtime gave no ID") // rt-147
+	assert.Equal(t, "CreateContainerError", res.Actions[len(res.Actions)-1].Reason)
+	assert.NotContains(t, strings.Join(f.did(), "\n"), "StartContainer")
+}
+
+// Two sandboxes of one pod that are ready are one too many: which one would its
+// containers be in? Both go, and one comes (4.4).
+func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	untouched := foreigners(f)
+	rt, _ := f.engine(t, cri.Config{})
+	pod := podOf(container("web"))
+	syncs(t, rt, pod)
+	twin := *f.newest("web").sandbox
+	twin.id = "twin"
+	f.sandboxes = append(f.sandboxes, &twin)
+	syncs(t, rt, pod)
+	ready := 0
+	for _, s := range f.sandboxes {
+		if !s.down && s.config.Metadata.Uid == string(pod.UID) {
+			ready++
+			assert.EqualValues(t, 1, s.config.Metadata.Attempt)
+		}
+	}
+	assert.Equal(t, 1, ready)
+	assert.True(t, twin.down || f.sandboxes[len(f.sandboxes)-2].down)
+	assert.Equal(t, 1, f.atOnce["web"])
+	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
+	untouched(t)
+}
+
+// A runtime that does not filter its lists shows each pod all the others.
+func TestARuntimeThatDoesNotFilter(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	foreign := foreigners(f)
+	w := &twister{fakeCRI: f}
+	w.containers = func([]*runtimeapi.Container) []*runtimeapi.Container {
+		list, _ := f.ListContainers(t.Context(), nil)
+		return list
+	}
+	w.sandboxes = func([]*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+		list, _ := f.ListPodSandbox(t.Context(), nil)
+		return list
+	}
+	rt, _, _ := w.over(t)
+	one, other := podOf(container("web")), podOf(container("web"))
+	other.UID = "u-2"
+	syncs(t, rt, one)
+	syncs(t, rt, other)
+	require.Empty(t, syncs(t, rt, one).Actions)
+	assert.Equal(t, []string{"foreign-runs", "web", "web"}, f.running())
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: one.UID, Pod: one}))
+	st, err := rt.PodStatus(t.Context(), other.UID)
+	require.NoError(t, err)
+	assert.True(t, is(st, "web", runtime.ContainerRunning))
+	assert.Len(t, st.Containers, 1)
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
+	assert.Equal(t, []string{"foreign-runs", "web"}, f.running(), "what runs is not garbage")
+	foreign(t)
+}
+
+// An instance that ended in a time to come, or more often than can be counted,
+// is followed by another one all the same.
+func TestAbsurdHistoriesEndNowhere(t *testing.T) {
+	for name, change := range map[string]func(*runtimeapi.ContainerStatus){
+		"in the year 2262": func(s *runtimeapi.ContainerStatus) {
+			s.CreatedAt, s.StartedAt, s.FinishedAt = math.MaxInt64, math.MaxInt64, math.MaxInt64
+		},
+		"before the epoch": func(s *runtimeapi.ContainerStatus) { s.StartedAt, s.FinishedAt = -5, math.MinInt64 },
+		"beyond counting": func(s *runtimeapi.ContainerStatus) {
+			s.Annotations["io.kubernetes.container.restartCount"] = "2147483647"
+		},
+		"uncountable": func(s *runtimeapi.ContainerStatus) {
+			s.Annotations["io.kubernetes.container.restartCount"] = "99999999999999999999"
+		},
+		"fewer times than never": func(s *runtimeapi.ContainerStatus) { s.Annotations["io.kubernetes.container.restartCount"] = "-9" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.has("img:1")
+				w := &twister{fakeCRI: f, containerStatus: func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
+					if r.Status.State == runtimeapi.ContainerState_CONTAINER_EXITED && r.Status.Id == "c02" {
+						s := proto.Clone(r.Status).(*runtimeapi.ContainerStatus)
+						change(s)
+						return &runtimeapi.ContainerStatusResponse{Status: s}
+					}
+					return r
+				}}
+				rt, _, _ := w.over(t)
+				pod := podOf(container("web"))
+				syncs(t, rt, pod)
+				time.Sleep(time.Minute)
+				f.exits("web", 1)
+				for range 70 { // more than the longest back-off
+					_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+					if len(f.running()) > 0 {
+						break
+					}
+					time.Sleep(10 * time.Second)
+				}
+				assert.Equal(t, []string{"web"}, f.running())
+				st, err := rt.PodStatus(t.Context(), pod.UID)
+				require.NoError(t, err)
+				require.Len(t, st.Containers, 2)
+				count := f.newest("web").config.Annotations["io.kubernetes.container.restartCount"]
+				assert.NotContains(t, count, "-")
+				assert.Equal(t, count, fmt.Sprint(f.newest("web").config.Metadata.Attempt))
+			})
+		})
+	}
+}
+
+// A hook may print what it likes: little of it gets into messages and events.
+func TestAHookThatPrintsWithoutEnd(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	flood := bytes.Repeat([]byte("\xffx"), 50<<20)
+	w := &twister{fakeCRI: f, said: func() ([]byte, []byte, error) { return flood, []byte("the last words"), errors.New("exit 1") }}
+	rt, seen, _ := w.over(t)
+	web := container("web")
+	web.Lifecycle = &v1.Lifecycle{PostStart: execHook("x"), PreStop: execHook("x")}
+	pod := podOf(web)
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+	last := res.Actions[len(res.Actions)-1]
+	require.Equal(t, "PostStartHookError", last.Reason)
+	assert.Contains(t, last.Message, "the last words")
+	assert.Less(t, len(last.Message), 64<<10)
+	assert.Less(t, len(err.Error()), 128<<10)
+	for _, e := range seen.take() {
+		assert.Less(t, len(e), 64<<10)
+	}
+}

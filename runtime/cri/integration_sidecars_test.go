@@ -1,0 +1,153 @@
+package cri_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// scriptSidecar returns an init container that runs as long as the pod does.
+func scriptSidecar(name, text string) v1.Container {
+	c := script(name, text)
+	c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	return c
+}
+
+// probeOf is a check that nobody makes here: its results are given.
+func probeOf(command string) *v1.Probe {
+	return &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{command}}}}
+}
+
+// told is a script of a container that adds to the pod's story when it starts
+// and when it is told to stop.
+func told(name string) string {
+	return "trap 'echo " + name + " stops >> /v/story; exit 0' TERM; echo " + name + " >> /v/story; while true; do sleep 0.1; done"
+}
+
+// sidecarsOnContainerd: in which order the containers of a pod begin and end
+// (sections 4.8 and 4.14).
+func sidecarsOnContainerd(t *testing.T, s *stage) {
+	t.Run("begin in order and end in reverse rt-61, rt-116", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", told("web")))
+		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
+		a.pod.Spec.InitContainers = []v1.Container{
+			script("first", "echo first >> /v/story"),
+			scriptSidecar("net", told("net")),
+			// It waits for the sidecar that was started before it.
+			script("second", "until grep -q net /v/story; do sleep 0.1; done; echo second >> /v/story"),
+			scriptSidecar("proxy", "until grep -q second /v/story; do sleep 0.1; done; "+told("proxy")),
+		}
+		story := filepath.Join(a.volume(), "story")
+		a.runs()
+		a.until("all have begun", func(*runtime.PodStatus) bool {
+			text := readFile(t, story)
+			return strings.Contains(text, "proxy\n") && strings.Contains(text, "web\n")
+		})
+		st := a.kill()
+		lines := strings.Fields(strings.ReplaceAll(readFile(t, story), " stops", "-stops"))
+		require.Len(t, lines, 8)
+		assert.Equal(t, []string{"first", "net", "second"}, lines[:3])
+		assert.ElementsMatch(t, []string{"proxy", "web"}, lines[3:5], "a sidecar has begun when it runs, whatever it does then")
+		assert.Equal(t, []string{"web-stops", "proxy-stops", "net-stops"}, lines[5:])
+		for _, name := range []string{"web", "proxy", "net"} {
+			assert.EqualValues(t, 0, st.Container(name).ExitCode, name)
+		}
+		assert.False(t, st.Container("second").StartedAt.Before(st.Container("net").StartedAt))
+		assert.False(t, st.Container("web").StartedAt.Before(st.Container("proxy").StartedAt))
+	})
+
+	t.Run("are started again while initialisation goes on rt-63", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever // which is not for sidecars
+		a.pod.Spec.InitContainers = []v1.Container{
+			scriptSidecar("net", "echo net >> /v/net; [ $(wc -l < /v/net) = 2 ] || exit 1; "+serves),
+			script("setup", "until [ $(wc -l < /v/net) = 2 ]; do sleep 0.1; done"),
+		}
+		a.volume()
+		st := a.runs()
+		assert.EqualValues(t, 1, st.Container("net").RestartCount)
+		assert.Equal(t, runtime.ContainerRunning, st.Container("net").State)
+		assert.EqualValues(t, 0, st.Container("setup").RestartCount)
+		assert.EqualValues(t, 0, st.Container("setup").ExitCode)
+	})
+
+	t.Run("are waited for until they have started up rt-60", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		net := scriptSidecar("net", serves)
+		net.StartupProbe, net.LivenessProbe = probeOf("true"), probeOf("true")
+		a.pod.Spec.InitContainers = []v1.Container{net}
+		a.probes = &runtime.ProbeResults{}
+		st := a.until("the sidecar runs", func(st *runtime.PodStatus) bool { return is(st, "net", runtime.ContainerRunning) })
+		for range 3 {
+			a.sync(nil)
+		}
+		require.Nil(t, a.status().Container("web"))
+		a.probes = &runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeSuccess}}
+		assert.EqualValues(t, 0, a.runs().Container("net").RestartCount)
+
+		// A later failure is that of its liveness (rt-62).
+		a.probes.Liveness = map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeFailure}
+		st = a.until("it was started again", func(st *runtime.PodStatus) bool {
+			c := st.Container("net")
+			return c.RestartCount == 1 && c.State == runtime.ContainerRunning
+		})
+		assert.EqualValues(t, 0, st.Container("web").RestartCount)
+		require.Empty(t, a.failures)
+	})
+
+	t.Run("go when the main containers are done rt-50", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", "sleep 0.3"))
+		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
+		a.pod.Spec.InitContainers = []v1.Container{scriptSidecar("net", serves)}
+		st := a.until("the pod is at its end", func(st *runtime.PodStatus) bool {
+			return is(st, "web", runtime.ContainerExited) && !st.Running()
+		})
+		assert.Equal(t, runtime.ContainerExited, st.Container("net").State)
+	})
+
+	t.Run("an init container is tried again rt-64", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		a.pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
+		a.pod.Spec.InitContainers = []v1.Container{
+			script("setup", "echo try >> /v/tries; [ $(wc -l < /v/tries) = 3 ]"),
+			script("then", "true"),
+		}
+		a.volume()
+		st := a.runs()
+		assert.EqualValues(t, 2, st.Container("setup").RestartCount)
+		assert.EqualValues(t, 0, st.Container("setup").ExitCode)
+		assert.EqualValues(t, 0, st.Container("then").RestartCount)
+		assert.False(t, st.Container("then").StartedAt.Before(st.Container("setup").FinishedAt))
+	})
+
+	t.Run("a pod that may not try again is stopped rt-64", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
+		a.pod.Spec.InitContainers = []v1.Container{scriptSidecar("net", serves), script("setup", "exit 3"), script("then", "true")}
+		st := a.until("the pod is stopped", func(st *runtime.PodStatus) bool {
+			return is(st, "setup", runtime.ContainerExited) && !st.Running()
+		})
+		assert.EqualValues(t, 3, st.Container("setup").ExitCode)
+		for range 3 {
+			a.sync(nil)
+		}
+		st = a.status()
+		assert.False(t, st.Running(), "and stays stopped")
+		assert.Nil(t, st.Container("then"))
+		assert.Nil(t, st.Container("web"))
+		assert.EqualValues(t, 0, st.Container("setup").RestartCount)
+		require.Empty(t, a.failures)
+	})
+}

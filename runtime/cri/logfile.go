@@ -1,0 +1,30 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// LogPath implements [runtime.LogReader]: it is where the runtime says it writes
+// the log, also if another agent chose the path.
+func (r *Runtime) LogPath(ctx context.Context, containerID string) (string, error) {
+	st, err := r.containerStatus(ctx, bare(containerID))
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(st.LogPath) {
+		return "", fmt.Errorf("cri: log of container %s: the runtime gave no path of this host: %w", containerID, runtime.ErrUnsupported)
+	}
+	return st.LogPath, nil
+}
+
+// ReopenLog implements [runtime.LogRotator].
+func (r *Runtime) ReopenLog(ctx context.Context, containerID string) error {
+	if err := r.cfg.Runtime.ReopenContainerLog(r.quiet(ctx), bare(containerID)); err != nil {
+		return fmt.Errorf("cri: reopen the log of container %s: %w", containerID, err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package streaming
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// A Client connects to streaming servers. Its zero value is ready to use, by
+// many goroutines.
+type Client struct {
+	// TLS is for servers with https URLs. Nil: the system's roots.
+	TLS *tls.Config
+
+	// Timeout is how long a server may take to accept a connection and the
+	// streams of it. Zero: 30 s.
+	Timeout time.Duration
+}
+
+// What goes over the wire before the frames do.
+const (
+	spdy31           = "SPDY/3.1"
+	headerProtocol   = "X-Stream-Protocol-Version"
+	headerAccepted   = "X-Accepted-Stream-Protocol-Versions"
+	commandProtocol  = "v4.channel.k8s.io"
+	forwardProtocol  = "portforward.k8s.io"
+	maxHandshake     = 256 << 10 // bytes of a server's answer
+	maxRefusal       = 4 << 10   // bytes kept of why it refused
+	headerStreamType = "streamType"
+)
+
+// session connects, and has use set up its streams, which must not take longer
+// than the timeout. The func that use returns then takes as long as it likes.
+// When ctx ends the connection is cut, and ctx's error is returned.
+func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use func(*mux) (func() error, error)) error {
+	timeout := c.Timeout
+	if timeout == 0 {
+		timeout = 30 * time.Second
+	}
+	late := fmt.Errorf("the streaming server at %s did not answer within %v", u.Host, timeout)
+	setup, cancel := context.WithTimeoutCause(ctx, timeout, late)
+	defer cancel()
+	why := func(err error) error { // it was not set up
+		if setup.Err() != nil {
+			return context.Cause(setup)
+		}
+		return err
+	}
+	conn, err := c.dial(setup, u)
+	if err != nil {
+		return why(fmt.Errorf("connect to the streaming server at %s: %w", u.Host, err))
+	}
+	defer conn.Close()
+	unset := context.AfterFunc(setup, func() { conn.Close() })
+	reader, err := upgrade(conn, u, protocol)
+	if err != nil {
+		return why(err)
+	}
+	m, err := newMux(conn, reader)
+	if err != nil {
+		return err
+	}
+	defer func() { m.close(); <-m.ended }()
+	cut := context.AfterFunc(setup, m.close)
+	run, err := use(m)
+	if err != nil {
+		return why(err)
+	}
+	if !unset() || !cut() {
+		return why(late)
+	}
+	cancel()
+	defer context.AfterFunc(ctx, m.close)()
+	if err := run(); ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// dial connects without any proxy: streaming servers are the node's own.
+func (c *Client) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
+	port := u.Port()
+	switch u.Scheme {
+	case "http":
+		if port == "" {
+			port = "80"
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	case "https":
+		if port == "" {
+			port = "443"
+		}
+		return (&tls.Dialer{Config: c.TLS}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	}
+	return nil, fmt.Errorf("the URL's scheme %q is neither http nor https", u.Scheme)
+}
+
+// upgrade asks for SPDY, and returns what to read frames from.
+func upgrade(conn net.Conn, u *url.URL, protocol string) (io.Reader, error) {
+	req := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: http.Header{
+		"Connection": {"Upgrade"}, "Upgrade": {spdy31}, headerProtocol: {protocol},
+	}}
+	if err := req.Write(conn); err != nil {
+		return nil, lost(err)
+	}
+	limited := &io.LimitedReader{R: conn, N: maxHandshake}
+	buffered := bufio.NewReader(limited)
+	answer, err := http.ReadResponse(buffered, req)
+	if err != nil {
+		return nil, fmt.Errorf("the streaming server at %s did not answer in HTTP: %w", u.Host, err)
+	}
+	if answer.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(answer.Header.Get("Upgrade"), spdy31) {
+		why, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+		return nil, fmt.Errorf("the streaming server at %s refused: %s: %s", u.Host, answer.Status, strings.TrimSpace(string(why)))
+	}
+	if got := answer.Header.Get(headerProtocol); got != protocol {
+		return nil, fmt.Errorf("the streaming server at %s speaks %q, not %s", u.Host, got, protocol)
+	}
+	limited.N = math.MaxInt64
+	return buffered, nil
+}

@@ -1,0 +1,61 @@
+package streaming
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// lastWords is how long a server may take to say what went wrong when it has no
+// more data.
+const lastWords = 5 * time.Second
+
+// PortForward makes one connection through the server at u to a port of a pod.
+// See [runtime.PortForwarder].
+func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn io.ReadWriteCloser) error {
+	defer conn.Close()
+	err := c.session(ctx, u, forwardProtocol, func(m *mux) (func() error, error) {
+		headers := func(kind string) http.Header {
+			return http.Header{headerStreamType: {kind}, "port": {strconv.Itoa(int(port))}, "requestID": {"0"}}
+		}
+		failure, err := m.open(headers("error"), true)
+		if err != nil {
+			return nil, err
+		}
+		if err := failure.closeWrite(); err != nil {
+			return nil, lost(err)
+		}
+		data, err := m.open(headers("data"), true)
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			// The goroutine ends with conn, which is closed when we return.
+			go send(data, conn)
+			said := make(chan string, 1)
+			go func() {
+				text, _ := io.ReadAll(io.LimitReader(failure, maxRefusal))
+				said <- strings.TrimSpace(string(text))
+			}()
+			_, err := io.Copy(conn, data)
+			conn.Close()
+			_ = data.closeWrite()
+			// Why there was nothing to copy is told after the end of the data.
+			defer time.AfterFunc(lastWords, m.close).Stop()
+			if text := <-said; text != "" {
+				return errors.New(text)
+			}
+			return err
+		}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("streaming: forward to port %d: %w", port, err)
+	}
+	return nil
+}

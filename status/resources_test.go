@@ -1,0 +1,120 @@
+package status_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+func list(kv ...string) v1.ResourceList {
+	l := v1.ResourceList{}
+	for i := 0; i+1 < len(kv); i += 2 {
+		l[v1.ResourceName(kv[i])] = resource.MustParse(kv[i+1])
+	}
+	return l
+}
+
+func TestResourcesShowWhatWasGrantedAndWhatIsThere(t *testing.T) {
+	granted := v1.ResourceRequirements{Requests: list("cpu", "1", "memory", "1Gi", "example.com/gpu", "1"), Limits: list("cpu", "2", "memory", "2Gi", "example.com/gpu", "1")}
+	tiny := v1.ResourceRequirements{Requests: list("cpu", "1m"), Limits: list("cpu", "5m")}
+	running := func(has *v1.ResourceRequirements) runtime.ContainerStatus {
+		c := runningC("a", 0)
+		c.Resources = has
+		return c
+	}
+	exited := exitedC("a", 0, 0)
+	exited.Resources = &v1.ResourceRequirements{Requests: list("cpu", "7")}
+	for name, tc := range map[string]struct {
+		granted  v1.ResourceRequirements
+		instance runtime.ContainerStatus
+		want     *v1.ResourceRequirements
+	}{
+		"st-15 running: actual": {granted, running(&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "3Gi"), Limits: list("cpu", "4", "memory", "4Gi")}),
+			&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "3Gi", "example.com/gpu", "1"), Limits: list("cpu", "4", "memory", "4Gi", "example.com/gpu", "1")}},
+		"st-15 a limit that is not there yet, a request that leaves no trace": {granted, running(&v1.ResourceRequirements{Requests: list("cpu", "3")}),
+			&v1.ResourceRequirements{Requests: list("cpu", "3", "memory", "1Gi", "example.com/gpu", "1"), Limits: list("example.com/gpu", "1")}},
+		"st-15 not running: granted":                     {granted, exited, &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
+		"st-15 not known: granted":                       {granted, running(nil), &v1.ResourceRequirements{Requests: granted.Requests, Limits: granted.Limits}},
+		"st-15 at the least shares and quota: granted":   {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "2m"), Limits: list("cpu", "10m")}), &tiny},
+		"st-15 above them: actual":                       {tiny, running(&v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}), &v1.ResourceRequirements{Requests: list("cpu", "3m"), Limits: list("cpu", "11m")}},
+		"st-15 the least memory is memory like any":      {v1.ResourceRequirements{Limits: list("memory", "1Gi")}, running(&v1.ResourceRequirements{Limits: list("memory", "1")}), &v1.ResourceRequirements{Limits: list("memory", "1")}},
+		"st-15 nothing granted, and the least is shown":  {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Requests: list("cpu", "2m")}), nil},
+		"st-15 nothing granted, something there":         {v1.ResourceRequirements{}, running(&v1.ResourceRequirements{Limits: list("memory", "1Gi")}), &v1.ResourceRequirements{Limits: list("memory", "1Gi")}},
+		"st-15 nothing is said of what nobody asked for": {v1.ResourceRequirements{}, running(nil), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := podOf(v1.RestartPolicyAlways, "a")
+			pod.Spec.Containers[0].Resources = tc.granted
+			before := pod.DeepCopy()
+			f := status.Facts{Pod: pod, Observed: seen(tc.instance), Now: t0}
+			s := status.Compute(f)
+			assert.Equal(t, before, pod)
+			got := s.ContainerStatuses[0]
+			assert.True(t, status.Same(
+				&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: tc.granted.Requests, Resources: tc.want}}},
+				&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: got.AllocatedResources, Resources: got.Resources}}},
+			), "al-1: got %v and %v", got.AllocatedResources, got.Resources)
+			f.Previous = s
+			again := status.Compute(f)
+			assert.True(t, status.Same(&s, &again))
+		})
+	}
+	t.Run("nothing while there is no instance", func(t *testing.T) {
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		pod.Spec.Containers[0].Resources = granted
+		s := status.Compute(status.Facts{Pod: pod, Observed: seen(), Now: t0})
+		assert.Nil(t, s.ContainerStatuses[0].Resources)
+		assert.Nil(t, s.ContainerStatuses[0].AllocatedResources)
+	})
+	t.Run("al-1 of the pod as a whole", func(t *testing.T) {
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		assert.Nil(t, status.Compute(status.Facts{Pod: pod, Now: t0}).Resources)
+		pod.Spec.Resources = &granted
+		s := status.Compute(status.Facts{Pod: pod, Now: t0})
+		assert.Equal(t, "1", s.AllocatedResources.Cpu().String())
+		assert.Equal(t, "2", s.Resources.Limits.Cpu().String())
+		s = status.Compute(status.Facts{Pod: pod, Resize: status.Resize{PodLevel: &v1.ResourceRequirements{Limits: list("cpu", "9")}}, Now: t0})
+		assert.Equal(t, "9", s.Resources.Limits.Cpu().String())
+	})
+}
+
+func TestResizeConditionsAreShownWhileTheyAreTrue(t *testing.T) { // st-36, st-38, st-51, al-12
+	pod := podOf(v1.RestartPolicyAlways, "a")
+	pod.Generation = 7
+	pod.Status.Conditions = []v1.PodCondition{
+		{Type: "example.com/theirs", Status: v1.ConditionTrue},
+		{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: "of an earlier agent"},
+		{Type: v1.DisruptionTarget, Status: v1.ConditionTrue},
+	}
+	f := status.Facts{Pod: pod, Observed: seen(), Now: t0, Resize: status.Resize{Conditions: []v1.PodCondition{
+		{Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred, ObservedGeneration: 6},
+		{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, ObservedGeneration: 5},
+		{Type: v1.PodReady, Status: v1.ConditionTrue, Reason: "not theirs to say"},
+	}}}
+	s := status.Compute(f)
+	var order []string
+	for _, c := range s.Conditions[:5] {
+		order = append(order, string(c.Type))
+	}
+	assert.Equal(t, []string{"example.com/theirs", "PodResizePending", "PodResizeInProgress", "DisruptionTarget", "PodReadyToStartContainers"}, order, "st-38")
+	pending := status.Condition(s.Conditions, v1.PodResizePending)
+	assert.Equal(t, int64(6), pending.ObservedGeneration, "al-12: of the resize, not of the report")
+	assert.Equal(t, "Deferred", pending.Reason)
+	assert.False(t, status.IsReady(&s))
+
+	since := pending.LastTransitionTime
+	f.Previous, f.Now = s, t0.Add(3e12)
+	s = status.Compute(f)
+	require.NotNil(t, status.Condition(s.Conditions, v1.PodResizePending))
+	assert.Equal(t, since, status.Condition(s.Conditions, v1.PodResizePending).LastTransitionTime, "st-51")
+	f.Previous, f.Resize = s, status.Resize{}
+	s = status.Compute(f)
+	assert.Nil(t, status.Condition(s.Conditions, v1.PodResizePending), "al-12: removed when done")
+	assert.Nil(t, status.Condition(s.Conditions, v1.PodResizeInProgress))
+}
