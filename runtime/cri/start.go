@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // start starts one container, and reports whether that succeeded.
@@ -145,6 +146,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		if err := m.PreCreate(ctx, s.pod, c, config); err != nil {
 			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
 		}
+		podconfig.MapIDs(config) // of the mounts that it added
 	}
 	s.trace.begin("CreateContainer", c.Name)
 	var inst *instance

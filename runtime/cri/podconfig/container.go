@@ -62,6 +62,7 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	for _, name := range inst.CDIDevices {
 		config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
 	}
+	MapIDs(config)
 	return config, nil
 }
 

@@ -36,12 +36,23 @@ func containerMounts(in Input, inst Instance) ([]*runtimeapi.Mount, error) {
 	for _, m := range inst.Mounts {
 		mounts = append(mounts, copyMount(m))
 	}
-	if wantsUserNamespace(in.Pod) { // se-20
-		for _, m := range mounts {
-			m.UidMappings, m.GidMappings = in.UserNamespace.GetUids(), in.UserNamespace.GetGids()
+	return mounts, nil
+}
+
+// MapIDs gives the mounts of a container that has a user namespace of its own the
+// mappings of that, so that files belong to the same IDs inside and outside
+// (se-20). [Container] does; who adds mounts to its result calls it again. Mounts
+// that have mappings keep them.
+func MapIDs(config *runtimeapi.ContainerConfig) {
+	users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	if users.GetMode() != runtimeapi.NamespaceMode_POD {
+		return
+	}
+	for _, m := range config.GetMounts() {
+		if m != nil && len(m.UidMappings) == 0 && len(m.GidMappings) == 0 {
+			m.UidMappings, m.GidMappings = users.GetUids(), users.GetGids()
 		}
 	}
-	return mounts, nil
 }
 
 const hostsPath = "/etc/hosts"
