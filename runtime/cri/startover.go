@@ -22,6 +22,7 @@ func (s *step) startOver(ctx context.Context, list []plan.Removal) {
 			return
 		}
 	}
+	s.retryAt(time.Now()) // what goes is no news to a list's reader, but now the pod begins
 }
 
 func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {

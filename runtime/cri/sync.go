@@ -22,7 +22,6 @@ type step struct {
 	pod     *v1.Pod
 	status  *runtime.PodStatus
 	volumes map[string]string
-	images  map[string]*runtimeapi.ImageSpec // of volumes that are images
 
 	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
 	sandbox string                       // its ID
