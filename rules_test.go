@@ -1,0 +1,89 @@
+package kubeparts_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each rule of how a pod is run has a test that says its number, in the name of
+// a case or in a comment, or else a reason here why it has none. Of a span, as
+// "rt-41 … rt-43", only the ends are said. A test that needs a real runtime does
+// not count: where there is none, it shows nothing.
+func TestEachRuleOfThePodEngineIsNamedByATest(t *testing.T) {
+	type span struct {
+		kind     string
+		from, to int
+	}
+	rules := []span{
+		{"rt", 1, 152},                                               // the runtime's side
+		{"img", 1, 17},                                               // images
+		{"al", 1, 21},                                                // allocation and resize
+		{"cm", 32, 43},                                               // resources of containers
+		{"pe", 1, 20},                                                // environment, hosts, hostname, messages
+		{"dn", 1, 9},                                                 // DNS
+		{"se", 1, 20},                                                // security
+		{"lq", 8, 8}, {"lq", 12, 18}, {"lq", 29, 29}, {"lq", 32, 34}, // ways of the kubelet's that are not copied
+		{"L", 15, 19}, {"L", 46, 55}, {"L", 57, 57}, {"L", 59, 59}, // and what goes beyond it
+	}
+	without := map[string]string{
+		"rt-123": "the cgroups of the QoS classes are a container manager's, which this module does not have yet",
+	}
+
+	named := rulesNamedByTests(t, []string{"rt", "img", "al", "cm", "pe", "dn", "se", "lq", "L"})
+	for _, s := range rules {
+		for n := s.from; n <= s.to; n++ {
+			rule := fmt.Sprintf("%s-%d", s.kind, n)
+			switch why, ok := without[rule]; {
+			case ok && named[rule] != nil:
+				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
+			case !ok:
+				assert.NotNil(t, named[rule], "no test names %s", rule)
+			}
+		}
+	}
+}
+
+// rulesNamedByTests returns, by the rule, the files of this module that name it:
+// tests, and the scenarios and pods that they read.
+func rulesNamedByTests(t *testing.T, kinds []string) map[string][]string {
+	t.Helper()
+	pattern := regexp.MustCompile(`\b(` + strings.Join(kinds, "|") + `)-\d+\b`)
+	named := make(map[string][]string)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != "." && strings.HasPrefix(d.Name(), ".") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		ext := filepath.Ext(path)
+		data := strings.Contains(filepath.ToSlash(path), "/testdata/") && (ext == ".yaml" || ext == ".txt")
+		if !data && !strings.HasSuffix(path, "_test.go") || path == "rules_test.go" || strings.Contains(d.Name(), "integration") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, rule := range pattern.FindAllString(string(text), -1) {
+			if !slices.Contains(named[rule], path) {
+				named[rule] = append(named[rule], path)
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return named
+}

@@ -1,0 +1,258 @@
+package cri_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+var listEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// holds puts a sandbox of pod uid into f, made so many minutes after the epoch,
+// and containers: "web/1" is the instance of web that is the second one, and is
+// made a minute later than the one before it.
+func (f *fakeCRI) holds(uid, id string, attempt uint32, minute int, containers ...string) *fakeSandbox {
+	at := listEpoch.Add(time.Duration(minute) * time.Minute)
+	labels := map[string]string{
+		"io.kubernetes.pod.uid": uid, "io.kubernetes.pod.name": "pod-" + uid, "io.kubernetes.pod.namespace": "ns",
+	}
+	s := &fakeSandbox{id: id, created: at, config: &runtimeapi.PodSandboxConfig{
+		Metadata: &runtimeapi.PodSandboxMetadata{Uid: uid, Name: "pod-" + uid, Namespace: "ns", Attempt: attempt}, Labels: labels,
+	}}
+	f.sandboxes = append(f.sandboxes, s)
+	for i, spec := range containers {
+		name, n, _ := strings.Cut(spec, "/")
+		f.containers = append(f.containers, &fakeContainer{
+			id: id + "-" + spec, sandbox: s, created: at.Add(time.Duration(i+1) * time.Minute), term: make(chan struct{}),
+			config: &runtimeapi.ContainerConfig{
+				Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: uint32(n[0] - '0')}, Image: &runtimeapi.ImageSpec{Image: "img:1"},
+				Labels:      labels,
+				Annotations: map[string]string{"io.kubernetes.container.restartCount": n},
+			},
+		})
+	}
+	return s
+}
+
+// shown are pods in words: "a: s1 s0 | web web", everything in the order of the
+// list.
+func shown(pods []*runtime.Pod) string {
+	var lines []string
+	for _, p := range pods {
+		line := p.Name + ":"
+		for _, s := range p.Sandboxes {
+			line += " " + s.ID
+		}
+		line += " |"
+		for _, c := range p.Containers {
+			line += " " + strings.TrimPrefix(c.ID, "fake://")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestHowPodsAreListed(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		world func(*fakeCRI)
+		want  string
+	}{
+		{"rt-1 sandboxes and containers of one UID are a pod", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0")
+			f.holds("b", "s2", 0, -1, "web/0")
+			f.containers[1].config.Labels = f.sandboxes[0].config.Labels // the label says whose it is
+		}, "pod-a: s1 | s1-web/0 s2-web/0\npod-b: s2 |"},
+		{"rt-2 the newest pod comes first", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0)
+			f.holds("b", "s2", 0, 2)
+			f.holds("c", "s3", 0, 1)
+		}, "pod-b: s2 |\npod-c: s3 |\npod-a: s1 |"},
+		{"rt-3 sandboxes by attempt, then by age, then by ID", func(f *fakeCRI) {
+			f.holds("a", "s1", 1, 0)
+			f.holds("a", "s5", 0, 9)
+			f.holds("a", "s4", 0, 9)
+			f.holds("a", "s2", 0, 10)
+			f.holds("a", "s3", 2, -5)
+		}, "pod-a: s3 s1 s2 s4 s5 |"},
+		{"rt-3 containers by age, then by ID", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0", "db/0", "web/1")
+			f.containers[0].created = f.containers[1].created
+		}, "pod-a: s1 | s1-web/1 s1-db/0 s1-web/0"},
+		{"rt-4 a sandbox without metadata", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0)
+			f.holds("b", "s2", 0, 0).config.Metadata = nil
+		}, "pod-a: s1 |"},
+		{"rt-4 a container without metadata", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0")
+			f.containers[0].config.Metadata = nil
+		}, "pod-a: s1 |"},
+		{"rt-6 containers whose sandbox is gone", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0")
+			f.sandboxes = nil
+		}, "pod-a: | s1-web/0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFake()
+			tc.world(f)
+			rt, _ := f.engine(t, cri.Config{})
+			pods, err := rt.Pods(t.Context())
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, shown(pods))
+		})
+	}
+}
+
+// What is running can be told from a list: states are in it (rt-5).
+func TestAListTellsWhatRuns(t *testing.T) {
+	f := newFake()
+	f.holds("a", "s1", 0, 0, "created/0", "running/0", "exited/0", "unknown/0")
+	f.holds("a", "s0", 1, 0).down = true
+	for i, state := range []runtimeapi.ContainerState{
+		runtimeapi.ContainerState_CONTAINER_CREATED, runtimeapi.ContainerState_CONTAINER_RUNNING,
+		runtimeapi.ContainerState_CONTAINER_EXITED, runtimeapi.ContainerState_CONTAINER_UNKNOWN,
+	} {
+		f.containers[i].state = state
+	}
+	rt, _ := f.engine(t, cri.Config{})
+	pods, err := rt.Pods(t.Context())
+	require.NoError(t, err)
+	require.Len(t, pods, 1)
+	for _, c := range pods[0].Containers {
+		assert.Equal(t, c.Name, c.State.String())
+	}
+	assert.Equal(t, runtime.SandboxNotReady, pods[0].Sandboxes[0].State)
+	assert.Equal(t, runtime.SandboxReady, pods[0].Sandboxes[1].State)
+}
+
+func TestTheTimeOfALookIsBeforeItsFirstRead(t *testing.T) { // rt-2
+	f := newFake()
+	w := &twister{fakeCRI: f}
+	f.holds("a", "s1", 0, 0)
+	var listed time.Time
+	w.sandboxes = func(list []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox {
+		listed = time.Now()
+		return list
+	}
+	rt, _, _ := w.over(t)
+	st, err := rt.PodStatus(t.Context(), "a")
+	require.NoError(t, err)
+	assert.False(t, st.ObservedAt.After(listed))
+	assert.Less(t, listed.Sub(st.ObservedAt), time.Minute)
+}
+
+func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
+	network := func(ip string, more ...string) *runtimeapi.PodSandboxNetworkStatus {
+		n := &runtimeapi.PodSandboxNetworkStatus{Ip: ip}
+		for _, m := range more {
+			n.AdditionalIps = append(n.AdditionalIps, &runtimeapi.PodIP{Ip: m})
+		}
+		return n
+	}
+	for _, tc := range []struct {
+		name    string
+		network *runtimeapi.PodSandboxNetworkStatus
+		down    bool // the newest sandbox
+		want    []string
+	}{
+		{"rt-8 the primary one first", network("10.0.0.7", "fd00::7", "10.0.0.8"), false, []string{"10.0.0.7", "fd00::7", "10.0.0.8"}},
+		{"rt-8 of the newest sandbox if it is ready", network("10.0.0.7"), true, nil},
+		{"rt-8 one that is none drops all", network("10.0.0.7", "fd00::7", "localhost"), false, nil},
+		{"rt-8 also the primary one", network("10.0.0.777", "fd00::7"), false, nil},
+		{"rt-8 no primary one", network("", "fd00::7"), false, nil},
+		{"rt-8 no network", nil, false, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFake()
+			w := &twister{fakeCRI: f}
+			f.holds("a", "old", 0, 5)
+			f.holds("a", "new", 1, 0).down = tc.down
+			w.sandboxStatus = func(r *runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse {
+				r.Status.Network = network("192.0.2.1")
+				if r.Status.Id == "new" {
+					r.Status.Network = tc.network
+				}
+				return r
+			}
+			rt, _, _ := w.over(t)
+			st, err := rt.PodStatus(t.Context(), "a")
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, st.IPs)
+		})
+	}
+}
+
+func TestWhatAStatusSaysOfAContainer(t *testing.T) {
+	begun, ended := listEpoch.Add(time.Hour), listEpoch.Add(2*time.Hour)
+	for _, tc := range []struct {
+		name  string
+		state runtimeapi.ContainerState
+		said  func(*runtimeapi.ContainerStatus)
+		want  runtime.ContainerStatus
+	}{
+		{"rt-11 created", runtimeapi.ContainerState_CONTAINER_CREATED, nil, runtime.ContainerStatus{State: runtime.ContainerCreated}},
+		{"rt-11 running", runtimeapi.ContainerState_CONTAINER_RUNNING, nil, runtime.ContainerStatus{State: runtime.ContainerRunning, StartedAt: begun}},
+		{"rt-11 unknown", runtimeapi.ContainerState_CONTAINER_UNKNOWN, nil, runtime.ContainerStatus{State: runtime.ContainerUnknown, StartedAt: begun}},
+		{"rt-11 exited", runtimeapi.ContainerState_CONTAINER_EXITED, nil, runtime.ContainerStatus{
+			State: runtime.ContainerExited, StartedAt: begun, FinishedAt: ended, ExitCode: 3, Reason: "Error", Message: "why",
+		}},
+		{"rt-12 the image by its ID", runtimeapi.ContainerState_CONTAINER_CREATED, func(s *runtimeapi.ContainerStatus) {
+			s.ImageId, s.ImageRef = "sha256:1", "docker.io/img@sha256:2"
+		}, runtime.ContainerStatus{State: runtime.ContainerCreated, ImageID: "sha256:1", ImageRef: "docker.io/img@sha256:2"}},
+		{"rt-12 or by its reference", runtimeapi.ContainerState_CONTAINER_CREATED, func(s *runtimeapi.ContainerStatus) {
+			s.ImageId, s.ImageRef = "", "docker.io/img@sha256:2"
+		}, runtime.ContainerStatus{State: runtime.ContainerCreated, ImageID: "docker.io/img@sha256:2", ImageRef: "docker.io/img@sha256:2"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFake()
+			w := &twister{fakeCRI: f}
+			f.holds("a", "s1", 0, 0, "web/2")
+			f.containers[0].state = tc.state
+			w.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
+				s := r.Status // all is said in every state: a runtime may
+				s.StartedAt, s.FinishedAt, s.ExitCode, s.Reason, s.Message = begun.UnixNano(), ended.UnixNano(), 3, "Error", "why"
+				if tc.said != nil {
+					tc.said(s)
+				}
+				return r
+			}
+			rt, _, _ := w.over(t)
+			st, err := rt.PodStatus(t.Context(), "a")
+			require.NoError(t, err)
+			require.Len(t, st.Containers, 1)
+			got := st.Containers[0]
+			want := tc.want
+			want.ID, want.Name, want.SandboxID, want.RestartCount, want.CreatedAt = "fake://s1-web/2", "web", "s1", 2, got.CreatedAt
+			want.Image, want.LogPath = "img:1", got.LogPath
+			if want.ImageID == "" {
+				want.ImageID, want.ImageRef = "img:1", "img:1"
+			}
+			assert.True(t, want.StartedAt.Equal(got.StartedAt) && want.FinishedAt.Equal(got.FinishedAt))
+			want.StartedAt, want.FinishedAt = got.StartedAt, got.FinishedAt
+			assert.Equal(t, want, got)
+		})
+	}
+}
+
+// The newest instance made is the state of its container, whatever it does, and
+// one that runs counts all the same (rt-10).
+func TestInstancesAreInTheOrderOfTheirMaking(t *testing.T) {
+	f := newFake()
+	f.holds("a", "s1", 0, 0, "web/0", "web/1", "web/2")
+	f.containers[0].state = runtimeapi.ContainerState_CONTAINER_RUNNING
+	rt, _ := f.engine(t, cri.Config{})
+	st, err := rt.PodStatus(t.Context(), "a")
+	require.NoError(t, err)
+	for i, want := range []int32{2, 1, 0} {
+		assert.Equal(t, want, st.Containers[i].RestartCount)
+	}
+	assert.Equal(t, runtime.ContainerCreated, st.Container("web").State)
+	assert.True(t, st.Running())
+}
