@@ -151,7 +151,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	s.trace.begin("CreateContainer", c.Name)
 	var inst *instance
 	if !s.fresh {
-		inst, err = s.standing(ctx, c)
+		inst, err = s.standing(ctx, c, config.Metadata.Attempt)
 	}
 	if inst != nil {
 		if s.r.journal.of(s.pod.UID).Actuated[c.Name].ID != inst.id {
@@ -167,7 +167,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		inst = &instance{id: id, attempt: config.Metadata.Attempt}
 	}
 	if err != nil && ctx.Err() == nil {
-		if found, _ := s.standing(ctx, c); found != nil {
+		if found, _ := s.standing(ctx, c, config.Metadata.Attempt); found != nil {
 			inst, err = found, nil
 		}
 	}
@@ -214,8 +214,10 @@ func (s *step) made(c *v1.Container, inst *instance) {
 // standing returns the instance of c that stands in the way of another one: one
 // that runs, or one in the sandbox that was made from the same definition and
 // never started. Nil if there is none. One that runs in another sandbox is an
-// error: the plan should have stopped it.
-func (s *step) standing(ctx context.Context, c *v1.Container) (*instance, error) {
+// error: the plan should have stopped it. With Compat.ReplaceCreated, one that
+// never started counts only if it is of the attempt that is wanted: its answer
+// was lost, and its name is taken.
+func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*instance, error) {
 	containers, err := s.r.cfg.Runtime.ListContainers(s.r.quiet(ctx), &runtimeapi.ContainerFilter{
 		LabelSelector: map[string]string{labelPodUID: string(s.pod.UID), labelContainerName: c.Name},
 	})
@@ -228,13 +230,14 @@ func (s *step) standing(ctx context.Context, c *v1.Container) (*instance, error)
 			continue // a runtime that does not filter
 		}
 		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}
+		wanted := inst.attempt == attempt || !s.r.cfg.Compat.ReplaceCreated
 		switch {
 		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING && o.PodSandboxId != s.sandbox:
 			return nil, fmt.Errorf("instance %s of container %s still runs in sandbox %s", o.Id, c.Name, o.PodSandboxId)
 		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING:
 			inst.runs = true
 			return inst, nil
-		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox &&
+		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox && wanted &&
 			hashOf(o.Annotations) == plan.Hash(c) && (created == nil || inst.attempt > created.attempt):
 			created = inst
 		}

@@ -1,0 +1,288 @@
+package cri_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// A line is when something happened in a termination, and what.
+type line struct {
+	at   time.Duration
+	what string
+}
+
+// story notes the events, hooks and stops of an engine over f from now on.
+func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []line) {
+	t.Helper()
+	var mu sync.Mutex
+	var lines []line
+	begun := time.Now()
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line{time.Since(begun), what})
+	}
+	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f}
+	cfg.Record = func(e runtime.Event) { note(e.Reason + " " + e.Object.FieldPath) }
+	rt := newRuntime(t, cfg)
+	inner := f.before
+	f.before = func(op, name string) error {
+		if op == "ExecSync" || op == "StopContainer" || op == "StopPodSandbox" || op == "RemovePodSandbox" {
+			note(op + " " + name)
+		}
+		if inner != nil {
+			return inner(op, name)
+		}
+		return nil
+	}
+	return rt, func() []line {
+		mu.Lock()
+		defer mu.Unlock()
+		told := lines
+		lines, begun = nil, time.Now()
+		return told
+	}
+}
+
+// when returns when the first line that says so happened, in seconds; -1 if never.
+func when(lines []line, what string) float64 {
+	for _, l := range lines {
+		if l.what == what {
+			return l.at.Seconds()
+		}
+	}
+	return -1
+}
+
+// Event, hook, turn, TERM: in that order, and the hook's time is off the grace
+// (rt-112).
+func TestTheStepsOfAStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, told := f.story(t, cri.Config{})
+		web := container("web")
+		web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
+		proxy := sidecar("proxy")
+		proxy.Lifecycle = web.Lifecycle
+		pod := podOf(web)
+		pod.Spec.InitContainers = []v1.Container{proxy}
+		up(t, f, rt, pod)
+		f.exec = func(_ context.Context, name string, _ []string) error {
+			time.Sleep(map[string]time.Duration{"web": 3 * time.Second, "proxy": time.Second}[name])
+			return nil
+		}
+		f.dies["web"] = 4 * time.Second
+		told()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		lines := told()
+		for what, want := range map[string]float64{
+			"Killing spec.containers{web}": 0, "Killing spec.initContainers{proxy}": 0,
+			"ExecSync web": 0, "ExecSync proxy": 0, // of a sidecar, too, at once (rt-119)
+			"StopContainer web": 3, "StopContainer proxy": 7, "StopPodSandbox s01": 7,
+		} {
+			assert.Equal(t, want, when(lines, what), what)
+		}
+		assert.Less(t, index(lines, "Killing spec.containers{web}"), index(lines, "ExecSync web"))
+		assert.Equal(t, "StopPodSandbox s01", lines[len(lines)-1].what)
+		assert.Equal(t, []int64{27}, f.newest("web").stop)
+		assert.Equal(t, []int64{23}, f.newest("proxy").stop, "its own hook and its wait are off its grace (rt-118)")
+	})
+}
+
+func index(lines []line, what string) int {
+	for i, l := range lines {
+		if l.what == what {
+			return i
+		}
+	}
+	return -1
+}
+
+// When the TERM of each container is due, in seconds from the kill.
+func TestTurnsOfAStop(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		init  []v1.Container
+		main  []string
+		world func(*fakeCRI)
+		turns map[string]float64 // -1: never
+		takes time.Duration
+	}{
+		{"rt-114 all at once", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
+			f.dies["web"], f.dies["db"], f.dies["log"] = 5*time.Second, 5*time.Second, 5*time.Second
+		}, map[string]float64{"web": 0, "db": 0, "log": 0}, 5 * time.Second},
+		{"rt-115 an init container that is no sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
+			f.dies["web"] = 5 * time.Second
+		}, map[string]float64{"web": 0, "setup": -1}, 5 * time.Second},
+		{"rt-116 later sidecars before earlier ones", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
+			f.dies["web"], f.dies["proxy"] = 5*time.Second, 2*time.Second
+		}, map[string]float64{"web": 0, "proxy": 5, "net": 7}, 7 * time.Second},
+		{"rt-117 what has exited is not waited for", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web", "db"}, func(f *fakeCRI) {
+			f.exits("web", 0)
+			f.exits("proxy", 1)
+			f.dies["db"] = 3 * time.Second
+		}, map[string]float64{"web": -1, "db": 0, "proxy": -1, "net": 3}, 3 * time.Second},
+		{"rt-117 nothing else runs", []v1.Container{sidecar("net")}, []string{"web"}, func(f *fakeCRI) {
+			f.exits("web", 0)
+		}, map[string]float64{"web": -1, "net": 0}, 0},
+		{"rt-118 the wait ends with the grace", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
+			f.dies["web"] = time.Hour
+		}, map[string]float64{"web": 0, "proxy": 30, "net": 30}, 30 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, told := f.story(t, cri.Config{})
+				pod := podOf()
+				for _, name := range tc.main {
+					pod.Spec.Containers = append(pod.Spec.Containers, container(name))
+				}
+				pod.Spec.InitContainers = tc.init
+				up(t, f, rt, pod)
+				tc.world(f)
+				told()
+				begun := time.Now()
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+				assert.Equal(t, tc.takes, time.Since(begun))
+				lines := told()
+				for name, want := range tc.turns {
+					assert.Equal(t, want, when(lines, "StopContainer "+name), name)
+				}
+			})
+		})
+	}
+}
+
+// A container that could not be stopped may be running, so nobody takes it for
+// stopped: sidecars wait for it until their grace is over (rt-120).
+func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.before = func(op, name string) error {
+			if op == "StopContainer" && name == "web" {
+				return errors.New("shim is deaf")
+			}
+			return nil
+		}
+		rt, told := f.story(t, cri.Config{})
+		pod := podOf(container("web"))
+		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
+		up(t, f, rt, pod)
+		told()
+		require.ErrorContains(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}), "shim is deaf")
+		lines := told()
+		assert.Equal(t, 0., when(lines, "StopContainer web"))
+		assert.Equal(t, 30., when(lines, "StopContainer proxy"))
+		assert.Equal(t, 30., when(lines, "StopPodSandbox s01"), "the sandbox is stopped all the same (rt-122)")
+		assert.Equal(t, []int64{2}, f.newest("proxy").stop)
+	})
+}
+
+// Of a pod, what runs is stopped, then every sandbox of it, of which none is
+// removed; what is gone by then is stopped, too (rt-121).
+func TestWhatAStopOfAPodStops(t *testing.T) {
+	f := newFake()
+	f.holds("u-1", "s0", 0, 0, "web/0").down = true
+	f.holds("u-1", "s1", 1, 1, "created/0", "exited/0", "web/1", "db/0")
+	f.holds("u-2", "s2", 0, 0, "web/0")
+	const running, exited = runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED
+	f.containers[0].state, f.containers[2].state = exited, exited
+	f.containers[3].state, f.containers[4].state, f.containers[5].state = running, running, running
+	f.before = func(op, name string) error {
+		if op == "StopContainer" && name == "db" {
+			f.exits("db", 0)
+		}
+		if op == "StopPodSandbox" && name == "s0" || op == "StopContainer" && name == "db" {
+			return status.Error(codes.NotFound, "not found")
+		}
+		return nil
+	}
+	rt, told := f.story(t, cri.Config{})
+	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "u-1"}))
+	var stops []string
+	for _, l := range told() {
+		if l.what[:4] == "Stop" || l.what[:4] == "Remo" {
+			stops = append(stops, l.what)
+		}
+	}
+	require.Len(t, stops, 4)
+	assert.ElementsMatch(t, []string{"StopContainer web", "StopContainer db"}, stops[:2])
+	assert.Equal(t, []string{"StopPodSandbox s1", "StopPodSandbox s0"}, stops[2:])
+	assert.Equal(t, []string{"web"}, f.running(), "the other pod's")
+}
+
+// A sandbox that can't be stopped fails the step that wanted it stopped, in these
+// words (rt-122).
+func TestASandboxThatCannotBeStoppedIsTold(t *testing.T) {
+	f := newFake()
+	rt, _ := f.engine(t, cri.Config{})
+	pod := podOf(container("web"))
+	up(t, f, rt, pod)
+	f.sandboxes[0].down = true
+	f.before = failing(1, "StopPodSandbox", status.Error(codes.Unknown, "no such network"))
+	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+	require.Len(t, res.Actions, 1, "no other sandbox is made")
+	assert.Equal(t, runtime.KillPodSandbox, res.Actions[0].Kind)
+	assert.Equal(t, "KillPodSandboxError", res.Actions[0].Reason)
+	assert.Len(t, f.sandboxes, 1)
+}
+
+// preStop is for a stop. It is not run when the container ended by itself, nor
+// when its pod starts over (rt-106).
+func TestWhenPreStopIsNotRun(t *testing.T) {
+	for name, end := range map[string]func(*fakeCRI){
+		"rt-106 it exited by itself": func(f *fakeCRI) { f.exits("web", 1) },
+		"rt-106 the pod starts over": func(f *fakeCRI) { f.exits("boss", 42) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, told := f.story(t, cri.Config{})
+				web := container("web")
+				web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
+				pod := podOf(web, demanding("boss"))
+				up(t, f, rt, pod)
+				end(f)
+				told()
+				for range 3 {
+					syncs(t, rt, pod)
+				}
+				assert.Equal(t, []string{"boss", "web"}, f.running())
+				assert.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt, "it was replaced")
+				assert.Equal(t, -1., when(told(), "ExecSync web"), "no hook")
+			})
+		})
+	}
+}
+
+// A container that the spec has no longer is stopped with the pod's grace: the
+// kubelet would leave it running, as an error (rt-107).
+func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, told := f.story(t, cri.Config{})
+		pod := podOf(container("web"), container("old"))
+		up(t, f, rt, pod)
+		pod = pod.DeepCopy()
+		pod.Spec.Containers = pod.Spec.Containers[:1]
+		told()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		assert.Equal(t, []int64{30}, f.newest("old").stop)
+		assert.Equal(t, 0., when(told(), "StopContainer old"))
+	})
+}
