@@ -123,8 +123,8 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		errs = append(errs, err)
 	}
 	for _, e := range logs {
-		_, uid, ok := cutLast(e.Name(), "_")
-		if e.IsDir() && ok && gone(types.UID(uid)) {
+		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // all of the name, in an old layout
+		if e.IsDir() && gone(types.UID(uid)) {
 			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.PodLogsDir, e.Name())))
 		}
 	}
@@ -148,13 +148,4 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		_ = os.Remove(dir) // unless somebody else has something in it
 	}
 	return errors.Join(errs...)
-}
-
-// cutLast cuts s at the last sep.
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

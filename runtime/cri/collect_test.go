@@ -1,0 +1,206 @@
+package cri_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+func removed(uids ...types.UID) runtime.GCPolicy {
+	return runtime.GCPolicy{Removed: func(uid types.UID) bool {
+		for _, u := range uids {
+			if u == uid {
+				return true
+			}
+		}
+		return false
+	}}
+}
+
+// kills keeps what a collection did of that which changes something.
+func kills(calls []string) []string {
+	var out []string
+	for _, c := range calls {
+		if strings.HasPrefix(c, "Stop") || strings.HasPrefix(c, "Remove") {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func TestWhatACollectionDoes(t *testing.T) {
+	const exited, unknown = runtimeapi.ContainerState_CONTAINER_EXITED, runtimeapi.ContainerState_CONTAINER_UNKNOWN
+	for _, tc := range []struct {
+		name   string
+		world  func(*fakeCRI)
+		policy runtime.GCPolicy
+		want   []string
+		err    string
+	}{
+		{"rt-131 what is unknown is stopped first", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0", "log/0")
+			f.containers[0].state, f.containers[1].state = unknown, exited
+		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer web", "RemoveContainer log"}, ""},
+		{"rt-131 and stays if that fails", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0", "log/0")
+			f.containers[0].state, f.containers[1].state = unknown, exited
+			f.before = failing(1, "StopContainer", errors.New("shim is deaf"))
+		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer log"}, "shim is deaf"},
+		{"rt-133 a sandbox is stopped before it is removed", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0).down = true
+			f.holds("a", "s2", 1, 1)
+		}, runtime.GCPolicy{}, []string{"StopPodSandbox s1", "RemovePodSandbox s1"}, ""},
+		{"rt-133 the newest of a pod that lives stays", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0).down = true
+			f.holds("b", "s2", 0, 0).down = true
+		}, removed("b"), []string{"StopPodSandbox s2", "RemovePodSandbox s2"}, ""},
+		{"rt-136 one error does not end the pass", func(f *fakeCRI) {
+			f.holds("a", "s1", 0, 0, "web/0", "web/1").down = true
+			f.holds("b", "s2", 0, 0, "db/0").down = true
+			for _, c := range f.containers {
+				c.state = exited
+			}
+			f.before = func(op, name string) error {
+				if op == "RemoveContainer" && name == "web" {
+					return errors.New("web is busy")
+				}
+				if op == "RemovePodSandbox" {
+					return errors.New("sandbox is busy")
+				}
+				return nil
+			}
+		}, removed("a", "b"), []string{
+			"RemoveContainer web", "RemoveContainer db", "RemoveContainer web", "StopPodSandbox s2", "RemovePodSandbox s2",
+		}, "web is busy\n.*web is busy\n.*sandbox is busy"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newFake()
+			tc.world(f)
+			rt, _ := f.engine(t, cri.Config{})
+			err := rt.CollectGarbage(t.Context(), tc.policy)
+			if tc.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.Error(t, err)
+				assert.Regexp(t, tc.err, err.Error())
+			}
+			assert.Equal(t, tc.want, kills(f.did()))
+		})
+	}
+}
+
+// What a container had is given back, its log goes, the link to that, and then
+// the container; one whose log can't go stays, or nothing would know of the log
+// (rt-132).
+func TestTheOrderInWhichAContainerGoes(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	dir := t.TempDir()
+	m := &managers{}
+	rt, err := cri.New(cri.Config{
+		Name: "fake", Runtime: f, Images: fakeImages{f}, Managers: m,
+		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+	})
+	require.NoError(t, err)
+	logs := dir + "/logs/prod_web_u-1/web"
+	write := func(names ...string) {
+		require.NoError(t, os.MkdirAll(logs, 0o755))
+		for _, name := range names {
+			require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
+		}
+	}
+	f.after = func(op, _ string) error {
+		if op == "StartContainer" {
+			write("0.log", "0.log.20260101-000000", "0.log.20260102-000000.gz", "10.log")
+		}
+		return nil
+	}
+	pod := podOf(container("web"))
+	syncs(t, rt, pod)
+	first := f.newest("web").id
+	link := dir + "/links/web_prod_web-" + first + ".log"
+	_, err = os.Lstat(link)
+	require.NoError(t, err)
+	f.exits("web", 0)
+	m.calls = nil
+	f.before = func(op, _ string) error {
+		if op != "RemoveContainer" {
+			return nil
+		}
+		assert.Equal(t, []string{"stopped fake://" + first}, m.calls)
+		left, err := os.ReadDir(logs)
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		assert.Equal(t, "10.log", left[0].Name(), "of another instance")
+		_, err = os.Lstat(link)
+		assert.True(t, os.IsNotExist(err), "the link")
+		return nil
+	}
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
+	assert.Contains(t, f.did(), "RemoveContainer web")
+	assert.Empty(t, f.containers)
+
+	syncs(t, rt, pod)
+	f.exits("web", 0)
+	require.NoError(t, os.MkdirAll(logs+"/1.log.d/full", 0o755)) // can't be removed as a file
+	require.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
+	assert.Len(t, f.containers, 1, "its log is still there")
+	require.NoError(t, os.RemoveAll(logs+"/1.log.d"))
+	f.before = nil
+	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
+	assert.Empty(t, f.containers)
+}
+
+// Directories of logs go with their pods, those of an old layout too, and no
+// others (rt-134).
+func TestWhichLogDirectoriesGo(t *testing.T) {
+	f := newFake()
+	w := &twister{fakeCRI: f}
+	rt, _, dir := w.over(t)
+	f.holds("held", "s1", 0, 0, "web/0")
+	for _, name := range []string{"ns_web_gone", "ns_a_b_gone", "gone", "ns_web_lives", "lives", "ns_web_held", "held", "ns_web_"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "logs", name, "web"), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "logs", "ns_file_gone"), nil, 0o644))
+	require.NoError(t, rt.CollectGarbage(t.Context(), removed("gone", "held", "")))
+	entries, err := os.ReadDir(filepath.Join(dir, "logs"))
+	require.NoError(t, err)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	assert.Equal(t, []string{"held", "lives", "ns_file_gone", "ns_web_", "ns_web_held", "ns_web_lives"}, left)
+}
+
+// What was written down of a pod goes with it, and not before (rt-137).
+func TestRecordsGoWithTheirPods(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	w := &twister{fakeCRI: f}
+	rt, _, dir := w.over(t)
+	pod, other := podOf(container("web")), podOf(container("web"))
+	other.UID = "u-2"
+	for _, p := range []*v1.Pod{pod, other} {
+		syncs(t, rt, p)
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: p.UID, Pod: p}))
+	}
+	record := func(uid string) string { return filepath.Join(dir, "root", "pods", uid, "runtime.json") }
+	require.NoError(t, rt.CollectGarbage(t.Context(), removed()))
+	assert.FileExists(t, record("u-1"))
+	require.NoError(t, rt.CollectGarbage(t.Context(), removed("u-1")))
+	assert.NoFileExists(t, record("u-1"))
+	assert.FileExists(t, record("u-2"))
+	syncs(t, rt, pod)
+	assert.Zero(t, f.newest("web").config.Metadata.Attempt, "nor is it remembered")
+}
