@@ -61,3 +61,15 @@ func TestErrGivesTheFailedActionBack(t *testing.T) {
 	assert.Equal(t, failed, action.Action)
 	assert.Same(t, fs.ErrNotExist, errors.Unwrap(action))
 }
+
+// The names of actions are the kubelet's (rt-73): the words of its errors are
+// made of them.
+func TestActionsHaveTheNamesOfTheKubelet(t *testing.T) {
+	for kind, want := range map[runtime.ActionKind]string{
+		runtime.StartContainer: "StartContainer", runtime.KillContainer: "KillContainer", runtime.InitContainer: "InitContainer",
+		runtime.CreatePodSandbox: "CreatePodSandbox", runtime.ConfigPodSandbox: "ConfigPodSandbox", runtime.KillPodSandbox: "KillPodSandbox",
+		runtime.ResizePodInPlace: "ResizePodInPlace", runtime.RemoveContainer: "RemoveContainer",
+	} {
+		assert.Equal(t, want, string(kind))
+	}
+}

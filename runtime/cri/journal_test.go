@@ -30,7 +30,7 @@ func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *eve
 	}
 }
 
-func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // lq-14
+func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14, L-17
 	for _, forget := range []bool{false, true} {
 		f := newFake()
 		f.has("img:1")

@@ -84,7 +84,7 @@ func (m *managers) PreStart(_ context.Context, _ *v1.Pod, c *v1.Container, _ str
 }
 func (m *managers) PostStop(_ context.Context, id string) error { return m.did("stopped " + id) }
 
-func TestResourceManagersTakePart(t *testing.T) { // rt-77, rt-78, rt-132, lq-18
+func TestResourceManagersTakePart(t *testing.T) { // rt-71, rt-77, rt-78, rt-132, lq-18
 	for _, tc := range []struct{ fail, reason, event string }{
 		{"", "", ""},
 		{"prepare", "CreatePodSandboxError", "Warning FailedPrepareDynamicResources : Failed to prepare dynamic resources: no CPU is free"},

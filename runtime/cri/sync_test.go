@@ -79,7 +79,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, "web_prod", res.Actions[0].Target)
 	assert.Equal(t, "setup", res.Actions[1].Target)
 	assert.Equal(t, []string{"RunPodSandbox web", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
-	assert.Equal(t, []string{ // rt-78 … rt-81
+	assert.Equal(t, []string{ // rt-78, rt-79, rt-80, rt-81
 		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine and can be accessed by the pod`,
 		`Normal Created spec.initContainers{setup}: Container created`,
 		`Normal Started spec.initContainers{setup}: Container started`,
@@ -103,7 +103,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 }
 
 // Whatever call loses its answer or has none, at most one instance of the
-// container runs at any time, and in the end one does.
+// container runs at any time, and in the end one does (L-46, L-47).
 func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 	for _, op := range []string{"RunPodSandbox", "CreateContainer", "StartContainer"} {
 		for _, lost := range []bool{true, false} {

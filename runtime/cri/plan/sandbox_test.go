@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Spec 4.4, rt-39 … rt-44.
+// Spec 4.4, rt-39 … rt-44, se-12.
 func TestSandbox(t *testing.T) {
 	check(t, []row{
 		{"4.4 no sandbox", `
