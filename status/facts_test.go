@@ -83,7 +83,7 @@ func TestStartTimeSurvivesAnAgentThatWroteNothingDown(t *testing.T) {
 	assert.Equal(t, t0.Add(-time.Minute), status.Compute(f).StartTime.Time, "it never changes")
 }
 
-func TestMessagesShareABudget(t *testing.T) { // st-53
+func TestMessagesShareABudget(t *testing.T) { // st-53, pe-20
 	pod := withInit(podOf("", "a", "b"), "i")
 	c := exitedC("a", 0, 1)
 	c.Message = strings.Repeat("é", 12288)

@@ -90,6 +90,12 @@ func TestAnImageVolumeConcernsThoseWhoMountIt(t *testing.T) { // img-16
 	assert.Equal(t, "/model", m.ContainerPath)
 	assert.Equal(t, "sha256:registry.example/model:1", m.Image.Image)
 	assert.Equal(t, "v1", m.ImageSubPath)
+
+	// Where nothing is to be started, nothing is asked: the kubelet looks for
+	// such images at every sync (img-16).
+	f.did()
+	syncs(t, rt, pod)
+	assert.Empty(t, f.did())
 }
 
 func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15, L-50

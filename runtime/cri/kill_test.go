@@ -203,6 +203,7 @@ func TestAContainerWhosePostStartFailsIsStopped(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
 	assert.Empty(t, f.running())
+	assert.Equal(t, []int64{30}, f.newest("web").stop, "with the usual grace")
 	assert.Equal(t, []string{ // rt-103
 		"Warning FailedPostStartHook spec.containers{web}: PostStartHook failed",
 		"Normal Killing spec.containers{web}: FailedPostStartHook",

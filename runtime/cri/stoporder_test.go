@@ -112,6 +112,34 @@ func index(lines []line, what string) int {
 	return -1
 }
 
+// What a hook took is off the grace in whole seconds (rt-105).
+func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		hook time.Duration
+		want int64
+	}{
+		"rt-105 none":               {0, 30},
+		"rt-105 less than a second": {999 * time.Millisecond, 30},
+		"rt-105 a second":           {time.Second, 29},
+		"rt-105 almost two":         {1999 * time.Millisecond, 29},
+		"rt-105 nothing left":       {29500 * time.Millisecond, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, _ := f.engine(t, cri.Config{})
+				web := container("web")
+				web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
+				pod := podOf(web)
+				up(t, f, rt, pod)
+				f.exec = func(context.Context, string, []string) error { time.Sleep(tc.hook); return nil }
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+				assert.Equal(t, []int64{tc.want}, f.newest("web").stop)
+			})
+		})
+	}
+}
+
 // When the TERM of each container is due, in seconds from the kill.
 func TestTurnsOfAStop(t *testing.T) {
 	for _, tc := range []struct {

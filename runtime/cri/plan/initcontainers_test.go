@@ -226,6 +226,20 @@ func TestInitContainers(t *testing.T) {
 			sandbox s0
 			has b#0 exited=0`,
 			"start web#0(New)"},
+		{"rt-46 while init is not done, nothing regular is started", `
+			init setup
+			container web
+			container log
+			sandbox s0
+			has setup#0 running`,
+			"nothing"},
+		{"rt-46 nor if init asks for the end", `
+			pod Never
+			init setup
+			container web
+			sandbox s0
+			has setup#0 exited=1` + old,
+			"killpod(InitFailed)"},
 		{"L-48 a finished one of a former sandbox is not finished", `
 			init a
 			init b
