@@ -30,13 +30,17 @@ type connected struct {
 // CRI socket.
 func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs func() []string, record func(runtime.Event)) (connected, error) {
 	var c connected
+	keyring, err := nodeCredentials(opts, logger)
+	if err != nil {
+		return c, err
+	}
 	facts, err := cri.ReadFacts(os.DirFS("/"))
 	if err != nil {
 		return c, fmt.Errorf("what this machine has can't be read: %w", err)
 	}
 	cfg := cri.Config{
 		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
-		Streams: new(streaming.Client), Record: record, Logger: logger,
+		Keyring: keyring, Streams: new(streaming.Client), Record: record, Logger: logger,
 	}
 	if opts.runtime == "process" {
 		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})
