@@ -45,12 +45,17 @@
 // An arrow points at what is imported; there are no others, and a test in each
 // package says so. runtime is the vocabulary of all.
 //
-//	runtime ◀── pleg  podsource  podworker  status  allocation
-//	   ▲                                                       they do not import each other
-//	   └── runtime/cri/plan ◀── runtime/cri                    the planner is pure, the engine speaks gRPC
-//	       runtime/cri/images ◀────┘                            pulls images, and knows who may use them
-//	                            runtime/cri/remote             connects the engine to a socket
-//	                            runtime/process                implements the CRI's Go interfaces, imports none of ours
+//	runtime ◀── pleg  podsource  podworker  status  allocation  they do not import each other
+//	   ▲
+//	   └── runtime/cri ──▶ runtime/cri/plan                     what is due: pure
+//	           │       ──▶ runtime/cri/podconfig ──▶ podenv     what the CRI is asked for: pure
+//	           │       ──▶ runtime/cri/images                   pulls, and who may use what was pulled
+//	           │       ──▶ runtime/cri/credentials              what to pull with
+//	           │       ──▶ allocation                           the order of a resize
+//	           ├── runtime/cri/remote                           connects the engine to a socket
+//	           ├── runtime/cri/streaming                        connects it to a runtime's streaming server
+//	           ├── runtime/cri/userns                           the host's IDs for user namespaces
+//	           └── runtime/process                              implements the CRI's Go interfaces
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite
 //
 //	internal/restart     what follows an exit                   plan, status, allocation

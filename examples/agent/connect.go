@@ -11,6 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
@@ -20,17 +21,27 @@ const dialTimeout = 20 * time.Second
 // A connected is the runtime that was chosen.
 type connected struct {
 	*cri.Runtime
-	name  string
-	close func(context.Context) error
+	name     string
+	noResize string // why nothing can be resized in place; "" if it can
+	close    func(context.Context) error
 }
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
 func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs func() []string, record func(runtime.Event)) (connected, error) {
-	cfg := cri.Config{
-		Node: cri.Node{IPs: hostIPs}, PodLogsDir: opts.logs, RootDir: opts.root, Record: record, Logger: logger,
-	}
 	var c connected
+	keyring, err := nodeCredentials(opts, logger)
+	if err != nil {
+		return c, err
+	}
+	facts, err := cri.ReadFacts(os.DirFS("/"))
+	if err != nil {
+		return c, fmt.Errorf("what this machine has can't be read: %w", err)
+	}
+	cfg := cri.Config{
+		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
+		Keyring: keyring, Streams: new(streaming.Client), Record: record, Logger: logger,
+	}
 	if opts.runtime == "process" {
 		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})
 		if err != nil {
@@ -40,7 +51,7 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 			return c, err
 		}
 		cfg.Name, cfg.Runtime, cfg.Images = process.Name, processes, processes
-		c.name, c.close = "plain processes", processes.Close
+		c.name, c.noResize, c.close = "plain processes", "plain processes have no limits that could be changed", processes.Close
 	} else {
 		// A socket that somebody holds and nobody answers at says nothing.
 		dialing, cancel := context.WithTimeout(ctx, dialTimeout)
@@ -52,7 +63,6 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 		cfg.Name, cfg.Runtime, cfg.Images = client.Name, client.Runtime, client.Images
 		c.name, c.close = opts.runtime, client.Close
 	}
-	var err error
 	c.Runtime, err = cri.New(cfg)
 	return c, err
 }

@@ -18,8 +18,11 @@ type options struct {
 	logs      string
 	nodeName  string
 	listen    string
-	leave     bool
-	verbose   bool
+
+	providers, providerBin string // of credentials for images
+
+	leave   bool
+	verbose bool
 }
 
 const usage = `agent runs pods from manifests, without a cluster.
@@ -48,6 +51,8 @@ func parseFlags(args []string) (options, error) {
 	fs.StringVar(&o.logs, "pod-logs-dir", "", "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
+	fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
+	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	switch err := fs.Parse(args); {
@@ -67,6 +72,9 @@ func parseFlags(args []string) (options, error) {
 	}
 	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {
 		return o, fmt.Errorf("--runtime=%q: want process, or a socket such as unix:///run/containerd/containerd.sock", o.runtime)
+	}
+	if (o.providers == "") != (o.providerBin == "") {
+		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
 	return o, o.fillDirs()
 }

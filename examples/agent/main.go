@@ -25,9 +25,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -91,15 +94,31 @@ func run(opts options) error {
 		return err
 	}
 
+	// Which resources pods have been granted: what they ask for, and what a
+	// manifest with a UID of its own asks for later, if the runtime can resize.
+	var loop *podworker.Loop
+	granted, err := allocation.Open(allocation.Config{
+		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
+		Ready: func() bool { return loop.Synced() }, Changed: func(uid types.UID) { loop.PodChanged(uid) },
+		Record: out.event, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+
 	// What becomes known of pods goes to people, through the printer.
-	statuses, err := status.New(status.Config{Sink: out, HostIPs: hostIPs, Logger: logger})
+	statuses, err := status.New(status.Config{
+		Sink: out, HostIPs: hostIPs, Logger: logger,
+		Resize: func(uid types.UID) status.Resize {
+			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
+		},
+	})
 	if err != nil {
 		return err
 	}
 
 	// What happens in the runtime comes from the pleg. It tells the loop, which
 	// is made from it below.
-	var loop *podworker.Loop
 	changes, err := pleg.New(pleg.Config{
 		Runtime: rt,
 		Handle: func(e pleg.Event) {
@@ -115,7 +134,8 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Network: health.Network, Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect,
+		Runtime: rt, Status: statuses, Allocation: granted, Network: health.Network,
+		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {
@@ -126,7 +146,7 @@ func run(opts options) error {
 		return err
 	}
 	loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Sources: []string{"file"}, Garbage: rt, Logger: logger,
+		Workers: workers, Sources: []string{"file"}, Garbage: garbage{rt, granted}, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -161,7 +181,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		health.Run, changes.Run, statuses.Run, loop.Run, server.Run,
+		health.Run, changes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

@@ -45,3 +45,18 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 		})
 	}
 }
+
+func TestImagesAreKeptApartByHandler(t *testing.T) { // rt-20
+	for _, by := range []bool{false, true} {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{ImagesByHandler: by, RuntimeClass: func(string) (string, error) { return "kata", nil }})
+		pod := podOf(container("web"))
+		pod.Spec.RuntimeClassName = new("sandboxed")
+		syncs(t, rt, pod)
+		want := ""
+		if by {
+			want = "kata"
+		}
+		assert.Equal(t, []string{want}, f.handlers)
+	}
+}

@@ -50,18 +50,30 @@ func idMappings(list []userns.Mapping) []*runtimeapi.IDMapping {
 	return out
 }
 
-// handler returns the runtime handler of the pod's class (rt-20, se-13). What it
-// can do is asked only for a pod that needs to know.
+// handlerName returns the runtime handler of the pod's class (rt-20, se-13); ""
+// is the runtime's default.
+func (s *step) handlerName() (string, error) {
+	class := s.pod.Spec.RuntimeClassName
+	if class == nil || *class == "" {
+		return "", nil
+	}
+	if s.r.cfg.RuntimeClass == nil {
+		return "", fmt.Errorf("failed to get RuntimeClass %q: no source of runtime classes", *class)
+	}
+	name, err := s.r.cfg.RuntimeClass(*class)
+	if err != nil {
+		return "", fmt.Errorf("failed to get RuntimeClass %q: %w", *class, err)
+	}
+	return name, nil
+}
+
+// handler returns the handler of the pod's class. What it can do is asked only
+// for a pod that needs to know.
 func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
-	var h podconfig.Handler
-	if class := s.pod.Spec.RuntimeClassName; class != nil && *class != "" {
-		if s.r.cfg.RuntimeClass == nil {
-			return h, fmt.Errorf("failed to get RuntimeClass %q: no source of runtime classes", *class)
-		}
-		var err error
-		if h.Name, err = s.r.cfg.RuntimeClass(*class); err != nil {
-			return h, fmt.Errorf("failed to get RuntimeClass %q: %w", *class, err)
-		}
+	name, err := s.handlerName()
+	h := podconfig.Handler{Name: name}
+	if err != nil {
+		return h, err
 	}
 	if !podconfig.AsksHandler(s.pod) {
 		return h, nil

@@ -97,6 +97,11 @@ type Config struct {
 	// pods' secrets.
 	Pulls images.Config
 
+	// ImagesByHandler pulls and looks for images by the runtime handler of the
+	// pod's class, for runtimes that keep them apart (the kubelet's feature
+	// RuntimeClassInImageCriApi, which is off by default).
+	ImagesByHandler bool
+
 	// PullAhead pulls the images of all containers of a new pod at once, while
 	// its sandbox is made, instead of each before its container (lq-15). The
 	// sync that makes the sandbox then ends when the last image is there. How

@@ -45,18 +45,24 @@
 //     it (rt-145 … rt-147), whoever the services are.
 //   - A container's end has one deadline; its preStop hook, its turn and the
 //     grace of its TERM share it.
-//   - State that has to outlast the agent is in the runtime: restart counts in
-//     annotations (and log names), back-off in the times of dead containers.
+//   - State that has to outlast the agent is in the runtime (restart counts in
+//     annotations, back-off in the times of dead containers), and what a runtime
+//     has no place for in a small record per pod, <RootDir>/pods/<uid>/runtime.json:
+//     counts when all instances are gone, hooks that have not ended, resources
+//     that a resize gave. A record that is lost is derived as well as can be.
 //   - What the runtime or a manifest names as a path is not followed out of the
 //     directories it belongs to.
 //
-// Not there yet: probes (containers count as well), pull secrets and parallel
-// pulls, device plugins and resize. A volume that the caller did not prepare
-// (those of images too) keeps a container from starting, with
-// CreateContainerConfigError. A RuntimeClass without Config.RuntimeClass, and
-// hostUsers: false without Config.UserNamespaces or with a handler that does not
-// know user namespaces, keep the pod from getting a sandbox. Pods with Windows
-// containers are not supported. docs/pod-fields.md tells of each field.
+// What it does not do itself it asks for: probe results come with a SyncRequest,
+// granted resources in the pod's spec (package allocation), volumes as host paths,
+// ConfigMaps, Secrets and Services through Config.Objects, the node's credentials
+// through Config.Keyring, devices and pinned CPUs through Config.Managers. A volume
+// that the caller did not prepare keeps a container from starting, with
+// CreateContainerConfigError; images as volumes it prepares itself. A RuntimeClass
+// without Config.RuntimeClass, and hostUsers: false without Config.UserNamespaces
+// or with a handler that does not know user namespaces, keep the pod from getting a
+// sandbox. Pods with Windows containers are not supported. docs/pod-fields.md tells
+// of each field.
 //
 // An agent that is killed while containerd 2 starts a container for it leaves one
 // that containerd calls exited (128, StartError) and refuses to remove; no program
@@ -75,9 +81,15 @@
 // clock was set back between them (rt-10); a deletion interrupts pulls and
 // hooks (lq-8). When a sandbox is replaced, its dead init containers are
 // left to garbage collection. An image name that no registry could have is
-// asked of the runtime before it is refused. A postStart hook is lost if the
-// agent dies while it runs (lq-14, as in the kubelet). A stop is given at
-// least 2 s (lq-34, as in the kubelet).
+// asked of the runtime before it is refused. A postStart hook that was cut off
+// by the agent's end is run by the next one, from its beginning (lq-14). Grace
+// periods of 0 and 1 s are taken at their word; only what a hook or a turn has
+// spent is made up for with 2 s (lq-34). Resource managers that cannot prepare a
+// pod are an error of its sync (lq-18). What has exited is inspected once in its
+// life (lq-32). Images that are volumes are looked for when something is to be
+// started, not with every sync (img-16). [Compat] brings the kubelet's ways back
+// where a user could see the difference; plan, images and podworker have options
+// of their own.
 //
 // # Testing
 //

@@ -40,7 +40,8 @@ type fakeCRI struct {
 	dies map[string]time.Duration
 
 	// auths are the credentials of pulls, in order: "user:password".
-	auths []string
+	auths    []string
+	handlers []string // they were for
 
 	// pull stands for the registry; nil: every pull works at once.
 	pull func(ctx context.Context, image string) error

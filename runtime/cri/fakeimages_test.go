@@ -40,6 +40,7 @@ func (i fakeImages) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, a
 		return "", err
 	}
 	i.f.mu.Lock()
+	i.f.handlers = append(i.f.handlers, spec.RuntimeHandler)
 	i.f.auths = append(i.f.auths, auth.GetUsername()+":"+auth.GetPassword())
 	i.f.mu.Unlock()
 	if i.f.pull != nil {

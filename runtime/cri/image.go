@@ -26,9 +26,20 @@ func (s *step) ensure(ctx context.Context, c *v1.Container) (*runtimeapi.ImageSp
 func (s *step) imageOf(c *v1.Container) images.Request {
 	ref := runtime.ContainerRef(s.pod, c.Name)
 	return images.Request{
-		Pod: s.pod, Image: c.Image, PullPolicy: c.ImagePullPolicy, Sandbox: s.config,
+		Pod: s.pod, Image: c.Image, PullPolicy: c.ImagePullPolicy, Sandbox: s.config, RuntimeHandler: s.imageHandler(),
 		Event: func(eventType, reason, message string) { s.event(ref, eventType, reason, message) },
 	}
+}
+
+// imageHandler returns the runtime handler that images are for, if the runtime
+// tells them apart by that. Of a class that is not known there is no sandbox, and
+// nothing is pulled for one.
+func (s *step) imageHandler() string {
+	if !s.r.cfg.ImagesByHandler {
+		return ""
+	}
+	name, _ := s.handlerName()
+	return name
 }
 
 // imageError puts what the image manager says of a failure in the terms of a
@@ -44,7 +55,7 @@ func imageError(err error) error {
 // What is missing is the matter of the containers that mount it (img-16).
 func (s *step) volumeImages(ctx context.Context) {
 	s.imageVolumes = s.r.images.EnsureVolumes(ctx, images.Request{
-		Pod: s.pod, Sandbox: s.config,
+		Pod: s.pod, Sandbox: s.config, RuntimeHandler: s.imageHandler(),
 		Event: func(eventType, reason, message string) {
 			s.event(runtime.PodRef(s.pod), eventType, reason, message)
 		},

@@ -22,48 +22,46 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// pullSecrets are those of pods, by name: users of the registry.
-type pullSecrets map[string][]string
-
-func (s pullSecrets) Lookup(_ context.Context, _ string, pod *v1.Pod) ([]images.Credential, error) {
-	var creds []images.Credential
-	for _, user := range s[pod.Name] {
-		creds = append(creds, images.Credential{
-			Auth:   &runtimeapi.AuthConfig{Username: user, Password: lab.RegistryPassword},
-			Secret: &images.Object{Namespace: pod.Namespace, Name: user, UID: user}, Hash: user,
-		})
-	}
-	return creds, nil
-}
-
-// pulls returns an engine with pull secrets on a containerd of the test's own,
-// and a registry.
-func pulls(t *testing.T, secrets pullSecrets) (*cri.Runtime, *lab.Registry, *remote.Client, *events, string) {
+// pulls returns an engine on a containerd of the test's own, and a registry. The
+// namespace has a pull secret for each user of the registry.
+func pulls(t *testing.T, users ...string) (*cri.Runtime, *lab.Registry, *remote.Client, *events, string) {
 	t.Helper()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
+	registry, secrets := lab.NewRegistry(t), vault{}
+	for _, user := range users {
+		secret := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{
+			v1.DockerConfigJsonKey: fmt.Appendf(nil, `{"auths":{%q:{"username":%q,"password":%q}}}`, registry.Host, user, lab.RegistryPassword),
+		}}
+		secret.Name, secret.Namespace, secret.UID = user, "prod", types.UID("uid-"+user)
+		secrets[user] = secret
+	}
 	dir, seen := t.TempDir(), new(events)
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Record: seen.record,
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods", Pulls: images.Config{Credentials: secrets},
+		RootDir: dir + "/root", PodLogsDir: dir + "/pods", Objects: secrets,
 	})
 	require.NoError(t, err)
-	return rt, lab.NewRegistry(t), client, seen, dir
+	return rt, registry, client, seen, dir
 }
 
 // one returns a pod of one container that pulls its image.
-func one(name, image string, policy v1.PullPolicy) *v1.Pod {
+// imagePullSecrets are its secrets.
+func one(name, image string, policy v1.PullPolicy, imagePullSecrets ...string) *v1.Pod {
 	c := script("web", "trap 'exit 0' TERM; while true; do sleep 0.1; done")
 	c.Image, c.ImagePullPolicy = image, policy
 	pod := podOf(c)
 	pod.Name, pod.UID = name, types.UID(fmt.Sprintf("it-%d", time.Now().UnixNano()))
+	for _, secret := range imagePullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: secret})
+	}
 	return pod
 }
 
 func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
-	rt, registry, _, seen, dir := pulls(t, pullSecrets{"second-works": {"eve", "ann"}, "wrong": {"eve"}})
+	rt, registry, _, seen, dir := pulls(t, "ann", "eve")
 	public, private := registry.PushBusybox("tool:1"), registry.PushBusybox("team/tool:1", "ann")
 	kill := func(pod *v1.Pod) {
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))}))
@@ -92,20 +90,21 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	assert.Contains(t, told, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
 	assert.Contains(t, told, "Warning Failed spec.containers{web}: Error: ErrImagePull")
 
-	_, err = sync(one("second-works", private, v1.PullIfNotPresent))
+	told, err = sync(one("second-works", private, v1.PullIfNotPresent, "eve", "gone", "ann"))
 	require.NoError(t, err)
+	assert.Contains(t, told, "Warning FailedToRetrieveImagePullSecret : Unable to retrieve some image pull secrets (gone)")
 	asked := strings.Join(registry.Asked(), "\n")
 	assert.Contains(t, asked, "eve team/tool:1 401") // img-14
 	assert.Contains(t, asked, "ann team/tool:1 200")
 	assert.Less(t, strings.Index(asked, "eve"), strings.Index(asked, "ann"))
 
 	// It is there now, and not for those without the secret (img-5).
-	_, err = sync(one("wrong", private, v1.PullIfNotPresent))
+	_, err = sync(one("wrong", private, v1.PullIfNotPresent, "eve"))
 	require.ErrorContains(t, err, "ErrImagePull")
 	assert.Contains(t, strings.Join(registry.Asked(), "\n"), "eve team/tool:1 401")
-	_, err = sync(one("wrong", private, v1.PullNever))
+	_, err = sync(one("wrong", private, v1.PullNever, "eve"))
 	require.ErrorContains(t, err, "ErrImageNeverPull")
-	_, err = sync(one("second-works", private, v1.PullNever))
+	_, err = sync(one("second-works", private, v1.PullNever, "ann"))
 	require.NoError(t, err)
 	assert.Empty(t, registry.Asked())
 
@@ -133,7 +132,7 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 
 // L-15: a pull that takes for ever does not hold up a deletion.
 func TestIntegrationADeletionEndsAPull(t *testing.T) {
-	rt, registry, client, _, _ := pulls(t, nil)
+	rt, registry, client, _, _ := pulls(t)
 	image := registry.PushBusybox("slow:1")
 	registry.Hold()
 	pod := one("slow", image, v1.PullIfNotPresent)
@@ -163,7 +162,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 
 // L-50: pods that want one image at the same time pull it once.
 func TestIntegrationPodsShareAPull(t *testing.T) {
-	_, registry, client, _, dir := pulls(t, nil)
+	_, registry, client, _, dir := pulls(t)
 	image := registry.PushBusybox("shared:1")
 	registry.Hold()
 	ended := make(chan images.PullInfo, 10)

@@ -16,18 +16,15 @@ import (
 // resize gives what runs the resources that it was granted (al-16 … al-21). What
 // the plan stops, to start it again with them, is left out.
 func (s *step) resize(ctx context.Context, p plan.Plan) {
-	given := s.r.journal.of(s.pod.UID).Pod
-	if len(p.Resize) == 0 && given == nil || p.KillPod {
+	if len(p.Resize) == 0 && p.ResizePod == nil {
 		return
 	}
+	given := s.r.journal.of(s.pod.UID).Pod
 	observed := *s.status
 	observed.Containers = slices.DeleteFunc(slices.Clone(observed.Containers), func(c runtime.ContainerStatus) bool {
 		return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID })
 	})
 	steps := allocation.Steps(allocation.Actuated(s.pod, &observed, given), s.pod, &observed)
-	if len(steps) == 0 && len(p.Resize) == 0 {
-		return
-	}
 	begun := time.Now()
 	s.trace.begin("Resize", "")
 	err := allocation.CheckDecrease(steps, s.usage(ctx, steps, &observed))
@@ -35,20 +32,20 @@ func (s *step) resize(ctx context.Context, p plan.Plan) {
 		_, err = allocation.Carry(ctx, steps, &resizer{step: s, observed: &observed, sandbox: p.SandboxID})
 	}
 	if err == nil {
-		s.settled(p.Resize)
+		s.settled(p)
 	}
 	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: calledOff(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
 }
 
-// settled records as given what the plan found to differ and no step had to
-// change: requests that leave no trace in the kernel.
-func (s *step) settled(resizes []plan.Resize) {
-	if len(resizes) == 0 {
-		return
-	}
+// settled records as given what the plan found to differ, also where no step had
+// to change it: requests that leave no trace in the kernel.
+func (s *step) settled(p plan.Plan) {
 	s.r.journal.update(s.pod, func(rec *record) {
-		for i := range resizes {
-			rec.Actuated[resizes[i].Name] = actuated{ID: bare(resizes[i].ID), Resources: *resizes[i].To}
+		for i := range p.Resize {
+			rec.Actuated[p.Resize[i].Name] = actuated{ID: bare(p.Resize[i].ID), Resources: *p.Resize[i].To}
+		}
+		if p.ResizePod != nil {
+			rec.Pod = p.ResizePod.To
 		}
 	})
 }
@@ -88,13 +85,10 @@ func (r *resizer) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) 
 
 // SetPod implements [allocation.Actuator].
 func (r *resizer) SetPod(ctx context.Context, s allocation.Step) error {
-	if r.r.cfg.ResizeCgroup != nil {
-		if err := r.r.cfg.ResizeCgroup(ctx, r.pod, s); err != nil {
-			return err
-		}
+	if r.r.cfg.ResizeCgroup == nil {
+		return nil
 	}
-	r.r.journal.update(r.pod, func(rec *record) { rec.Pod = podLevel(r.pod) })
-	return nil
+	return r.r.cfg.ResizeCgroup(ctx, r.pod, s)
 }
 
 // SetContainer implements [allocation.Actuator].

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -144,6 +145,29 @@ func TestAResizeThatWantsARestartGetsOne(t *testing.T) { // al-15
 	assert.Equal(t, []string{"StopContainer web", "ImageStatus img:1", "CreateContainer web", "StartContainer web"}, f.did())
 	assert.EqualValues(t, 256<<20, f.newest("web").config.Linux.Resources.MemoryLimitInBytes)
 	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	var cgroup []string
+	cfg := cri.Config{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+		cgroup = append(cgroup, s.String())
+		return nil
+	}}
+	rt := engineOver(t, f, cfg)
+	pod := podOf(sized("web", "100m", "64Mi", "", ""))
+	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
+	syncs(t, rt, pod)
+	f.did()
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+	pod = pod.DeepCopy()
+	pod.Spec.Resources.Limits[v1.ResourceCPU] = resource.MustParse("2")
+	assert.Len(t, syncs(t, rt, pod).Actions, 1)
+	assert.Equal(t, []string{"pod limit: cpu 100m/1 to 100m/2"}, cgroup)
+	assert.Equal(t, []string{"UpdatePod shares=102 quota=200000 memory=0", "Update web shares=102 quota=200000 memory=0"}, f.did(),
+		"a container without a limit has the pod's")
+	assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
 }
 
 // A pod that was made by another agent, of which nothing was written down, is

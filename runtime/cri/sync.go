@@ -63,6 +63,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	defer s.traced()
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
+		PodResources:     rec.Pod,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
 	})
 	if !p.Empty() {

@@ -65,6 +65,7 @@ func (c *computation) inSandbox(id string) {
 		}
 	case initPending: // rt-46: nothing of the rest is looked at
 	}
+	c.resizePod()
 }
 
 // whileDeleted plans for a pod whose deletion was requested: nothing is

@@ -36,6 +36,11 @@ type Input struct {
 	// has this number or a higher one (L-53). Zero: none.
 	Attempts uint32
 
+	// PodResources is what the pod as a whole was last given of CPU and memory
+	// (al-1). Nil: nobody knows, or its spec says nothing of that; then the pod
+	// as a whole is not resized.
+	PodResources *v1.ResourceRequirements
+
 	// IgnoreRestartAll takes the rules with the action RestartAllContainers
 	// for absent (the feature RestartAllContainersOnContainerExits is off). By
 	// default they are honoured (rt-138). Package status has no such switch: it
@@ -113,6 +118,10 @@ type Plan struct {
 	// Resize lists the running instances that are to be given other
 	// resources, in the order of the spec: init, regular.
 	Resize []Resize `json:"resize,omitzero"`
+
+	// ResizePod is set if the pod as a whole is to be given other resources.
+	// What comes first, it or parts of Resize, is for package allocation to say.
+	ResizePod *PodResize `json:"resizePod,omitzero"`
 }
 
 // A Kill is one instance that has to stop.
@@ -210,7 +219,8 @@ const (
 // all in back-off is not empty: somebody has to say so, and to come back at
 // RetryAt.
 func (p Plan) Empty() bool {
-	return !p.KillPod && !p.CreateSandbox && len(p.Kill) == 0 && len(p.Remove) == 0 && len(p.Start) == 0 && len(p.Resize) == 0
+	return !p.KillPod && !p.CreateSandbox && len(p.Kill) == 0 && len(p.Remove) == 0 && len(p.Start) == 0 &&
+		len(p.Resize) == 0 && p.ResizePod == nil
 }
 
 // RetryAt returns the earliest time at which a start that is put off becomes

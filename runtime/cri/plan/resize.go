@@ -104,15 +104,9 @@ func (ch change) none() bool {
 // worth a restart: the kernel keeps none, so that a lost record looks the same
 // (rt-13).
 func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
-	if given == nil {
-		return change{}
-	}
-	want, have := amountsOf(&ct.Resources, given), amountsOf(given, nil)
-	ch := change{
-		cpuRequest:    want.shares != have.shares,
-		cpuLimit:      want.quota != have.quota,
-		memoryRequest: want.memory != have.memory,
-		memoryLimit:   want.limit != have.limit,
+	ch := between(&ct.Resources, given)
+	if ch.none() {
+		return ch
 	}
 	for _, p := range ct.ResizePolicy {
 		if p.RestartPolicy != v1.RestartContainer {
@@ -122,10 +116,24 @@ func changeOf(ct *v1.Container, given *v1.ResourceRequirements) change {
 		case v1.ResourceCPU:
 			ch.restarts = ch.restarts || ch.cpuRequest || ch.cpuLimit
 		case v1.ResourceMemory:
-			ch.restarts = ch.restarts || ch.memoryLimit || ch.memoryRequest && have.memory != 0
+			ch.restarts = ch.restarts || ch.memoryLimit || ch.memoryRequest && amountsOf(given, nil).memory != 0
 		}
 	}
 	return ch
+}
+
+// between compares what is wanted with what was given; nil is not known.
+func between(wanted, given *v1.ResourceRequirements) change {
+	if wanted == nil || given == nil {
+		return change{}
+	}
+	want, have := amountsOf(wanted, given), amountsOf(given, nil)
+	return change{
+		cpuRequest:    want.shares != have.shares,
+		cpuLimit:      want.quota != have.quota,
+		memoryRequest: want.memory != have.memory,
+		memoryLimit:   want.limit != have.limit,
+	}
 }
 
 // resizeRestarts reports whether an instance that was given those resources
@@ -141,7 +149,38 @@ func (c *computation) resize(kind Kind, ct *v1.Container, inst *runtime.Containe
 	if ch.none() {
 		return
 	}
-	to := target(ct, inst.Resources)
+	to := target(&ct.Resources, inst.Resources)
+	c.plan.Resize = append(c.plan.Resize, Resize{
+		Kind: kind, Name: ct.Name, ID: inst.ID, Container: ct,
+		From: inst.Resources, To: to, Why: ch.why(inst.Resources, to),
+	})
+}
+
+// A PodResize is a pod whose resources as a whole are to be others while it
+// runs (al-14).
+type PodResize struct {
+	// From is what the pod was last given, To what it is to be given, as in
+	// Resize.
+	From *v1.ResourceRequirements `json:"from"`
+	To   *v1.ResourceRequirements `json:"to"`
+
+	// Why says what changes, in words.
+	Why string `json:"why"`
+}
+
+// resizePod adds the resize of the pod as a whole, if its spec says something of
+// that and it is not what the pod was given.
+func (c *computation) resizePod() {
+	ch := between(c.Pod.Spec.Resources, c.PodResources)
+	if c.plan.KillPod || ch.none() {
+		return
+	}
+	to := target(c.Pod.Spec.Resources, c.PodResources)
+	c.plan.ResizePod = &PodResize{From: c.PodResources, To: to, Why: ch.why(c.PodResources, to)}
+}
+
+// why says in words what changes.
+func (ch change) why(from, to *v1.ResourceRequirements) string {
 	var why []string
 	for _, w := range []struct {
 		changed  bool
@@ -149,24 +188,22 @@ func (c *computation) resize(kind Kind, ct *v1.Container, inst *runtime.Containe
 		from, to v1.ResourceList
 		name     v1.ResourceName
 	}{
-		{ch.cpuRequest, "cpu request", inst.Resources.Requests, to.Requests, v1.ResourceCPU},
-		{ch.cpuLimit, "cpu limit", inst.Resources.Limits, to.Limits, v1.ResourceCPU},
-		{ch.memoryRequest, "memory request", inst.Resources.Requests, to.Requests, v1.ResourceMemory},
-		{ch.memoryLimit, "memory limit", inst.Resources.Limits, to.Limits, v1.ResourceMemory},
+		{ch.cpuRequest, "cpu request", from.Requests, to.Requests, v1.ResourceCPU},
+		{ch.cpuLimit, "cpu limit", from.Limits, to.Limits, v1.ResourceCPU},
+		{ch.memoryRequest, "memory request", from.Requests, to.Requests, v1.ResourceMemory},
+		{ch.memoryLimit, "memory limit", from.Limits, to.Limits, v1.ResourceMemory},
 	} {
-		if w.changed {
-			why = append(why, fmt.Sprintf("%s from %s to %s", w.what, amount(w.from, w.name), amount(w.to, w.name)))
+		// Shares follow the limit where nothing is requested: that is one change.
+		if from, to := amount(w.from, w.name), amount(w.to, w.name); w.changed && from != to {
+			why = append(why, fmt.Sprintf("%s from %s to %s", w.what, from, to))
 		}
 	}
-	c.plan.Resize = append(c.plan.Resize, Resize{
-		Kind: kind, Name: ct.Name, ID: inst.ID, Container: ct,
-		From: inst.Resources, To: to, Why: strings.Join(why, ", "),
-	})
+	return strings.Join(why, ", ")
 }
 
-// target returns what an instance that was given those resources is to be
-// given now.
-func target(ct *v1.Container, given *v1.ResourceRequirements) *v1.ResourceRequirements {
+// target returns the CPU and memory of what is wanted for what was given those
+// resources.
+func target(wanted, given *v1.ResourceRequirements) *v1.ResourceRequirements {
 	to := new(v1.ResourceRequirements)
 	set := func(list *v1.ResourceList, name v1.ResourceName, from v1.ResourceList) bool {
 		q, ok := from[name]
@@ -179,9 +216,9 @@ func target(ct *v1.Container, given *v1.ResourceRequirements) *v1.ResourceRequir
 		return ok
 	}
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		set(&to.Requests, name, ct.Resources.Requests)
-		if limit := ct.Resources.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
-			set(&to.Limits, name, ct.Resources.Limits)
+		set(&to.Requests, name, wanted.Requests)
+		if limit := wanted.Limits[name]; limit.Sign() > 0 || !set(&to.Limits, name, given.Limits) {
+			set(&to.Limits, name, wanted.Limits)
 		}
 	}
 	return to

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
@@ -224,4 +225,45 @@ func TestAResizeSaysFromWhatToWhat(t *testing.T) {
 	assert.False(t, p.Empty())
 	s.apply(p)
 	assert.Equal(t, "nothing", brief(s.plan()))
+}
+
+// al-14: what a pod is given as a whole is resized as its containers are.
+func TestAPodIsResizedAsAWhole(t *testing.T) {
+	limit := func(cpu string) *v1.ResourceRequirements {
+		return &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}
+	}
+	web := v1.Container{Name: "web", Image: "img"}
+	running := &runtime.PodStatus{
+		Sandboxes:  []runtime.SandboxStatus{{ID: "s0", State: runtime.SandboxReady}},
+		Containers: []runtime.ContainerStatus{{ID: "c0", Name: "web", SandboxID: "s0", State: runtime.ContainerRunning, Hash: plan.Hash(&web)}},
+	}
+	for _, tc := range []struct {
+		name         string
+		wants, given *v1.ResourceRequirements
+		why          string
+	}{
+		{"the same", limit("1"), limit("1000m"), ""},
+		{"more", limit("2"), limit("1"), "cpu limit from 1 to 2"},
+		{"nobody knows", limit("2"), nil, ""},
+		{"nothing asked for", nil, limit("1"), ""},
+		{"al-19 a limit goes away", &v1.ResourceRequirements{}, limit("1"), ""},
+	} {
+		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: tc.wants}}
+		p := plan.Compute(plan.Input{Pod: pod, Status: running, PodResources: tc.given})
+		if tc.why == "" {
+			assert.Nil(t, p.ResizePod, tc.name)
+			assert.True(t, p.Empty(), tc.name)
+			continue
+		}
+		require.NotNil(t, p.ResizePod, tc.name)
+		assert.False(t, p.Empty())
+		assert.Equal(t, tc.given, p.ResizePod.From)
+		assert.Equal(t, tc.wants, p.ResizePod.To)
+		assert.Equal(t, "resize the pod: "+tc.why, p.String())
+	}
+	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: limit("2"), RestartPolicy: v1.RestartPolicyNever}}
+	running.Containers[0].State = runtime.ContainerExited
+	p := plan.Compute(plan.Input{Pod: pod, Status: running, PodResources: limit("1")})
+	assert.True(t, p.KillPod)
+	assert.Nil(t, p.ResizePod, "it is over")
 }

@@ -34,6 +34,9 @@ func (p Plan) String() string {
 			say("%s", p.Start[i])
 		}
 	}
+	if p.ResizePod != nil {
+		say("resize the pod: %s", p.ResizePod.Why)
+	}
 	for i := range p.Resize {
 		say("%s", p.Resize[i])
 	}

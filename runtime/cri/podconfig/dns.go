@@ -24,8 +24,9 @@ type DNS struct {
 	NoResolvConf bool
 
 	// ClusterDNS are the servers of pods with the policy ClusterFirst. Empty:
-	// those get the node's, as with Default, and a warning (dn-3) unless the
-	// pod says nothing of a policy.
+	// those get the node's, as with Default, and a warning (dn-3) if there is a
+	// ClusterDomain: a node without either belongs to no cluster, and nothing
+	// is missing there.
 	ClusterDNS []string
 
 	// ClusterDomain ends the names of a cluster's services: "cluster.local".
@@ -139,7 +140,7 @@ func (d DNS) base(pod *v1.Pod, host ResolvConf, nodeIPs []string, to *PodDNS) Re
 	}
 	if cluster && len(d.ClusterDNS) == 0 {
 		cluster = false
-		if pod.Spec.DNSPolicy != "" { // it did ask for them
+		if d.ClusterDomain != "" && pod.Spec.DNSPolicy != "" { // it did ask for them
 			to.missing(pod)
 		}
 	}

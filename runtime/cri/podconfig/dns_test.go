@@ -106,9 +106,12 @@ func TestMissingClusterDNS(t *testing.T) { // dn-3
 		{"dn-3 default", v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := podconfig.DNS{}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
+			got, err := podconfig.DNS{ClusterDomain: "cluster.local"}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got.Warnings)
+			got, err = podconfig.DNS{}.For(dnsPod(tc.spec), podconfig.ResolvConf{}, nil)
+			require.NoError(t, err)
+			assert.Empty(t, got.Warnings, "without a cluster nothing is missing")
 		})
 	}
 }
