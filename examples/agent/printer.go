@@ -47,10 +47,14 @@ func (p *printer) DeletePod(_ context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// event shows warnings; what went well shows in the status, and so do these
-// failures. That pods lack the DNS of a cluster is no news where there is none.
+// untold are the warnings that say nothing new: these failures show in the
+// status, and are tried again and again; and that pods lack the DNS of a cluster
+// is no news where there is none.
+var untold = []string{"BackOff", "Failed", "InspectFailed", "ErrImageNeverPull", "MissingClusterDNS"}
+
+// event shows warnings; what went well shows in the status.
 func (p *printer) event(e runtime.Event) {
-	if e.Type != v1.EventTypeWarning || slices.Contains([]string{"BackOff", "Failed", "MissingClusterDNS"}, e.Reason) {
+	if e.Type != v1.EventTypeWarning || slices.Contains(untold, e.Reason) {
 		return
 	}
 	p.line(e.Object.Name, fmt.Sprintf("%s: %s", e.Reason, e.Message))

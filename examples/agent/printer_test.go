@@ -19,6 +19,7 @@ func TestPeopleSeeTheWarningsThatTellThemSomething(t *testing.T) {
 	warn("MissingClusterDNS", "no cluster")
 	warn("BackOff", "in the status")
 	warn("Failed", "in the status")
+	warn("InspectFailed", "in the status, every ten seconds")
 	p.event(runtime.Event{Type: v1.EventTypeNormal, Reason: "Pulled"})
 	assert.Empty(t, out.String())
 	warn("FailedPreStopHook", "PreStopHook failed")
