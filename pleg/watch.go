@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -18,9 +19,10 @@ const (
 // watchLoop turns hints into requests until ctx ends. A stream that breaks
 // costs nothing but speed: lists go on at their period all the time, and find
 // what was hinted at meanwhile. It is opened again for ever, with growing
-// pauses.
+// pauses; also where there is none, because a newer runtime may take the place
+// of this one, but that is no trouble, and said once.
 func (g *Generator) watchLoop(ctx context.Context, w runtime.Watcher) {
-	pause := watchPause
+	pause, none := watchPause, false
 	for {
 		start := time.Now()
 		err := w.Watch(ctx, g.RequestRelist)
@@ -30,7 +32,14 @@ func (g *Generator) watchLoop(ctx context.Context, w runtime.Watcher) {
 		if time.Since(start) >= watchPauseMax {
 			pause = watchPause
 		}
-		g.log.Warn("lost the hints of the runtime, trying again", "pause", pause, "err", err)
+		switch unsupported := errors.Is(err, runtime.ErrUnsupported); {
+		case !unsupported:
+			g.log.Warn("lost the hints of the runtime, trying again", "pause", pause, "err", err)
+			none = false
+		case !none:
+			g.log.Info("the runtime gives no hints: changes are found by listing", "err", err)
+			pause, none = watchPauseMax, true
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -1,9 +1,12 @@
 package pleg_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,19 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A hinting node is a node and a runtime.Watcher. Each Watch ends after lasts,
-// or with its context if that is 0.
+// or with its context if that is 0; all of them fail if fails is set.
 type hinting struct {
 	*node
 	hints   chan types.UID
 	lasts   time.Duration
+	fails   error // instead, at once
 	watches []time.Time
 }
 
 func (h *hinting) Watch(ctx context.Context, changed func(types.UID)) error {
 	h.do(func() { h.watches = append(h.watches, time.Now()) })
+	if h.fails != nil {
+		return h.fails
+	}
 	var end <-chan time.Time
 	if h.lasts > 0 {
 		end = time.After(h.lasts)
@@ -95,5 +103,20 @@ func TestAWatchThatHeldIsOpenedAgainSoon(t *testing.T) { // lq-4
 		defer run(t, newGenerator(t, h, nil, pleg.Config{}))()
 		time.Sleep(10 * time.Minute)
 		assert.Len(t, h.watched(), 10)
+	})
+}
+
+func TestARuntimeWithoutHintsIsNoTrouble(t *testing.T) { // lq-4: containerd 1.6 has no events
+	synctest.Test(t, func(t *testing.T) {
+		var said bytes.Buffer
+		h, l := &hinting{node: newNode(), fails: fmt.Errorf("cri: container events: %w", runtime.ErrUnsupported)}, new(listener)
+		stop := run(t, newGenerator(t, h, l, pleg.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))}))
+		h.start("u", "c")
+		time.Sleep(10*time.Minute - time.Second)
+		stop()
+		assert.Len(t, l.take(), 1, "lists go on at their period")
+		assert.Len(t, h.watched(), 20, "a newer runtime may come")
+		assert.Equal(t, 1, strings.Count(said.String(), "level=INFO"), said.String())
+		assert.NotContains(t, said.String(), "level=WARN")
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,11 +47,17 @@ func (p *printer) DeletePod(_ context.Context, pod *v1.Pod) error {
 	return nil
 }
 
+// untold are the warnings that say nothing new: these failures show in the
+// status, and are tried again and again; and that pods lack the DNS of a cluster
+// is no news where there is none.
+var untold = []string{"BackOff", "Failed", "InspectFailed", "ErrImageNeverPull", "MissingClusterDNS"}
+
 // event shows warnings; what went well shows in the status.
 func (p *printer) event(e runtime.Event) {
-	if e.Type == v1.EventTypeWarning && e.Reason != "BackOff" && e.Reason != "Failed" {
-		p.line(e.Object.Name, fmt.Sprintf("%s: %s", e.Reason, e.Message))
+	if e.Type != v1.EventTypeWarning || slices.Contains(untold, e.Reason) {
+		return
 	}
+	p.line(e.Object.Name, fmt.Sprintf("%s: %s", e.Reason, e.Message))
 }
 
 func (p *printer) problem(problem podsource.Problem) {
