@@ -65,6 +65,10 @@ func TestProcessesKeepTheContract(t *testing.T) {
 	if testing.Short() {
 		suite.Stubborn = v1.Container{}
 	}
+	suite.Within = func(t *testing.T, body func(t *testing.T)) {
+		t.Parallel() // each with a directory of its own; most of the time is grace periods
+		body(t)
+	}
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		p, err := process.New(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)

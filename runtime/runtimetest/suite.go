@@ -23,7 +23,7 @@ type Suite struct {
 	Exit func(code int32) v1.Container
 
 	// Stubborn ignores TERM. Without an image, the promises about KILL are
-	// skipped; with one, they take some 40 s of real grace periods.
+	// skipped; with one, they take some 15 s of real grace periods.
 	Stubborn v1.Container
 
 	// Print returns a command which prints text to its standard output and
@@ -44,7 +44,9 @@ type Suite struct {
 	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
 
 	// Within runs the body of each promise, new included. With synctest.Test
-	// it runs in virtual time. Nil: it is called as it is.
+	// it runs in virtual time; with a function that calls t.Parallel first the
+	// promises are checked beside each other, for which new has to return
+	// runtimes that share nothing. Nil: it is called as it is.
 	Within func(t *testing.T, body func(t *testing.T))
 
 	// Patience is how long to wait for what the runtime has promised to do in
