@@ -62,7 +62,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
 	defer s.traced()
 	p := plan.Compute(plan.Input{
-		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
+		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Ended: rec.exits(), Attempts: rec.Attempts,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
 	})
 	if !p.Empty() {
