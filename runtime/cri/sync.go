@@ -237,6 +237,7 @@ func (s *step) done(a runtime.Action, begun time.Time) bool {
 	} else if a.Message == "" {
 		a.Message = words(a.Err)
 	}
+	a.Message = bounded(a.Message, maxWords)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
 		s.r.cfg.Hooks.Acted(ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)})
