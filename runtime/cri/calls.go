@@ -45,7 +45,7 @@ func call[T any](ctx context.Context, c *calls, operation string, limit time.Dur
 	}
 	out, err := do(own)
 	if err != nil {
-		err = classify(ctx, own, err)
+		err = classify(ctx, own, shorten(err))
 	}
 	if c.hook != nil {
 		c.hook(CallInfo{Operation: operation, Duration: time.Since(begun), Err: err})

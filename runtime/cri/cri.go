@@ -113,7 +113,8 @@ type Config struct {
 	// Nil: the node has none.
 	Keyring credentials.Keyring
 
-	// Record takes the events that kubectl describe shows. It must not block.
+	// Record takes the events that kubectl describe shows; none has a message
+	// of more than 1024 bytes. It must not block.
 	// Nil: nobody reads them.
 	Record func(runtime.Event)
 
@@ -248,6 +249,7 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
+	cfg.Record = brief(cfg.Record)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -302,7 +304,7 @@ func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	for _, c := range answer.GetStatus().GetConditions() {
 		var state error
 		if !c.GetStatus() {
-			state = fmt.Errorf("%s: %s", c.GetReason(), c.GetMessage())
+			state = fmt.Errorf("%s: %s", bounded(c.GetReason(), maxNote), bounded(c.GetMessage(), maxWords))
 		}
 		switch c.GetType() {
 		case "RuntimeReady":

@@ -186,6 +186,29 @@ func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []s
 	return false, err
 }
 
+// hookProtocols returns what a hook's request is sent as; nil is HTTP/1.1.
+// HTTP/2 goes without TLS and without asking whether the server has it: that is
+// all the field has a meaning for (KEP-5999), also for a static pod that no API
+// server has looked at.
+func hookProtocols(g *v1.HTTPGetAction) (*http.Protocols, error) {
+	if g.Protocol == nil {
+		return nil, nil
+	}
+	switch *g.Protocol {
+	case v1.HTTPProtocolHTTP1:
+		return nil, nil
+	case v1.HTTPProtocolHTTP2:
+		if strings.EqualFold(string(g.Scheme), string(v1.URISchemeHTTPS)) {
+			return nil, fmt.Errorf("httpGet: protocol %s does not go with scheme %s", *g.Protocol, g.Scheme)
+		}
+		p := new(http.Protocols)
+		p.SetUnencryptedHTTP2(true)
+		return p, nil
+	default:
+		return nil, fmt.Errorf("httpGet: unknown protocol %q", *g.Protocol)
+	}
+}
+
 func hookRequest(ctx context.Context, scheme, host string, port int, g *v1.HTTPGetAction, headers []v1.HTTPHeader) error {
 	url := scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/" + strings.TrimPrefix(g.Path, "/")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -199,7 +222,12 @@ func hookRequest(ctx context.Context, scheme, host string, port int, g *v1.HTTPG
 			req.Header.Add(h.Name, h.Value)
 		}
 	}
+	protocols, err := hookProtocols(g)
+	if err != nil {
+		return err
+	}
 	transport := &http.Transport{
+		Protocols:         protocols,
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as the kubelet: the pod has no name to verify
 	}

@@ -3,6 +3,7 @@ package cri
 import (
 	"bytes"
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -64,6 +65,33 @@ func TestHTTPHooks(t *testing.T) {
 	cancel()
 	_, err = httpHook(ended, &v1.HTTPGetAction{Port: intstr.FromInt32(port(plain))}, c, []string{"127.0.0.1"})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestAHookIsSentByTheProtocolItAsksFor(t *testing.T) { // KEP-5999
+	var got []string
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Proto) })
+	serve := func(h2c bool) int32 {
+		s := httptest.NewUnstartedServer(handler)
+		s.Config.Protocols = new(http.Protocols)
+		s.Config.Protocols.SetHTTP1(!h2c)
+		s.Config.Protocols.SetUnencryptedHTTP2(h2c)
+		s.Start()
+		t.Cleanup(s.Close)
+		return int32(s.Listener.Addr().(*net.TCPAddr).Port)
+	}
+	one, two := serve(false), serve(true)
+	ask := func(port int32, protocol v1.HTTPProtocol, scheme v1.URIScheme) error {
+		got = nil
+		_, err := httpHook(t.Context(), &v1.HTTPGetAction{Port: intstr.FromInt32(port), Protocol: &protocol, Scheme: scheme}, &v1.Container{}, []string{"127.0.0.1"})
+		return err
+	}
+	require.NoError(t, ask(one, v1.HTTPProtocolHTTP1, v1.URISchemeHTTP))
+	assert.Equal(t, []string{"HTTP/1.1"}, got)
+	require.NoError(t, ask(two, v1.HTTPProtocolHTTP2, v1.URISchemeHTTP))
+	assert.Equal(t, []string{"HTTP/2.0"}, got)
+	require.Error(t, ask(one, v1.HTTPProtocolHTTP2, v1.URISchemeHTTP), "it is not asked again in another way")
+	require.EqualError(t, ask(two, v1.HTTPProtocolHTTP2, v1.URISchemeHTTPS), "httpGet: protocol HTTP2 does not go with scheme HTTPS")
+	require.EqualError(t, ask(one, "HTTP3", ""), `httpGet: unknown protocol "HTTP3"`)
 }
 
 func TestAHookNeedsAHandlerThatIsKnown(t *testing.T) {

@@ -10,9 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -445,5 +448,49 @@ func TestAHookThatPrintsWithoutEnd(t *testing.T) {
 	assert.Less(t, len(err.Error()), 128<<10)
 	for _, e := range seen.take() {
 		assert.Less(t, len(e), 64<<10)
+	}
+}
+
+// Whatever a runtime says when it fails, the API takes what is made of it.
+func TestARuntimeThatSaysTooMuch(t *testing.T) {
+	flood := strings.Repeat("é", 4<<20)
+	for _, op := range []string{"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer"} {
+		for _, err := range []error{
+			status.Error(codes.NotFound, "failed:"+flood+"no space"), fmt.Errorf("failed:%sno space: %w", flood, runtime.ErrNotFound),
+		} {
+			f := newFake()
+			if op != "PullImage" {
+				f.has("img:1")
+			}
+			rt, seen := f.engine(t, cri.Config{})
+			pod := podOf(container("web"))
+			f.before = func(did, _ string) error {
+				if did == op {
+					return err
+				}
+				return nil
+			}
+			res, got := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			require.ErrorIs(t, got, runtime.ErrNotFound, op)
+			assert.Less(t, len(got.Error()), 32<<10, op)
+			failed := 0
+			for _, a := range res.Actions {
+				if a.Err != nil {
+					failed++
+					assert.LessOrEqual(t, len(a.Message), 4<<10, op)
+					assert.Contains(t, a.Message, "failed:é", op)
+					assert.Contains(t, a.Message, "no space", op)
+					assert.True(t, utf8.ValidString(a.Message), op)
+				}
+			}
+			assert.NotZero(t, failed)
+			seen.mu.Lock()
+			for _, e := range seen.list {
+				assert.LessOrEqual(t, len(e.Message), 1024, op)
+				assert.True(t, utf8.ValidString(e.Message), op)
+			}
+			assert.NotEmpty(t, seen.list)
+			seen.mu.Unlock()
+		}
 	}
 }

@@ -131,7 +131,7 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		c.StartedAt = nanos(s.StartedAt) // rt-11
 	}
 	if c.State == runtime.ContainerExited {
-		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, s.Reason
+		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded(s.Reason, maxNote)
 		c.Message = terminationMessage(s)
 	}
 	if given, ok := rec.Actuated[c.Name]; ok && given.ID == s.Id {

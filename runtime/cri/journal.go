@@ -9,17 +9,20 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A journal keeps what has to outlive the agent and what a CRI runtime has no
 // place for, a record per pod, in the directory of the pod. All of it can be
 // lost: then counts are taken from what the runtime and the log directory still
-// show, resources from what the runtime reports, and a hook is not run again.
+// show, resources from what the runtime reports, a hook is not run again, and a pod that
+// starts over does so without delay.
 type journal struct {
 	dir string // of the pods
 	log *slog.Logger
@@ -38,6 +41,10 @@ type record struct {
 	// has had, also when all of them have been removed (L-53).
 	Restarts map[string]int32 `json:"restarts,omitempty"`
 
+	// Ended is, by container, the newest exit that delays its next start though
+	// the instance is gone, removed so that its pod starts over (rt-140).
+	Ended map[string]exit `json:"ended,omitempty"`
+
 	// Unhooked names, by container, the instance whose postStart hook has not
 	// been seen to end (lq-14).
 	Unhooked map[string]string `json:"unhooked,omitempty"`
@@ -55,6 +62,31 @@ type record struct {
 type actuated struct {
 	ID        string                  `json:"id"`
 	Resources v1.ResourceRequirements `json:"resources"`
+}
+
+// An exit is what back-off looks at of an instance that has exited.
+type exit struct {
+	RestartCount int32     `json:"restartCount"`
+	Hash         uint64    `json:"hash,omitempty"`
+	Created      time.Time `json:"created,omitzero"`
+	Started      time.Time `json:"started,omitzero"`
+	Finished     time.Time `json:"finished,omitzero"`
+	ExitCode     int32     `json:"exitCode"`
+}
+
+// exits returns Ended as the planner takes it; nil if there is none.
+func (rec *record) exits() map[string]*runtime.ContainerStatus {
+	if len(rec.Ended) == 0 {
+		return nil
+	}
+	all := make(map[string]*runtime.ContainerStatus, len(rec.Ended))
+	for name, e := range rec.Ended {
+		all[name] = &runtime.ContainerStatus{
+			Name: name, State: runtime.ContainerExited, RestartCount: e.RestartCount, Hash: e.Hash,
+			CreatedAt: e.Created, StartedAt: e.Started, FinishedAt: e.Finished, ExitCode: e.ExitCode,
+		}
+	}
+	return all
 }
 
 const journalFile = "runtime.json"
@@ -91,6 +123,7 @@ func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 	rec := &record{
 		Attempts: old.Attempts, Pod: old.Pod,
 		Restarts: cloned(old.Restarts), Unhooked: cloned(old.Unhooked), Actuated: cloned(old.Actuated),
+		Ended: cloned(old.Ended),
 	}
 	change(rec)
 	j.mu.Lock()

@@ -43,5 +43,24 @@ func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {
 	if err := s.r.giveBack(ctx, id); err != nil {
 		return err
 	}
+	s.noteEnd(gone)
 	return s.r.discard(ctx, s.pod.UID, status)
+}
+
+// noteEnd writes down the exit of an instance that goes, if it delays the next;
+// else that of an earlier one does no more.
+func (s *step) noteEnd(gone *plan.Removal) {
+	inst := gone.Ended
+	if inst == nil {
+		if _, ok := s.r.journal.of(s.pod.UID).Ended[gone.Name]; ok {
+			s.r.journal.update(s.pod, func(rec *record) { delete(rec.Ended, gone.Name) })
+		}
+		return
+	}
+	s.r.journal.update(s.pod, func(rec *record) {
+		rec.Ended[gone.Name] = exit{
+			RestartCount: inst.RestartCount, Hash: inst.Hash, ExitCode: inst.ExitCode,
+			Created: inst.CreatedAt, Started: inst.StartedAt, Finished: inst.FinishedAt,
+		}
+	})
 }

@@ -116,3 +116,56 @@ func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
 	step(&runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"fake://" + f.newest("proxy").id: runtime.ProbeSuccess}})
 	assert.Equal(t, []string{"proxy", "web"}, f.running())
 }
+
+// A container that makes its pod start over, again and again, is backed off like
+// any that crashes, also by an agent that was started since; the others are not
+// (rt-88 … rt-94, lq-29).
+func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.has("img:1")
+			next := agents(t, f, cri.Config{})
+			rt, seen := next()
+			pod := podOf(container("web"), demanding("boss"))
+			syncs(t, rt, pod)
+			var waits []int
+			for round := range 6 {
+				time.Sleep(time.Second)
+				f.exits("boss", 42)
+				begun := time.Now()
+				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "it is not over")
+				require.Empty(t, f.containers)
+				if restarted {
+					rt, seen = next()
+				}
+				seen.take()
+				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+				assert.Contains(t, f.running(), "web", "it did nothing")
+				if round > 0 {
+					require.Error(t, err)
+					assert.Equal(t, "CrashLoopBackOff", res.Actions[len(res.Actions)-1].Reason)
+					assert.Contains(t, seen.take(), "Warning BackOff spec.containers{boss}: Back-off restarting failed container boss in pod "+
+						pod.Name+"_"+pod.Namespace+"("+string(pod.UID)+")")
+					time.Sleep(time.Until(res.RetryAt) - time.Second)
+					_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+					require.Error(t, err)
+					time.Sleep(time.Until(res.RetryAt))
+					syncs(t, rt, pod)
+				} else {
+					require.NoError(t, err)
+				}
+				require.Equal(t, []string{"boss", "web"}, f.running())
+				waits = append(waits, int(time.Since(begun).Seconds()))
+			}
+			assert.Equal(t, []int{0, 10, 20, 40, 80, 160}, waits)
+			assert.EqualValues(t, 6, f.newest("boss").config.Metadata.Attempt)
+			time.Sleep(time.Second)
+			f.exits("boss", 42)
+			syncs(t, rt, pod)
+			rt.ResetBackoff(pod, "boss")
+			syncs(t, rt, pod)
+			assert.Equal(t, []string{"boss", "web"}, f.running(), "it was forgiven")
+		})
+	}
+}

@@ -62,8 +62,8 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
 	defer s.traced()
 	p := plan.Compute(plan.Input{
-		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Counts: rec.Restarts, Attempts: rec.Attempts,
-		PodResources:     rec.Pod,
+		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff,
+		Counts: rec.Restarts, Ended: rec.exits(), Attempts: rec.Attempts, PodResources: rec.Pod,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
 	})
 	if !p.Empty() {
@@ -238,6 +238,7 @@ func (s *step) done(a runtime.Action, begun time.Time) bool {
 	} else if a.Message == "" {
 		a.Message = words(a.Err)
 	}
+	a.Message = bounded(a.Message, maxWords)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
 		s.r.cfg.Hooks.Acted(ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)})

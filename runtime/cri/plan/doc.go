@@ -95,6 +95,10 @@
 //     for nothing else: not for the condition AllContainersRestarting, which may
 //     be old (rt-138). It comes before the replacement of the sandbox. A sidecar
 //     that went down with its pod or its sandbox does not ask for it.
+//   - A container that makes its pod start over is backed off as if it had been
+//     restarted alone, by the exits on record; so are those that crashed before
+//     it. What was stopped for it starts again at once. The kubelet removes the
+//     instances that its back-off looks at, and loops without a pause.
 //   - A container whose own policy is Never and that had its run is not run again
 //     because the sandbox was lost (the kubelet: rt-42); and a pod of policy Never
 //     is not given up for that loss if a container's own policy says to go on

@@ -21,7 +21,7 @@ type history struct {
 
 	runs   *runtime.ContainerStatus // counts, if it is running
 	newest *runtime.ContainerStatus // of all sandboxes
-	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes
+	exited *runtime.ContainerStatus // the newest that has exited, of all sandboxes, or that is on record
 
 	restarts int32 // the highest restart count known; -1 if there was none
 
@@ -99,7 +99,16 @@ func (c *computation) gather(ct *v1.Container) history {
 	if h.runs != nil {
 		h.counts = h.runs
 	}
+	if was := c.Ended[ct.Name]; was != nil && newer(was, h.exited) {
+		h.exited = was
+	}
 	return h
+}
+
+// newer reports whether the exit on record, was, is newer than inst, the newest
+// that the runtime holds; nil if it holds none.
+func newer(was, inst *runtime.ContainerStatus) bool {
+	return inst == nil || was.RestartCount > inst.RestartCount
 }
 
 // nextCount returns the restart count of the next instance (rt-75, L-53).
@@ -130,13 +139,24 @@ func (c *computation) instances(name string) iter.Seq[*runtime.ContainerStatus] 
 }
 
 // exited returns the instances of the named container that have exited, newest
-// first.
+// first, and among them the one on record, unless the runtime still holds it.
 func (c *computation) exited(name string) []*runtime.ContainerStatus {
 	var list []*runtime.ContainerStatus
+	was := c.Ended[name]
 	for inst := range c.instances(name) {
-		if inst.State == runtime.ContainerExited {
-			list = append(list, inst)
+		if inst.State != runtime.ContainerExited {
+			continue
 		}
+		if was != nil && was.RestartCount >= inst.RestartCount {
+			if was.RestartCount > inst.RestartCount {
+				list = append(list, was)
+			}
+			was = nil
+		}
+		list = append(list, inst)
+	}
+	if was != nil {
+		list = append(list, was)
 	}
 	return list
 }

@@ -121,7 +121,8 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 		state := s.instance(r.ID).State
 		require.False(t, r.Running && state == runtime.ContainerExited)
 		require.False(t, !r.Running && state == runtime.ContainerRunning)
-		require.False(t, r.Trigger && state != runtime.ContainerExited)
+		require.False(t, r.Trigger && (state != runtime.ContainerExited || r.Ended == nil))
+		require.True(t, r.Ended == nil || r.Ended == s.instance(r.ID) && state == runtime.ContainerExited)
 	}
 	require.True(t, p.Remove[len(p.Remove)-1].Trigger, "the reason goes last")
 	for _, inst := range s.status.Containers {
@@ -135,6 +136,7 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 		status := cloneStatus(s.status)
 		cut.status, cut.counts = status, maps.Clone(s.counts)
 		for _, r := range p.Remove[:n] {
+			cut.note(r)
 			cut.remove(r.ID)
 		}
 		require.Equal(t, p.Remove[n:], cut.plan().Remove)

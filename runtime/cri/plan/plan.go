@@ -32,6 +32,14 @@ type Input struct {
 	// With what the runtime holds, it makes restart counts grow only.
 	Counts map[string]int32
 
+	// Ended is, by container name, the newest exit that is on record because
+	// its instance was removed for the pod to start over: what Removal.Ended
+	// held. Back-off goes on from it where the runtime holds no exited
+	// instance of the container that is newer. A container that is missing has
+	// none on record. Only the RestartCount, the Hash, the times and the
+	// ExitCode are looked at.
+	Ended map[string]*runtime.ContainerStatus
+
 	// Attempts is how many attempts at a sandbox are on record: the next one
 	// has this number or a higher one (L-53). Zero: none.
 	Attempts uint32
@@ -183,8 +191,8 @@ type Start struct {
 	// (rt-75).
 	NoStatus bool `json:"noStatus,omitzero"`
 
-	// Last is the newest instance that has exited, in any sandbox; nil if
-	// there is none.
+	// Last is the newest instance that has exited, in any sandbox, or that is
+	// on record as such ([Input].Ended); nil if there is none.
 	Last *runtime.ContainerStatus `json:"-"`
 
 	// NotBefore is set while the container is in back-off: the start is not

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -25,6 +26,13 @@ type Removal struct {
 
 	// Trigger: its exit is the reason for all of it.
 	Trigger bool `json:"trigger,omitzero"`
+
+	// Ended is the instance if its exit counts for back-off: it is to be put
+	// on record, for [Input].Ended under Name, before the instance is removed.
+	// Otherwise a trigger that exits at once would make its pod start over
+	// without a pause. Nil: the container is not to be delayed for this
+	// instance, and what is on record of an earlier one is to be dropped.
+	Ended *runtime.ContainerStatus `json:"-"`
 }
 
 // ReasonRestartAll is the reason for which instances in Plan.Remove are stopped
@@ -78,6 +86,12 @@ func (c *computation) restartAll(newest sandbox) bool {
 // removed, the oldest first: of the containers with a trigger, or of those
 // without.
 func (c *computation) remove(kind Kind, triggers []*runtime.ContainerStatus, triggering bool) {
+	since := triggers[0].FinishedAt // when the first of them ended
+	for _, t := range triggers[1:] {
+		if t.FinishedAt.Before(since) {
+			since = t.FinishedAt
+		}
+	}
 	for k, ct := range c.containers() {
 		counts := c.look(ct).counts
 		if k != kind || slices.Contains(triggers, counts) != triggering {
@@ -90,19 +104,33 @@ func (c *computation) remove(kind Kind, triggers []*runtime.ContainerStatus, tri
 			if triggering && inst == counts {
 				continue
 			}
-			c.plan.Remove = append(c.plan.Remove, c.removal(kind, ct, inst))
+			r := Removal{Kind: kind, Name: ct.Name, ID: inst.ID, Container: ct, Running: c.mayRun(inst)}
+			if !triggering && c.crashed(kind, ct, inst, since) {
+				r.Ended = inst
+			}
+			c.plan.Remove = append(c.plan.Remove, r)
 		}
 		slices.Reverse(c.plan.Remove[first:])
 		if triggering {
-			r := c.removal(kind, ct, counts)
-			r.Trigger = true
+			r := Removal{Kind: kind, Name: ct.Name, ID: counts.ID, Container: ct, Running: c.mayRun(counts), Trigger: true, Ended: counts}
 			c.plan.Remove = append(c.plan.Remove, r)
 		}
 	}
 }
 
-func (c *computation) removal(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus) Removal {
-	return Removal{Kind: kind, Name: ct.Name, ID: inst.ID, Container: ct, Running: c.mayRun(inst)}
+// crashed reports whether the exit of inst, which is not a trigger, delays the
+// container when the pod starts over: it failed, or would have been followed by
+// a restart of its own (rt-95). Work that was done is done again at once, and
+// what ended since the pod began to start over was stopped for that.
+func (c *computation) crashed(kind Kind, ct *v1.Container, inst *runtime.ContainerStatus, since time.Time) bool {
+	switch {
+	case inst.State != runtime.ContainerExited || !inst.FinishedAt.Before(since):
+		return false
+	case kind == Init && !restart.Sidecar(ct):
+		return !succeeded(inst)
+	default:
+		return inst.ExitCode != 0 || c.after(ct, inst.ExitCode) != restart.Final
+	}
 }
 
 // over reports whether the pod has come to its end: its regular containers have

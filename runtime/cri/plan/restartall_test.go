@@ -2,9 +2,13 @@ package plan_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // Spec 4.18, rt-36, rt-40.
@@ -187,6 +191,82 @@ func TestRestartAllOnlyWhereItIsHonoured(t *testing.T) { // rt-33
 		s.ignore = true
 		assert.Equal(t, want, brief(s.plan()), "the rule is passed over, policy %s decides", policy)
 	}
+}
+
+// A trigger that exits at once is delayed as one that crashes: its exit is on
+// record when its instance is gone. What was stopped for it is not delayed, what
+// crashed before is (rt-88 … rt-92, rt-95, lq-29).
+func TestATriggerIsBackedOff(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		s := newScene(t, `
+			init setup
+			container web policy=Never rule=RestartAllContainers:In:42
+			container log
+			container app`)
+		var delays []int
+		for round := range 8 {
+			s.apply(checkPlan(t, s))
+			s.exit(s.status.Container("setup"), 0)
+			p := checkPlan(t, s)
+			require.Len(t, p.Start, 3)
+			require.False(t, p.Start[1].PutOff(), "log was stopped")
+			require.Equal(t, round == 1 || round == 2, p.Start[2].PutOff(), "app crashed in the first round")
+			if forgets {
+				s.forget(t) // the agent is another one
+				p = checkPlan(t, s)
+			}
+			delays = append(delays, int(p.Start[0].Delay.Seconds()))
+			if p.Start[0].PutOff() {
+				s.apply(p)
+				s.now = p.Start[0].NotBefore
+				p = checkPlan(t, s)
+				require.False(t, p.Start[0].PutOff())
+			}
+			s.apply(p)
+			if round == 0 {
+				s.exit(s.status.Container("app"), 1)
+				s.apply(checkPlan(t, s)) // restarted at once, and crashes again
+				s.now = s.now.Add(time.Second)
+				s.exit(s.status.Container("app"), 1)
+			}
+			s.now = s.now.Add(time.Second)
+			s.exit(s.status.Container("web"), 42)
+			p = checkPlan(t, s)
+			require.NotEmpty(t, p.Remove)
+			s.apply(p)
+			require.Empty(t, s.status.Containers)
+		}
+		assert.Equal(t, []int{0, 0, 10, 20, 40, 80, 160, 300}, delays)
+	}
+}
+
+// What ran long enough begins the sequence again, and what the runtime holds is
+// newer than the record (rt-92).
+func TestTheRecordOfATriggerGivesWay(t *testing.T) {
+	s := newScene(t, `
+		container web policy=Never rule=RestartAllContainers:In:42
+		container log
+		sandbox s0
+		record web=5`)
+	web := func(from, to int) {
+		s.ended = map[string]*runtime.ContainerStatus{"web": {
+			RestartCount: 5, Hash: plan.Hash(s.spec("web")), CreatedAt: epoch.Add(time.Duration(from) * time.Second),
+			FinishedAt: epoch.Add(time.Duration(to) * time.Second), ExitCode: 42,
+		}}
+	}
+	web(-2, -1)
+	assert.Equal(t, "start web#6(New) at 159; start log#0(New)", brief(checkPlan(t, s)))
+	web(-602, -1)
+	assert.Equal(t, "start web#6(New); start log#0(New)", brief(checkPlan(t, s)))
+	web(-2, -1)
+	s.spec("web").Image = "nginx:2"
+	assert.Equal(t, "start web#6(New); start log#0(New)", brief(checkPlan(t, s)), "it may work now (rt-89)")
+	s.spec("web").Image = "nginx:1"
+	s.spec("web").RestartPolicy = nil
+	require.NoError(t, s.add([]string{"has", "web#6", "exited=1", "ran=-2..0"}))
+	p := checkPlan(t, s)
+	assert.Equal(t, "start web#7(Exited) at 300; start log#0(New)", brief(p))
+	assert.Equal(t, s.status.Container("web"), p.Start[0].Last)
 }
 
 // Whoever is interrupted goes on where it stopped, and does it once (rt-140,

@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +45,7 @@ type scene struct {
 	status  *runtime.PodStatus
 	probes  *runtime.ProbeResults
 	counts  map[string]int32
+	ended   map[string]*runtime.ContainerStatus
 	ignore  bool
 	compat  plan.Compat
 	backoff *plan.Backoff
@@ -319,7 +321,7 @@ func (s *scene) spec(name string) *v1.Container {
 
 func (s *scene) input() plan.Input {
 	return plan.Input{
-		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, Counts: s.counts,
+		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, Counts: s.counts, Ended: s.ended,
 		IgnoreRestartAll: s.ignore, Compat: s.compat, Now: s.now,
 	}
 }
@@ -350,6 +352,7 @@ func (s *scene) apply(p plan.Plan) {
 		s.stop(s.instance(k.ID))
 	}
 	for _, r := range p.Remove {
+		s.note(r)
 		s.remove(r.ID)
 	}
 	for _, r := range p.Resize {
@@ -405,6 +408,19 @@ func (s *scene) remove(id string) {
 	inst := s.instance(id)
 	s.record(inst.Name, inst.RestartCount)
 	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
+}
+
+// note puts on record how an instance ended that is removed.
+func (s *scene) note(r plan.Removal) {
+	if s.ended = maps.Clone(s.ended); s.ended == nil {
+		s.ended = make(map[string]*runtime.ContainerStatus)
+	}
+	if r.Ended == nil {
+		delete(s.ended, r.Name)
+		return
+	}
+	was := *r.Ended
+	s.ended[r.Name] = &was
 }
 
 // record writes down that an instance with that restart count has been.
