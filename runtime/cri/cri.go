@@ -118,6 +118,12 @@ type Config struct {
 	// Nil: nobody reads them.
 	Record func(runtime.Event)
 
+	// PostStartTimeout is how long a postStart hook may take; one that takes
+	// longer has failed, and its container is stopped. Zero: as long as it
+	// likes, like the kubelet's; what comes after it in the pod waits, but a
+	// deletion does not (L-16).
+	PostStartTimeout time.Duration
+
 	// CallTimeout is how long a call of the CRI may take that has no time of its
 	// own: making a sandbox has twice that, StopContainer and ExecSync have it
 	// on top of the grace and the timeout, pulls and streams are not limited.
@@ -225,6 +231,8 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("cri: Config.Images is nil")
 	case cfg.Name == "" || strings.Contains(cfg.Name, "/"):
 		return nil, fmt.Errorf("cri: Config.Name %q is not the name of a runtime", cfg.Name)
+	case cfg.PostStartTimeout < 0:
+		return nil, fmt.Errorf("cri: Config.PostStartTimeout is negative: %v", cfg.PostStartTimeout)
 	case cfg.CallTimeout < 0:
 		return nil, fmt.Errorf("cri: Config.CallTimeout is negative: %v", cfg.CallTimeout)
 	}

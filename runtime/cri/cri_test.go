@@ -16,6 +16,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	for want, cfg := range map[string]cri.Config{
 		"cri: Config.Runtime is nil":                               {Name: "fake", Images: fakeImages{f}},
 		"cri: Config.Images is nil":                                {Name: "fake", Runtime: f},
+		"cri: Config.PostStartTimeout is negative: -1ns":           {Name: "fake", Runtime: f, Images: fakeImages{f}, PostStartTimeout: -1},
 		`cri: Config.Name "" is not the name of a runtime`:         {Runtime: f, Images: fakeImages{f}},
 		`cri: Config.Name "unix://x" is not the name of a runtime`: {Name: "unix://x", Runtime: f, Images: fakeImages{f}},
 		"cri: Config.Backoff: plan: BackoffConfig.Initial is negative: -1s": {

@@ -37,11 +37,19 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
-	err := s.r.runHook(ctx, hook{
+	bounded, cancel := ctx, context.CancelFunc(func() {})
+	if limit := s.r.cfg.PostStartTimeout; limit > 0 {
+		bounded, cancel = context.WithTimeout(ctx, limit)
+	}
+	defer cancel()
+	err := s.r.runHook(bounded, hook{
 		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
 	})
 	if err != nil && ctx.Err() != nil {
 		return err // called off: who comes after finds it unfinished
+	}
+	if err != nil && bounded.Err() != nil { // which is not the end of the caller's ctx
+		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.PostStartTimeout, err)
 	}
 	s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
 	if err == nil {

@@ -290,3 +290,32 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 		assert.Equal(t, []string{"web"}, f.running(), "it is for the kill to stop it")
 	})
 }
+
+// A postStart hook may have a deadline of its own. One that misses it has failed
+// like any other, and the pod goes on (L-16).
+func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
+	for name, hook := range map[string]*v1.LifecycleHandler{
+		"L-16 a command": execHook("hang"),
+		"L-16 a sleep":   {Sleep: &v1.SleepAction{Seconds: 3600}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				f.has("img:1")
+				f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
+				rt, seen := f.engine(t, cri.Config{PostStartTimeout: 20 * time.Second})
+				web := container("web")
+				web.Lifecycle = &v1.Lifecycle{PostStart: hook}
+				begun := time.Now()
+				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(web, container("db"))})
+				require.Error(t, err)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not called off")
+				assert.Equal(t, 20*time.Second, time.Since(begun))
+				assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
+				assert.Contains(t, res.Actions[1].Message, "the hook did not end within 20s: ")
+				assert.Equal(t, []string{"db"}, f.running())
+				assert.Contains(t, seen.take(), "Warning FailedPostStartHook spec.containers{web}: PostStartHook failed")
+			})
+		})
+	}
+}
