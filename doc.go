@@ -60,8 +60,8 @@
 //
 //	internal/restart     what follows an exit                   plan, status, allocation
 //	internal/staticpod   the marks of a static pod              podsource, podworker, status
-//	internal/qos         quality of service class               podconfig, status, allocation
-//	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri
+//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation
+//	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri, images, userns
 //	podenv               a container's environment              runtime/cri, podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
 //	internal/deptest     pins the arrows                        tests

@@ -6,15 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
-)
-
-// A cgroup cannot hold less than 2 shares, nor a quota of less than 1 ms in
-// 100 ms. What asks for less reads back as this much, in milli-CPUs; taking it
-// for a difference would leave a resize in progress for ever (#123441).
-const (
-	minCPURequest = 2
-	minCPULimit   = 10
 )
 
 // computeNames are the resources that can change while a container runs.
@@ -94,7 +87,7 @@ func differs(granted, has *v1.ResourceRequirements) bool {
 	for _, name := range computeNames {
 		if want, ok := granted.Limits[name]; ok {
 			got, limited := has.Limits[name]
-			if !limited || !alike(name, want, got, minCPULimit) {
+			if !limited || !alike(name, want, got, qos.MinCPULimit) {
 				return true
 			}
 		}
@@ -102,7 +95,7 @@ func differs(granted, has *v1.ResourceRequirements) bool {
 		// seen never is.
 		if got, ok := has.Requests[name]; ok {
 			want := request(granted, name)
-			if !alike(name, want, got, minCPURequest) {
+			if !alike(name, want, got, qos.MinCPURequest) {
 				return true
 			}
 		}

@@ -6,14 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
-)
-
-// What a cgroup cannot hold less of, in milli-CPUs: 2 shares, and a quota of
-// 1 ms in 100 ms. A figure at or below it says nothing of what was given.
-const (
-	minCPURequest = 2
-	minCPULimit   = 10
 )
 
 // resources returns what a container that has an instance was granted, and what
@@ -31,8 +25,8 @@ func resources(c *v1.Container, now *runtime.ContainerStatus, k kind) (allocated
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 			// A request may leave no trace; a limit that is not there is not
 			// in force.
-			actual(&has.Requests, now.Resources.Requests, name, minCPURequest)
-			if !actual(&has.Limits, now.Resources.Limits, name, minCPULimit) {
+			actual(&has.Requests, now.Resources.Requests, name, qos.MinCPURequest)
+			if !actual(&has.Limits, now.Resources.Limits, name, qos.MinCPULimit) {
 				delete(has.Limits, name)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -57,19 +58,26 @@ func Write(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint: encode %s: %w", path, err)
 	}
-	temp := path + Temporary
-	if err := writeSynced(temp, file); err != nil {
-		_ = os.Remove(temp)
-		return fmt.Errorf("checkpoint: write %s: %w", path, err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return fmt.Errorf("checkpoint: write %s: %w", path, err)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := Replace(path, file, 0o600); err != nil {
 		return fmt.Errorf("checkpoint: write %s: %w", path, err)
 	}
 	return nil
+}
+
+// Replace is Write for records whose form is somebody else's: the file has
+// these bytes, and these permissions whatever the umask. Errors are those of
+// the operating system.
+func Replace(path string, data []byte, perm fs.FileMode) error {
+	temp := path + Temporary
+	err := writeSynced(temp, data, perm)
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return syncDir(filepath.Dir(path))
 }
 
 // Read fills v, a pointer, with the record at path. Without a file the error is
@@ -112,8 +120,8 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxSize+1))
 }
 
-func writeSynced(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+func writeSynced(path string, data []byte, perm fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 	if err != nil {
 		return err
 	}
@@ -121,7 +129,10 @@ func writeSynced(path string, data []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Chmod(path, perm)
 }
 
 // syncDir makes a rename in dir last. Windows has no such call, and does not

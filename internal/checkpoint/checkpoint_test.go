@@ -142,3 +142,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The umask, and what a write that was cut short left behind, do not show.
+func TestReplaceSetsBytesAndPermissions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record")
+	require.NoError(t, os.WriteFile(path+checkpoint.Temporary, []byte("half of a record"), 0o600))
+	for _, text := range []string{"old", "new"} {
+		require.NoError(t, checkpoint.Replace(path, []byte(text), 0o666))
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+		require.NoFileExists(t, path+checkpoint.Temporary)
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.EqualValues(t, 0o666, info.Mode().Perm())
+	}
+}

@@ -1,5 +1,6 @@
 // Package qos knows the quality of service class of a pod, which its status
-// shows and which its containers' resources follow from.
+// shows and which its containers' resources follow from, and what the kernel
+// makes of the CPU they ask for.
 package qos
 
 import (

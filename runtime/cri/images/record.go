@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // The records of the kubelet's API kubelet.config.k8s.io/v1beta1, as JSON. Those
@@ -194,7 +196,7 @@ func parse(data []byte, into any) error {
 
 // write replaces a file as a whole, so that a crash leaves the old one or the
 // new one.
-func write(path string, record any) (err error) {
+func write(path string, record any) error {
 	data, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -202,18 +204,11 @@ func write(path string, record any) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return checkpoint.Replace(path, data, 0o600)
+}
+
+// isRecord reports whether a file of that name is a record of ours, and not one
+// half written.
+func isRecord(name string) bool {
+	return strings.HasPrefix(name, filePrefix) && !strings.HasSuffix(name, checkpoint.Temporary)
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 )
@@ -211,7 +210,7 @@ func (r *records) readLooseLocked() {
 		r.log.Warn("records of pulls under way are not readable", "dir", dir, "err", err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filePrefix) {
+		if !isRecord(e.Name()) {
 			continue // not ours, or half written
 		}
 		path := filepath.Join(dir, e.Name())
@@ -247,7 +246,7 @@ func (r *records) prune(present map[string]bool, before time.Time) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), filePrefix) {
+		if !isRecord(e.Name()) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

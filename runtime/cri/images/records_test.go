@@ -211,7 +211,7 @@ func TestAFileThatCannotBeReadIsNamedAndFailsSafe(t *testing.T) {
 			dir := t.TempDir()
 			file := put(t, tc.content, dir, "pulled", fileName("sha256:img:1"))
 			intent := put(t, "{", dir, "pulling", fileName("x"))
-			put(t, "", dir, "pulling", ".tmp-1")
+			put(t, "", dir, "pulling", fileName("y")+".tmp")
 			f := &fakeService{may: map[string][]string{"img:1": {""}}}
 			f.has("img:1")
 			var log bytes.Buffer

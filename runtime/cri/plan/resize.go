@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -45,10 +46,8 @@ type amounts struct {
 	memory int64 // request, in bytes; 0 is none
 }
 
-const (
-	minShares, maxShares = 2, 262144
-	minQuota, period     = 1000, 100_000
-)
+// period is what quotas are counted in, in microseconds.
+const period = 100_000
 
 // amountsOf returns the amounts of r, where limits that r has not are taken
 // from kept (nil: from nowhere), as an instance keeps them (al-19).
@@ -65,23 +64,16 @@ func amountsOf(r, kept *v1.ResourceRequirements) amounts {
 		request = limit
 	}
 	a := amounts{
-		shares: min(max(scale(request, 1024), minShares), maxShares),
+		shares: qos.CPUShares(request),
 		limit:  max(memory.Value(), 0),
 	}
 	if limit.Sign() > 0 {
-		a.quota = max(scale(limit, period), minQuota)
+		a.quota = qos.CPUQuota(limit, period)
 	}
 	if q, ok := r.Requests[v1.ResourceMemory]; ok {
 		a.memory = max(q.Value(), 0)
 	}
 	return a
-}
-
-// scale returns what of units per CPU the quantity is. Amounts beyond any
-// machine do not overflow.
-func scale(cpu resource.Quantity, units int64) int64 {
-	const most = 1 << 40
-	return min(max(cpu.MilliValue(), 0), most) * units / 1000
 }
 
 // A change is what differs between the resources of a spec and those that an

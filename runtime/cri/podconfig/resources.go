@@ -16,7 +16,7 @@ import (
 func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
 	out := n.basic(c.Resources.Requests, limits(pod, c))
 	// What a container inherits bounds it, but is no request of its own.
-	out.CpuShares = cpuShares(cpuRequest(&c.Resources))
+	out.CpuShares = qos.CPUShares(cpuRequest(&c.Resources))
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
 	out.HugepageLimits = hugePages(n, limits(pod, c))
 	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill { // cm-34
@@ -30,10 +30,10 @@ func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxC
 // basic turns requests and limits into what the kernel has (cm-32).
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
-	out := &runtimeapi.LinuxContainerResources{CpuShares: cpuShares(cpuRequest(&res))}
+	out := &runtimeapi.LinuxContainerResources{CpuShares: qos.CPUShares(cpuRequest(&res))}
 	if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() && !n.NoCPUQuota {
 		out.CpuPeriod = period(n.CPUPeriod)
-		out.CpuQuota = cpuQuota(limit.MilliValue(), out.CpuPeriod)
+		out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
 		out.MemoryLimitInBytes = limit.Value()
@@ -70,17 +70,6 @@ func limits(pod *v1.Pod, c *v1.Container) v1.ResourceList {
 		}
 	}
 	return out
-}
-
-// cpuShares turns a CPU request into cgroup v1 shares, 2 … 262144 (cm-1).
-func cpuShares(q resource.Quantity) int64 {
-	return min(max(q.MilliValue()*1024/1000, 2), 262144)
-}
-
-// cpuQuota returns the microseconds of CPU time in a period, at least 1000
-// (cm-2).
-func cpuQuota(milli, period int64) int64 {
-	return max(milli*period/1000, 1000)
 }
 
 // period returns the period of CPU limits in microseconds.

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // A Mapping maps Length IDs of a pod, from ContainerID on, to those of the
@@ -142,6 +144,7 @@ func (a *Allocator) Release(pod types.UID) error {
 	if err := os.Remove(a.path(pod)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("userns: %w", err) // still its own: a restart would read it again
 	}
+	_ = os.Remove(a.path(pod) + checkpoint.Temporary) // of an Allocate that was cut short
 	if b, ok := a.of[pod]; ok {
 		delete(a.of, pod)
 		delete(a.used, b)
@@ -219,19 +222,7 @@ func (a *Allocator) write(pod types.UID, m Mappings) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".userns-")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return checkpoint.Replace(path, text, 0o644)
 }
 
 func (a *Allocator) path(pod types.UID) string {
