@@ -87,7 +87,10 @@
 // spent is made up for with 2 s (lq-34). Resource managers that cannot prepare a
 // pod are an error of its sync (lq-18). What has exited is inspected once in its
 // life (lq-32). Images that are volumes are looked for when something is to be
-// started, not with every sync (img-16). [Compat] brings the kubelet's ways back
+// started, not with every sync (img-16). A container that the spec does not have
+// any more is stopped with its pod by what the runtime recorded of it (rt-107), and
+// so is one that the runtime lost track of (rt-121). A hook's request goes to the
+// addresses that the pod was last seen with (rt-100). [Compat] brings the kubelet's ways back
 // where a user could see the difference; plan, images and podworker have options
 // of their own.
 //
