@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -127,12 +126,6 @@ func (j *journal) path(uid types.UID) string {
 		return ""
 	}
 	return filepath.Join(j.dir, string(uid), journalFile)
-}
-
-// plain reports whether name is that of a file or directory, and leads nowhere
-// else.
-func plain(name string) bool {
-	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, `/\`)
 }
 
 // cloned is maps.Clone that never returns nil.
