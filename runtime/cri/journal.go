@@ -112,11 +112,7 @@ func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 func (j *journal) forget(gone func(types.UID) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for uid := range j.pods {
-		if gone(uid) {
-			delete(j.pods, uid)
-		}
-	}
+	maps.DeleteFunc(j.pods, func(uid types.UID, _ *record) bool { return gone(uid) })
 }
 
 // path returns where the record of a pod is, or "" for a UID that names no
