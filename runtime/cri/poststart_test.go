@@ -96,3 +96,39 @@ func TestAContainerWhoseHookFailedIsStoppedInTheEnd(t *testing.T) { // rt-103
 		assert.Empty(t, f.running())
 	})
 }
+
+func TestTheHookOfAnInstanceWhoseMakingWasNotSeenIsNotLost(t *testing.T) { // lq-14, L-53
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		dir := t.TempDir()
+		agent := func() *cri.Runtime {
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+			require.NoError(t, err)
+			return rt
+		}
+		pod := podOf(greeting("web"))
+		ctx, cancel := context.WithCancel(t.Context())
+		f.after = func(op, _ string) error {
+			if op == "CreateContainer" {
+				cancel()
+				return errLost
+			}
+			return nil
+		}
+		_, err := agent().SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		require.Error(t, err)
+		f.after = nil
+
+		ctx, cancel = context.WithCancel(t.Context())
+		f.exec = func(context.Context, string, []string) error { cancel(); return context.Canceled }
+		_, err = agent().SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		require.Error(t, err)
+		require.Equal(t, []string{"web"}, f.running())
+		f.exec = nil
+		f.did()
+
+		syncs(t, agent(), pod)
+		assert.Equal(t, []string{"ExecSync web"}, f.did())
+	})
+}
