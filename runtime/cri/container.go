@@ -126,7 +126,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 		return nil, err
 	}
 	if c.TerminationMessagePath != "" {
-		if inst.MessageFile, err = s.messageFile(c); err != nil { // no reason not to run (rt-124)
+		if inst.MessageFile, err = s.messageFile(c, restartCount); err != nil { // no reason not to run (rt-124)
 			s.r.log.Warn("no file for a termination message", "pod", s.name(), "uid", s.pod.UID, "container", c.Name, "err", err)
 		}
 	}

@@ -195,6 +195,7 @@ type Runtime struct {
 	images  *images.Manager
 	journal *journal
 	ended   *endings
+	unable  *unable
 	local   LocalStreams // nil: the runtime is behind a socket
 	log     *slog.Logger
 }
@@ -271,7 +272,7 @@ func New(cfg Config) (*Runtime, error) {
 	cfg.Images = &imageCalls{how, cfg.Images}
 	r := &Runtime{
 		cfg: cfg, backoff: backoff, log: cfg.Logger,
-		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(), local: local,
+		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(), unable: newUnable(), local: local,
 	}
 	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger
 	if cfg.Pulls.Dir == "" {

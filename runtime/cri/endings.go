@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -54,4 +55,11 @@ func (e *endings) seen(st *runtime.PodStatus) {
 		return
 	}
 	e.pods[st.UID] = found
+}
+
+// forget drops what is remembered of the pods that are gone.
+func (e *endings) forget(gone func(types.UID) bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.pods, func(uid types.UID, _ map[string]runtime.ContainerStatus) bool { return gone(uid) })
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // A hook is one run of a container's hook.
@@ -45,15 +46,17 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 	err := s.r.runHook(bounded, hook{
 		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
 	})
-	if err != nil && ctx.Err() != nil {
-		return err // called off: who comes after finds it unfinished
-	}
-	if err != nil && bounded.Err() != nil { // which is not the end of the caller's ctx
+	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
 		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.PostStartTimeout, err)
 	}
-	s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
 	if err == nil {
+		s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
 		return nil
+	}
+	// It stays on record: whether called off or not stopped in the end, who comes
+	// after finds it unfinished.
+	if ctx.Err() != nil {
+		return err
 	}
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 	stopErr := s.r.stopOne(ctx, target{
@@ -73,24 +76,24 @@ func (s *step) unfinishedHook(ctx context.Context, c *v1.Container, id string) e
 	return s.postStart(ctx, c, id)
 }
 
-// unfinishedHooks does that for all that runs, before anything that comes after
-// it in the pod is started.
-func (s *step) unfinishedHooks(ctx context.Context) {
-	for name, id := range s.r.journal.of(s.pod.UID).Unhooked {
-		i := slices.IndexFunc(s.status.Containers, func(c runtime.ContainerStatus) bool {
-			return bare(c.ID) == id && c.State == runtime.ContainerRunning
-		})
-		spec := containerSpec(s.pod, name)
-		if i < 0 || spec == nil || ctx.Err() != nil {
-			continue
+// unfinishedHooks does that for all that runs and was not just stopped, in the
+// order of the spec, before anything that comes after it in the pod is started.
+func (s *step) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
+	for _, list := range [][]v1.Container{s.pod.Spec.InitContainers, s.pod.Spec.Containers} {
+		for i := range list {
+			c := &list[i]
+			inst := running(s.status, c.Name)
+			if ctx.Err() != nil {
+				return
+			}
+			if inst == nil || slices.ContainsFunc(stopped, func(k plan.Kill) bool { return k.ID == inst.ID }) {
+				continue
+			}
+			begun := time.Now()
+			if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
+				s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}, begun)
+			}
 		}
-		begun := time.Now()
-		err := s.unfinishedHook(ctx, spec, id)
-		if err == nil {
-			continue
-		}
-		action := runtime.Action{Kind: runtime.StartContainer, Target: name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}
-		s.done(action, begun)
 	}
 }
 

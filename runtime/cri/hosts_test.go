@@ -48,9 +48,9 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 func TestTheFileForATerminationMessage(t *testing.T) { // pe-20
 	s := &step{r: &Runtime{cfg: Config{RootDir: t.TempDir()}}, pod: &v1.Pod{}}
 	s.pod.UID = "u1"
-	one, err := s.messageFile(&v1.Container{Name: "a"})
+	one, err := s.messageFile(&v1.Container{Name: "a"}, 0)
 	require.NoError(t, err)
-	two, err := s.messageFile(&v1.Container{Name: "a"})
+	two, err := s.messageFile(&v1.Container{Name: "a"}, 1)
 	require.NoError(t, err)
 	assert.NotEqual(t, one, two, "each instance has its own")
 	assert.Equal(t, filepath.Join(s.r.cfg.RootDir, "pods", "u1", "containers", "a"), filepath.Dir(one))

@@ -67,7 +67,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.SandboxStatus, error) {
 	answer, err := r.cfg.Runtime.PodSandboxStatus(r.quiet(ctx), id, false)
 	if err != nil {
-		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, calledOff(ctx, err))
+		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, err)
 	}
 	s := answer.GetStatus()
 	if s.Id != id { // what is done next is done to what the answer names
@@ -105,7 +105,7 @@ func addresses(n *runtimeapi.PodSandboxNetworkStatus) []string {
 func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
 	answer, err := r.cfg.Runtime.ContainerStatus(r.quiet(ctx), id, false)
 	if err != nil {
-		return nil, fmt.Errorf("cri: status of container %s: %w", id, calledOff(ctx, err))
+		return nil, fmt.Errorf("cri: status of container %s: %w", id, err)
 	}
 	if answer.Status.Id != id {
 		return nil, fmt.Errorf("cri: status of container %s: the runtime told of %q instead", id, answer.Status.Id)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -146,11 +145,7 @@ func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 func (j *journal) forget(gone func(types.UID) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for uid := range j.pods {
-		if gone(uid) {
-			delete(j.pods, uid)
-		}
-	}
+	maps.DeleteFunc(j.pods, func(uid types.UID, _ *record) bool { return gone(uid) })
 }
 
 // path returns where the record of a pod is, or "" for a UID that names no
@@ -160,12 +155,6 @@ func (j *journal) path(uid types.UID) string {
 		return ""
 	}
 	return filepath.Join(j.dir, string(uid), journalFile)
-}
-
-// plain reports whether name is that of a file or directory, and leads nowhere
-// else.
-func plain(name string) bool {
-	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, `/\`)
 }
 
 // cloned is maps.Clone that never returns nil.

@@ -49,7 +49,10 @@ func (k keyring) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Secret, err
 		if k.cfg.Objects != nil {
 			secret, err = k.cfg.Objects.Secret(ctx, pod.Namespace, ref.Name)
 		}
-		if err != nil || secret == nil {
+		if err == nil && secret == nil {
+			err = errors.New("the source of objects gave none")
+		}
+		if err != nil {
 			names = append(names, ref.Name)
 			errs = append(errs, fmt.Errorf("couldn't get secret %v/%v: %w", pod.Namespace, ref.Name, err))
 			continue

@@ -179,7 +179,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	left := max(int64(math.Ceil(time.Until(deadline).Seconds())), r.cfg.Compat.least(grace))
 	err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
 	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("cri: stop container %s: %w", t.name, calledOff(ctx, err))
+		return fmt.Errorf("cri: stop container %s: %w", t.name, err)
 	}
 	return nil
 }

@@ -117,6 +117,8 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	}
 	gone := func(uid types.UID) bool { return uid != "" && !held[uid] && removed(uid) }
 	r.journal.forget(gone)
+	r.ended.forget(gone)
+	r.unable.forget(gone)
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.PodLogsDir)
 	if err != nil && !os.IsNotExist(err) {

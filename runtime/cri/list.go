@@ -74,11 +74,11 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	}
 	sandboxes, err := r.cfg.Runtime.ListPodSandbox(ctx, &sandboxFilter)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cri: list sandboxes: %w", calledOff(ctx, err))
+		return nil, nil, fmt.Errorf("cri: list sandboxes: %w", err)
 	}
 	containers, err := r.cfg.Runtime.ListContainers(ctx, &containerFilter)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cri: list containers: %w", calledOff(ctx, err))
+		return nil, nil, fmt.Errorf("cri: list containers: %w", err)
 	}
 	seen := map[string]bool{} // a runtime that lists one thing twice means it once
 	sandboxes = slices.DeleteFunc(sandboxes, func(s *runtimeapi.PodSandbox) bool {

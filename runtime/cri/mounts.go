@@ -1,8 +1,6 @@
 package cri
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -125,18 +123,19 @@ func inVolume(volume, sub string) (string, error) {
 	return path, nil
 }
 
-// messageFile makes the empty file that a container writes its last words to
-// (rt-124). Every instance has its own, so that none shows another's.
-func (s *step) messageFile(c *v1.Container) (string, error) {
+// messageFile makes the empty file that an instance of a container writes its last
+// words to (rt-124). Every instance has its own, so that none shows another's; the
+// tries to make one instance share it, so that they don't fill the disk.
+func (s *step) messageFile(c *v1.Container, restartCount int32) (string, error) {
 	dir := filepath.Join(s.r.podDir(s.pod), "containers", c.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
 	}
-	var name [4]byte
-	_, _ = rand.Read(name[:]) // never fails
-	path := filepath.Join(dir, hex.EncodeToString(name[:]))
-	if err := os.WriteFile(path, nil, 0o666); err != nil {
+	path := filepath.Join(dir, fmt.Sprintf("%08x", restartCount))
+	// Not truncated: the instance may be there already, and have said something.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
 		return "", err
 	}
-	return path, os.Chmod(path, 0o666) // whatever the umask
+	return path, errors.Join(f.Close(), os.Chmod(path, 0o666)) // whatever the umask
 }

@@ -2,6 +2,8 @@ package cri
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,7 +16,9 @@ import (
 )
 
 // resize gives what runs the resources that it was granted (al-16 … al-21). What
-// the plan stops, to start it again with them, is left out.
+// the plan stops, to start it again with them, is left out. A runtime that can't
+// do it fails one sync of the pod, which says so, and is not asked for the same
+// again: the pod runs on with what it has.
 func (s *step) resize(ctx context.Context, p plan.Plan) {
 	if len(p.Resize) == 0 && p.ResizePod == nil {
 		return
@@ -25,14 +29,23 @@ func (s *step) resize(ctx context.Context, p plan.Plan) {
 		return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID })
 	})
 	steps := allocation.Steps(allocation.Actuated(s.pod, &observed, given), s.pod, &observed)
+	asked := fmt.Sprint(steps)
+	if s.r.unable.of(s.pod.UID) == asked {
+		return
+	}
 	begun := time.Now()
 	s.trace.begin("Resize", "")
 	err := allocation.CheckDecrease(steps, s.usage(ctx, steps, &observed))
 	if err == nil {
 		_, err = allocation.Carry(ctx, steps, &resizer{step: s, observed: &observed, sandbox: p.SandboxID})
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		s.settled(p)
+	case errors.Is(err, runtime.ErrUnsupported):
+		s.r.unable.note(s.pod.UID, asked)
+	default:
+		s.mendable = true
 	}
 	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: calledOff(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
 }

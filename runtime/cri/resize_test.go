@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -192,4 +194,22 @@ func engineOver(t *testing.T, f *resizing, cfg cri.Config) *cri.Runtime {
 	t.Helper()
 	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f.fakeCRI}
 	return newRuntime(t, cfg)
+}
+
+func TestARuntimeThatCantResizeIsAskedOnce(t *testing.T) { // al-20
+	f := &resizing{fakeCRI: newFake(), refuses: status.Error(codes.Unimplemented, "no such method")}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{})
+	pod := podOf(sized("web", "100m", "64Mi", "200m", "128Mi"))
+	syncs(t, rt, pod)
+	for _, limit := range []string{"300m", "400m"} {
+		pod = pod.DeepCopy()
+		pod.Spec.Containers[0] = sized("web", "100m", "64Mi", limit, "128Mi")
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.ErrorIs(t, err, runtime.ErrUnsupported, "that is told once")
+		assert.Empty(t, syncs(t, rt, pod).Actions, "and does not fail the pod for ever")
+	}
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	assert.Equal(t, "200m", st.Containers[0].Resources.Limits.Cpu().String(), "nor is it taken for done")
 }

@@ -64,6 +64,8 @@ func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
 		if inst.runs {
 			return s.unfinishedHook(ctx, st.Container, inst.id)
 		}
+	} else if s.r.journal.of(s.pod.UID).Actuated[st.Name].ID != inst.id {
+		s.made(st.Container, inst) // whose answer was lost, or the agent before it could note it
 	}
 	if err := ctx.Err(); err != nil {
 		return err // made, and found again by the next look; not started any more (inv-2)

@@ -47,6 +47,9 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("cri: SyncRequest.Pod is nil or has no UID")
 	}
+	if err := checkNames(req.Pod); err != nil {
+		return runtime.SyncResult{}, err
+	}
 	begun := time.Now()
 	status := req.Status
 	if status == nil {
@@ -107,7 +110,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		s.startOver(ctx, p.Remove)
 		return
 	default:
-		s.unfinishedHooks(ctx)
+		s.unfinishedHooks(ctx, p.Kill)
 	}
 	if ctx.Err() != nil {
 		return
