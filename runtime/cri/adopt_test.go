@@ -224,3 +224,28 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 		assert.Equal(t, name+"/0.log", our.config.LogPath)
 	}
 }
+
+// A sandbox that somebody else made takes the pod's containers, whatever it was
+// told of namespaces: containerd 2 compares a container with the sandbox's
+// configuration that comes with the call, which is ours, and the fake does too.
+func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
+	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
+	for _, spoken := range []bool{false, true} {
+		for _, options := range []*runtimeapi.NamespaceOption{nil, {}, {UsernsOptions: node}} {
+			f := newFake()
+			f.has("img:1")
+			rt, _ := f.engine(t, cri.Config{})
+			pod := podOf(container("web"))
+			pod.Spec.SecurityContext = nil
+			if spoken {
+				pod.Spec.SecurityContext = &v1.PodSecurityContext{}
+			}
+			syncs(t, rt, pod)
+			f.sandboxes[0].config.Linux.SecurityContext.NamespaceOptions = options
+			f.exits("web", 1)
+			syncs(t, rt, pod)
+			require.Equal(t, []string{"web"}, f.running(), "%t %v", spoken, options)
+			require.Len(t, f.sandboxes, 1)
+		}
+	}
+}

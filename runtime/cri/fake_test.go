@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -241,11 +242,14 @@ func (f *fakeCRI) PodSandboxStatus(_ context.Context, id string, _ bool) (*runti
 	f.reads = append(f.reads, "PodSandboxStatus")
 	for _, s := range f.sandboxes {
 		if s.id == id {
+			options := s.config.GetLinux().GetSecurityContext().GetNamespaceOptions()
 			return &runtimeapi.PodSandboxStatusResponse{Status: &runtimeapi.PodSandboxStatus{
 				Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created.UnixNano(),
 				Network: &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{{Ip: "fd00::7"}}},
 				Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{
-					Options: s.config.GetLinux().GetSecurityContext().GetNamespaceOptions(),
+					Options: &runtimeapi.NamespaceOption{
+						Network: options.GetNetwork(), Ipc: options.GetIpc(), Pid: options.GetPid(), UsernsOptions: options.GetUsernsOptions(),
+					},
 				}},
 				Labels: s.config.Labels, Annotations: s.config.Annotations,
 			}}, nil
@@ -281,7 +285,7 @@ func selects(want, labels map[string]string) bool {
 	return true
 }
 
-func (f *fakeCRI) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
+func (f *fakeCRI) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, in *runtimeapi.PodSandboxConfig) (string, error) {
 	name := config.Metadata.Name
 	if err := f.begin(ctx, "CreateContainer", name); err != nil {
 		return "", err
@@ -291,6 +295,11 @@ func (f *fakeCRI) CreateContainer(ctx context.Context, sandboxID string, config 
 	if i < 0 {
 		f.mu.Unlock()
 		return "", status.Errorf(codes.NotFound, "no sandbox %q that is ready", sandboxID)
+	}
+	users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	if !proto.Equal(users, in.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) { // as containerd 2
+		f.mu.Unlock()
+		return "", status.Error(codes.Unknown, "user namespace config for sandbox is different from container")
 	}
 	for _, c := range f.containers {
 		if c.sandbox.config.Metadata.Uid == f.sandboxes[i].config.Metadata.Uid &&

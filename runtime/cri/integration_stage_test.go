@@ -37,7 +37,7 @@ func TestIntegrationThePodSpec(t *testing.T) {
 	for topic, run := range map[string]func(*testing.T, *stage){
 		"hooks": hooksOnContainerd, "sidecars": sidecarsOnContainerd, "ephemeral containers": ephemeralOnContainerd,
 		"termination messages": messagesOnContainerd, "security": securityOnContainerd, "namespaces": namespacesOnContainerd,
-		"names": namesOnContainerd, "resources": resourcesOnContainerd,
+		"names": namesOnContainerd, "resources": resourcesOnContainerd, "adopted sandboxes": adoptedOnContainerd,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()

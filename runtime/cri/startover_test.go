@@ -1,6 +1,7 @@
 package cri_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
@@ -168,4 +169,40 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 			assert.Equal(t, []string{"boss", "web"}, f.running(), "it was forgiven")
 		})
 	}
+}
+
+// An agent that dies between creating and starting an ephemeral container leaves
+// it its one run, also while init is not done (rt-45, lq-13).
+func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	rt, _ := next()
+	pod := podOf(container("web"))
+	pod.Spec.InitContainers = []v1.Container{container("setup")}
+	syncs(t, rt, pod)
+	require.Equal(t, []string{"setup"}, f.running())
+
+	pod = pod.DeepCopy()
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(container("debug"))}}
+	ctx, dies := context.WithCancel(t.Context())
+	f.after = func(op, name string) error {
+		if op == "CreateContainer" && name == "debug" {
+			dies()
+		}
+		return nil
+	}
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+	require.Equal(t, []string{"setup"}, f.running(), "made and not started")
+	f.after = nil
+
+	rt, _ = next()
+	f.did()
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"StartContainer debug"}, f.did(), "no second one")
+	f.exits("debug", 1)
+	f.exits("setup", 0)
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{"web"}, f.running(), "it had its run")
 }

@@ -258,6 +258,42 @@ func TestEphemeralContainers(t *testing.T) {
 			has web#0 running
 			has debug#0 created`,
 			"resume debug-0(Created)"},
+		{"rt-45 lq-13 also before init is done, and with it", `
+			init setup
+			container web
+			ephemeral debug
+			ephemeral other
+			sandbox s0
+			has setup#0 exited=1 ran=-900..-800
+			has debug#0 created`,
+			"resume debug-0(Created); start other#0(New); start setup#1(Exited)"},
+		{"rt-45 before init has begun", `
+			init setup
+			container web
+			ephemeral debug
+			sandbox s0`,
+			"start debug#0(New); start setup#0(New)"},
+		{"rt-45 init that waits in back-off does not hold it up", `
+			init setup
+			container web
+			ephemeral debug
+			sandbox s0
+			has setup#1 exited=1 ran=-2..-1`,
+			"start debug#0(New); start setup#2(Exited) at 9"},
+		{"rt-45 one whose run nobody saw the end of had it", `
+			container web
+			ephemeral debug
+			sandbox s0
+			has web#0 running
+			has debug#0 unknown`,
+			"nothing"},
+		{"lq-13 made from another spec it is not this one", `
+			container web
+			ephemeral debug
+			sandbox s0
+			has web#0 running
+			has debug#0 created made=nginx:0`,
+			"nothing"},
 		{"4.9 order: ephemeral, init, regular", `
 			init proxy policy=Always
 			container web
