@@ -10,7 +10,9 @@ import (
 )
 
 // writeHosts writes the pod's /etc/hosts and returns its path on this machine
-// (pe-14).
+// (pe-14). What the other containers of the pod have mounted is not touched if it
+// is what it should be: to write is to empty it first, and a disk that is full
+// would leave it so.
 func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	var of []byte
 	if pod.Spec.HostNetwork {
@@ -27,8 +29,10 @@ func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		return "", err
+	if there, err := os.ReadFile(path); err != nil || string(there) != content {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return "", err
+		}
 	}
 	return path, os.Chmod(path, 0o644) // whatever the umask
 }

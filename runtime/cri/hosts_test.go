@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,16 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "10.0.0.7\tweb\n")
 
-	// It is written anew for each container, whatever became of it.
+	// The containers that have it keep it as it is while another one starts.
+	then := time.Now().Add(-time.Hour).Truncate(time.Second)
+	require.NoError(t, os.Chtimes(path, then, then))
+	_, err = r.writeHosts(pod, []string{"10.0.0.7"})
+	require.NoError(t, err)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.True(t, info.ModTime().Equal(then), "it was written again")
+
+	// It is put right for each container, whatever became of it.
 	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 	require.NoError(t, os.Chmod(path, 0o600))
 	_, err = r.writeHosts(pod, []string{"10.0.0.8"})
