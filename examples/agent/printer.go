@@ -48,9 +48,8 @@ func (p *printer) DeletePod(_ context.Context, pod *v1.Pod) error {
 }
 
 // untold are the warnings that say nothing new: these failures show in the
-// status, and are tried again and again; and that pods lack the DNS of a cluster
-// is no news where there is none.
-var untold = []string{"BackOff", "Failed", "InspectFailed", "ErrImageNeverPull", "MissingClusterDNS"}
+// status, and are tried again and again.
+var untold = []string{"BackOff", "Failed", "InspectFailed", "ErrImageNeverPull"}
 
 // event shows warnings; what went well shows in the status.
 func (p *printer) event(e runtime.Event) {

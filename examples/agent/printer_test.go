@@ -16,7 +16,6 @@ func TestPeopleSeeTheWarningsThatTellThemSomething(t *testing.T) {
 	warn := func(reason, message string) {
 		p.event(runtime.Event{Object: v1.ObjectReference{Name: "web"}, Type: v1.EventTypeWarning, Reason: reason, Message: message})
 	}
-	warn("MissingClusterDNS", "no cluster")
 	warn("BackOff", "in the status")
 	warn("Failed", "in the status")
 	warn("InspectFailed", "in the status, every ten seconds")
