@@ -41,6 +41,8 @@
 //     something to do instead: stats of pods are made of those of containers
 //     (containerd has none of a pod without CgroupParent), an unknown cgroup
 //     driver is unknown, and a sandbox that cannot be resized is left as it is.
+//     A container that cannot be resized fails one sync, which says so, and runs
+//     on with what it has.
 //   - An answer that lacks what the CRI says it must have is an error that names
 //     it (rt-145 … rt-147), whoever the services are.
 //   - A container's end has one deadline; its preStop hook, its turn and the
@@ -75,9 +77,10 @@
 // clock was set back between them (rt-10); a deletion interrupts pulls and
 // hooks (lq-8). When a sandbox is replaced, its dead init containers are
 // left to garbage collection. An image name that no registry could have is
-// asked of the runtime before it is refused. A postStart hook is lost if the
-// agent dies while it runs (lq-14, as in the kubelet). A stop is given at
-// least 2 s (lq-34, as in the kubelet).
+// asked of the runtime before it is refused. A postStart hook that was not seen
+// to end is run again, by the next agent too (lq-14). A stop is given at least
+// 2 s (lq-34, as in the kubelet). A pod whose UID or names can't be part of a path
+// is refused before anything is made.
 //
 // # Testing
 //

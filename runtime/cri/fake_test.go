@@ -42,6 +42,9 @@ type fakeCRI struct {
 	// auths are the credentials of pulls, in order: "user:password".
 	auths []string
 
+	// pulledFor are the pods that pulls said they are for, in order.
+	pulledFor []string
+
 	// pull stands for the registry; nil: every pull works at once.
 	pull func(ctx context.Context, image string) error
 

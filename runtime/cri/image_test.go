@@ -118,6 +118,7 @@ func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15,
 			}
 			assert.Equal(t, want, time.Since(begun))
 			assert.Equal(t, []string{"db", "web"}, f.running())
+			assert.Equal(t, []string{pod.Name, pod.Name, pod.Name}, f.pulledFor, "a runtime may go by the sandbox that an image is for")
 		})
 	}
 }
