@@ -41,6 +41,8 @@
 //     something to do instead: stats of pods are made of those of containers
 //     (containerd has none of a pod without CgroupParent), an unknown cgroup
 //     driver is unknown, and a sandbox that cannot be resized is left as it is.
+//     A container that cannot be resized fails one sync, which says so, and runs
+//     on with what it has.
 //   - An answer that lacks what the CRI says it must have is an error that names
 //     it (rt-145 … rt-147), whoever the services are.
 //   - A container's end has one deadline; its preStop hook, its turn and the
@@ -90,9 +92,10 @@
 // started, not with every sync (img-16). A container that the spec does not have
 // any more is stopped with its pod by what the runtime recorded of it (rt-107), and
 // so is one that the runtime lost track of (rt-121). A hook's request goes to the
-// addresses that the pod was last seen with (rt-100). [Compat] brings the kubelet's ways back
-// where a user could see the difference; plan, images and podworker have options
-// of their own.
+// addresses that the pod was last seen with (rt-100). A pod whose UID or names
+// can't be part of a path is refused before anything is made. [Compat] brings the
+// kubelet's ways back where a user could see the difference; plan, images and
+// podworker have options of their own.
 //
 // # Testing
 //

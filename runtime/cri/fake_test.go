@@ -44,6 +44,9 @@ type fakeCRI struct {
 	auths    []string
 	handlers []string // they were for
 
+	// pulledFor are the pods that pulls said they are for, in order.
+	pulledFor []string
+
 	// pull stands for the registry; nil: every pull works at once.
 	pull func(ctx context.Context, image string) error
 

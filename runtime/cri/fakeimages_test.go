@@ -35,13 +35,14 @@ func (i fakeImages) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec,
 	return &runtimeapi.ImageStatusResponse{Image: i.f.images[spec.Image]}, nil
 }
 
-func (i fakeImages) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
+func (i fakeImages) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
 	if err := i.f.begin(ctx, "PullImage", spec.Image); err != nil {
 		return "", err
 	}
 	i.f.mu.Lock()
 	i.f.handlers = append(i.f.handlers, spec.RuntimeHandler)
 	i.f.auths = append(i.f.auths, auth.GetUsername()+":"+auth.GetPassword())
+	i.f.pulledFor = append(i.f.pulledFor, sandbox.GetMetadata().GetName())
 	i.f.mu.Unlock()
 	if i.f.pull != nil {
 		if err := i.f.pull(ctx, spec.Image); err != nil {

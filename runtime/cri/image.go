@@ -66,7 +66,8 @@ func (s *step) volumeImages(ctx context.Context) {
 // turn. The zero value has none.
 type ahead struct {
 	all  sync.WaitGroup
-	each map[string]*fetch // by container
+	stop context.CancelFunc // calls off what has not come yet
+	each map[string]*fetch  // by container
 }
 
 // A fetch is one such image. What came of it may be read once done is closed.
@@ -79,6 +80,7 @@ type fetch struct {
 // pullAhead begins to pull the images of all containers of a pod that is new
 // (lq-15, L-50).
 func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
+	ctx, s.ahead.stop = context.WithCancel(ctx)
 	s.ahead.each = map[string]*fetch{}
 	begin := func(c *v1.Container) {
 		if s.ahead.each[c.Name] != nil {
@@ -100,6 +102,19 @@ func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
 	for i := range s.pod.Spec.Containers {
 		begin(&s.pod.Spec.Containers[i])
 	}
+}
+
+// wait returns when nothing is being pulled any more. Without a sandbox there is
+// nothing to pull for.
+func (a *ahead) wait(sandboxed bool) {
+	if a.stop == nil {
+		return
+	}
+	if !sandboxed {
+		a.stop()
+	}
+	a.all.Wait()
+	a.stop()
 }
 
 // of returns what came of an image that is pulled ahead, or else of getting it

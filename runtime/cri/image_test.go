@@ -124,6 +124,7 @@ func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15,
 			}
 			assert.Equal(t, want, time.Since(begun))
 			assert.Equal(t, []string{"db", "web"}, f.running())
+			assert.Equal(t, []string{pod.Name, pod.Name, pod.Name}, f.pulledFor, "a runtime may go by the sandbox that an image is for")
 		})
 	}
 }
@@ -139,6 +140,25 @@ func TestADeletionEndsPullsThatAreAhead(t *testing.T) { // L-17
 		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: podOf(container("web"), container("db"))})
 		require.ErrorIs(t, err, context.Canceled)
 		assert.Equal(t, time.Minute, time.Since(begun))
+	})
+}
+
+func TestWithoutASandboxNothingIsPulledAhead(t *testing.T) { // lq-15
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.pull = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		f.before = func(op, _ string) error {
+			if op == "RunPodSandbox" {
+				time.Sleep(time.Second)
+				return errors.New("no network")
+			}
+			return nil
+		}
+		rt, _ := f.engine(t, cri.Config{PullAhead: true})
+		begun := time.Now()
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
+		require.ErrorContains(t, err, "no network")
+		assert.Equal(t, time.Second, time.Since(begun))
 	})
 }
 

@@ -146,16 +146,16 @@ type target struct {
 // stopOne stops one instance (section 4.13): event, preStop hook, turn, TERM,
 // and KILL when its grace has run out. All of that has one deadline (L-19).
 func (r *Runtime) stopOne(ctx context.Context, t target) error {
-	if t.pod == nil {
+	if t.spec == nil && t.pod != nil {
+		t.spec = containerSpec(t.pod, t.name)
+	}
+	if t.spec == nil {
 		if err := r.restore(ctx, &t); err != nil {
 			if isNotFound(err) {
 				return nil
 			}
 			return err
 		}
-	}
-	if t.spec == nil {
-		t.spec = containerSpec(t.pod, t.name)
 	}
 	grace := graceOf(t.pod, t.grace)
 	if t.override != nil {
@@ -199,16 +199,20 @@ func graceOf(pod *v1.Pod, own *int64) int64 {
 	}
 }
 
-// restore fills in what of a pod's spec is needed to stop a container from what
-// the runtime recorded when it was created (rt-107).
+// restore fills in what is needed to stop a container of which the spec says
+// nothing, from what the runtime recorded when it was created (rt-107): its pod
+// is an orphan, or the pod's spec has it no more.
 func (r *Runtime) restore(ctx context.Context, t *target) error {
 	s, err := r.containerStatus(ctx, bare(t.id))
 	if err != nil {
 		return err
 	}
-	c := v1.Container{Name: t.name, Ports: portsOf(s.Annotations)}
+	t.spec = &v1.Container{Name: t.name, Ports: portsOf(s.Annotations)}
 	if hook := preStopOf(s.Annotations); hook != nil {
-		c.Lifecycle = &v1.Lifecycle{PreStop: hook}
+		t.spec.Lifecycle = &v1.Lifecycle{PreStop: hook}
+	}
+	if t.pod != nil {
+		return nil
 	}
 	t.pod = &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -217,7 +221,7 @@ func (r *Runtime) restore(ctx context.Context, t *target) error {
 		},
 		Spec: v1.PodSpec{
 			TerminationGracePeriodSeconds: secondsOf(s.Annotations, annotationTerminationGrace),
-			Containers:                    []v1.Container{c},
+			Containers:                    []v1.Container{*t.spec},
 		},
 	}
 	return nil

@@ -149,6 +149,30 @@ func TestAnUnknownPodIsStoppedByItsAnnotations(t *testing.T) {
 	})
 }
 
+// A container that the spec does not have any more still says goodbye (rt-107).
+func TestAContainerThatTheSpecHasNoMoreIsStoppedByItsAnnotations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		old := container("old")
+		old.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
+		pod := podOf(container("web"), old)
+		up(t, f, rt, pod)
+		var ran []string
+		f.exec = func(_ context.Context, name string, cmd []string) error {
+			ran = append(ran, name+" "+cmd[0])
+			return nil
+		}
+		pod = pod.DeepCopy()
+		pod.Spec.Containers = pod.Spec.Containers[:1]
+		pod.Spec.TerminationGracePeriodSeconds = new(int64(9))
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		assert.Equal(t, []string{"old bye"}, ran)
+		assert.Equal(t, []int64{9}, f.newest("old").stop, "in the time that the pod has now")
+		assert.Empty(t, f.running())
+	})
+}
+
 func TestAShorterGraceCountsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()

@@ -119,6 +119,7 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	r.journal.forget(gone)
 	r.ended.forget(gone)
 	r.unable.forget(gone)
+	r.backoff.ForgetGone(gone) // of pods that ended by themselves, which no KillPod tells of
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.PodLogsDir)
 	if err != nil && !os.IsNotExist(err) {

@@ -30,8 +30,8 @@ func (s *step) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.P
 }
 
 // createSandbox makes the pod's sandbox, and returns its ID.
-func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, err error) {
-	config, handler, dns, err := s.sandboxConfig(ctx, attempt)
+func (s *step) createSandbox(ctx context.Context, p plan.Plan) (id string, err error) {
+	config, handler, dns, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
 		return "", err
 	}
@@ -40,11 +40,14 @@ func (s *step) createSandbox(ctx context.Context, attempt uint32) (id string, er
 		return "", err
 	}
 	s.config = config
+	if s.r.cfg.PullAhead {
+		s.pullAhead(ctx, p.Start)
+	}
 	patient, done := finish(ctx)
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
 	if err != nil && ctx.Err() == nil {
-		if made := s.sandboxMade(ctx, attempt); made != "" {
+		if made := s.sandboxMade(ctx, p.Attempt); made != "" {
 			return made, nil
 		}
 	}

@@ -73,7 +73,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
 	}
 	s.carryOut(ctx, p)
-	s.ahead.all.Wait()
+	s.ahead.wait(s.sandbox != "")
 	if s.mendable && !s.result.RetryAt.IsZero() {
 		s.retryAt(time.Now().Add(lookAgain))
 	}
@@ -134,10 +134,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 // placed sees to the sandbox that containers are to go into.
 func (s *step) placed(ctx context.Context, p plan.Plan) bool {
 	if p.CreateSandbox {
-		if s.r.cfg.PullAhead {
-			s.pullAhead(ctx, p.Start)
-		}
-		if !s.newSandbox(ctx, p.Attempt) {
+		if !s.newSandbox(ctx, p) {
 			return false
 		}
 	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
@@ -191,7 +188,7 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 
 // newSandbox creates the pod's sandbox, and reports whether that succeeded and
 // containers can go into it.
-func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
+func (s *step) newSandbox(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
 	s.trace.begin("CreatePodSandbox", "")
 	if m := s.r.cfg.Managers; m != nil {
@@ -201,9 +198,9 @@ func (s *step) newSandbox(ctx context.Context, attempt uint32) bool {
 			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun)
 		}
 	}
-	id, err := s.createSandbox(ctx, attempt)
+	id, err := s.createSandbox(ctx, p)
 	if err == nil {
-		s.r.journal.update(s.pod, func(rec *record) { rec.Attempts, rec.Pod = attempt+1, podLevel(s.pod) })
+		s.r.journal.update(s.pod, func(rec *record) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
 	}
 	if err != nil && ctx.Err() == nil {
 		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24

@@ -153,6 +153,16 @@ func (b *Backoff) Forget(uid types.UID) {
 	delete(b.pods, uid)
 }
 
+// ForgetGone drops what is known of the pods that gone picks.
+func (b *Backoff) ForgetGone(gone func(types.UID) bool) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.pods, func(uid types.UID, _ map[string]crashes) bool { return gone(uid) })
+}
+
 // forgiven returns when the container was last forgiven, by name or with its
 // pod. mu is held.
 func (b *Backoff) forgiven(uid types.UID, container string) time.Time {

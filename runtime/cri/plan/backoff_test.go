@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -449,6 +450,18 @@ func TestBackoffForgets(t *testing.T) {
 	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
 	require.True(t, s.plan().Start[0].PutOff())
 	s.backoff.Forget(s.pod.UID)
+	assert.False(t, s.plan().Start[0].PutOff())
+}
+
+func TestBackoffForgetsThePodsThatAreGone(t *testing.T) {
+	s := newScene(t, running)
+	s.crash(t, time.Second)
+	s.crash(t, time.Second)
+	s.exit(s.status.Container("web"), 1)
+	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
+	s.backoff.ForgetGone(func(uid types.UID) bool { return uid != s.pod.UID })
+	require.True(t, s.plan().Start[0].PutOff())
+	s.backoff.ForgetGone(func(uid types.UID) bool { return uid == s.pod.UID })
 	assert.False(t, s.plan().Start[0].PutOff())
 }
 
