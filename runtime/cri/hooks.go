@@ -40,8 +40,13 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 	err := s.r.runHook(ctx, hook{
 		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
 	})
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return err // called off: who comes after finds it unfinished
+	case errors.Is(err, runtime.ErrUnavailable) && !s.r.cfg.Compat.ForgetPostStart:
+		// The runtime went away, and how the hook ended with it: that is no
+		// failure of the hook, which is run again when the runtime is back.
+		return &startError{reason: "PostStartHookError", message: err.Error(), err: err}
 	}
 	s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
 	if err == nil {
