@@ -46,17 +46,20 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 	err := s.r.runHook(bounded, hook{
 		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
 	})
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
-		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.PostStartTimeout, err)
-	}
-	if err == nil {
+	// Only a success takes it off the record: whether it is called off here, or
+	// its container is not stopped in the end, who comes after finds it unfinished.
+	switch {
+	case err == nil:
 		s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
 		return nil
-	}
-	// It stays on record: whether called off or not stopped in the end, who comes
-	// after finds it unfinished.
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return err
+	case bounded.Err() != nil:
+		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.PostStartTimeout, err)
+	case errors.Is(err, runtime.ErrUnavailable) && !s.r.cfg.Compat.ForgetPostStart:
+		// The runtime went away, and how the hook ended with it: that is no
+		// failure of the hook, which is run again when the runtime is back.
+		return &startError{reason: "PostStartHookError", message: err.Error(), err: err}
 	}
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 	stopErr := s.r.stopOne(ctx, target{

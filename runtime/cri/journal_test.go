@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +65,34 @@ func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14, L-17
 		assert.Equal(t, want, ran, "compat %t", forget)
 		assert.Equal(t, []string{"web"}, f.running())
 	}
+}
+
+func TestARuntimeThatGoesAwayUnderAPostStartHookIsNoFailureOfIt(t *testing.T) { // lq-14
+	f := newFake()
+	f.has("img:1")
+	web := container("web")
+	web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
+	pod := podOf(web)
+	rt, seen := agents(t, f, cri.Config{})()
+	f.exec = func(context.Context, string, []string) error {
+		return status.Error(codes.Unavailable, "error reading from server: EOF")
+	}
+	for range 2 {
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.ErrorIs(t, err, runtime.ErrUnavailable)
+	}
+	ran := 0
+	f.exec = func(context.Context, string, []string) error { ran++; return nil }
+	for range 3 {
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, 1, ran, "it is run again when the runtime is back")
+	st, err := rt.PodStatus(t.Context(), pod.UID)
+	require.NoError(t, err)
+	require.Len(t, st.Containers, 1)
+	assert.Equal(t, runtime.ContainerRunning, st.Containers[0].State, "nobody stopped it")
+	assert.NotContains(t, strings.Join(seen.take(), "\n"), "FailedPostStartHook")
 }
 
 func TestAPostStartHookThatFailsAfterARestartStopsItsContainer(t *testing.T) { // lq-14, rt-103
