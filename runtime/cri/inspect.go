@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // PodStatus implements [runtime.Lister]: two list calls for the pod, and one
@@ -36,7 +37,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	rec := r.journal.of(uid)
 	for _, c := range containers {
 		if st.Name == "" {
-			st.Name, st.Namespace = c.Labels[labelPodName], c.Labels[labelPodNamespace] // rt-6
+			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace] // rt-6
 		}
 		if was, ok := r.ended.known(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
 			st.Containers = append(st.Containers, was)
@@ -117,7 +118,7 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *record) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
-		RestartCount: restartCountOf(s.Annotations), Hash: hashOf(s.Annotations),
+		RestartCount: podconfig.RestartCountOf(s.Annotations), Hash: podconfig.HashOf(s.Annotations),
 		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef,
 		CreatedAt: nanos(s.CreatedAt), LogPath: s.LogPath,
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // Grace periods in seconds.
@@ -207,8 +208,8 @@ func (r *Runtime) restore(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
-	t.spec = &v1.Container{Name: t.name, Ports: portsOf(s.Annotations)}
-	if hook := preStopOf(s.Annotations); hook != nil {
+	t.spec = &v1.Container{Name: t.name, Ports: podconfig.PortsOf(s.Annotations)}
+	if hook := podconfig.PreStopOf(s.Annotations); hook != nil {
 		t.spec.Lifecycle = &v1.Lifecycle{PreStop: hook}
 	}
 	if t.pod != nil {
@@ -216,11 +217,11 @@ func (r *Runtime) restore(ctx context.Context, t *target) error {
 	}
 	t.pod = &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: s.Labels[labelPodName], Namespace: s.Labels[labelPodNamespace], UID: types.UID(s.Labels[labelPodUID]),
-			DeletionGracePeriodSeconds: secondsOf(s.Annotations, annotationDeletionGrace),
+			Name: s.Labels[podconfig.LabelPodName], Namespace: s.Labels[podconfig.LabelPodNamespace], UID: types.UID(s.Labels[podconfig.LabelPodUID]),
+			DeletionGracePeriodSeconds: podconfig.SecondsOf(s.Annotations, podconfig.AnnotationDeletionGrace),
 		},
 		Spec: v1.PodSpec{
-			TerminationGracePeriodSeconds: secondsOf(s.Annotations, annotationTerminationGrace),
+			TerminationGracePeriodSeconds: podconfig.SecondsOf(s.Annotations, podconfig.AnnotationTerminationGrace),
 			Containers:                    []v1.Container{*t.spec},
 		},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // logsOf and messagesOf return the directories of a pod that hold its logs and
@@ -63,7 +64,7 @@ func (r *Runtime) removeLink(labels map[string]string, id string) {
 	if r.cfg.ContainerLogsDir == "" {
 		return
 	}
-	link := filepath.Join(r.cfg.ContainerLogsDir, linkName(labels[labelPodName], labels[labelPodNamespace], labels[labelContainerName], id))
+	link := filepath.Join(r.cfg.ContainerLogsDir, linkName(labels[podconfig.LabelPodName], labels[podconfig.LabelPodNamespace], labels[podconfig.LabelContainerName], id))
 	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
 		r.log.Warn("a link to a container's log can't be removed", "path", link, "err", err)
 	}

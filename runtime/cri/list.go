@@ -12,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // Pods implements [runtime.Lister] with two list calls (rt-1 … rt-6).
@@ -39,7 +40,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 		})
 	}
 	for _, c := range containers {
-		p := pod(c.Labels[labelPodUID], c.Labels[labelPodName], c.Labels[labelPodNamespace], c.CreatedAt)
+		p := pod(c.Labels[podconfig.LabelPodUID], c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace], c.CreatedAt)
 		p.Containers = append(p.Containers, runtime.Container{
 			ID: r.id(c.Id), Name: c.Metadata.Name, SandboxID: c.PodSandboxId, State: containerState(c.State),
 			Attempt: c.Metadata.Attempt, CreatedAt: nanos(c.CreatedAt),
@@ -69,7 +70,7 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	var sandboxFilter runtimeapi.PodSandboxFilter
 	var containerFilter runtimeapi.ContainerFilter
 	if uid != "" {
-		selector := map[string]string{labelPodUID: string(uid)}
+		selector := map[string]string{podconfig.LabelPodUID: string(uid)}
 		sandboxFilter.LabelSelector, containerFilter.LabelSelector = selector, selector
 	}
 	sandboxes, err := r.cfg.Runtime.ListPodSandbox(ctx, &sandboxFilter)
@@ -83,7 +84,7 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	seen := map[string]bool{} // a runtime that lists one thing twice means it once
 	sandboxes = slices.DeleteFunc(sandboxes, func(s *runtimeapi.PodSandbox) bool {
 		of := s.GetMetadata().GetUid()
-		if of == "" || s.GetLabels()[labelPodUID] != of || uid != "" && of != string(uid) || seen[s.Id] {
+		if of == "" || s.GetLabels()[podconfig.LabelPodUID] != of || uid != "" && of != string(uid) || seen[s.Id] {
 			return true
 		}
 		seen[s.Id] = true
@@ -94,7 +95,7 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	}
 	clear(seen)
 	containers = slices.DeleteFunc(containers, func(c *runtimeapi.Container) bool {
-		of := c.GetLabels()[labelPodUID]
+		of := c.GetLabels()[podconfig.LabelPodUID]
 		if c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid) || seen[c.Id] {
 			return true
 		}

@@ -3,6 +3,7 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,6 +127,22 @@ func TestEventsOfOneFailureAreOne(t *testing.T) { // rt-80
 	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
 	require.ErrorContains(t, err, `failed to start container \"web\": no such file`)
 	assert.Contains(t, seen.take(), `Warning Failed spec.containers{web}: Error: failed to start container "web": no such file`)
+}
+
+func TestAnIDThatNobodyKnowsIsNotInEvents(t *testing.T) { // rt-80
+	f := newFake()
+	f.has("img:1")
+	id := strings.Repeat("0123abcd", 8)
+	f.before = func(op, _ string) error {
+		if op == "CreateContainer" {
+			return status.Errorf(codes.Unknown, "mount for %s: sha256:%s and %s", id, id, id[:40])
+		}
+		return nil
+	}
+	rt, seen := f.engine(t, cri.Config{})
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
+	require.Error(t, err)
+	assert.Contains(t, seen.take(), "Warning Failed spec.containers{web}: Error: mount for web: sha256:"+id+" and "+id[:40], "a digest stays")
 }
 
 // What has exited is read once in its life, however often its pod is looked at

@@ -100,15 +100,32 @@ func (s *step) startFailed(ctx context.Context, c *v1.Container, reason, prefix 
 	return &startError{reason: reason, message: message, err: err}
 }
 
-// sayName puts a container's name in the place of its ID in what the runtime
-// says, so that events of one failure are one (rt-80).
+// sayName puts a container's name in the place of IDs in what the runtime says,
+// so that events of one failure are one (rt-80). Where making it fails the runtime
+// has used an ID that nobody else hears of, a new one each time: whatever looks
+// like an ID, and not like the digest of an image, is taken for it.
 func sayName(err error, id, name string) error {
 	said := words(err)
-	if id == "" || !strings.Contains(said, id) {
+	named := said
+	if id != "" {
+		named = strings.ReplaceAll(named, id, name)
+	}
+	for at := 0; at < len(named); {
+		n := len(named[at:]) - len(strings.TrimLeft(named[at:], "0123456789abcdef"))
+		if digest := at > 0 && named[at-1] == ':'; n == idLength && !digest {
+			named = named[:at] + name + named[at+n:]
+			n = len(name)
+		}
+		at += max(n, 1)
+	}
+	if named == said {
 		return err
 	}
-	return &renamed{said: strings.ReplaceAll(said, id, name), err: err}
+	return &renamed{said: named, err: err}
 }
+
+// idLength is how many hexadecimal digits runtimes make IDs of.
+const idLength = 64
 
 // A renamed error says something else than the one it wraps.
 type renamed struct {
@@ -174,7 +191,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 		}
 	}
 	if err != nil {
-		return nil, s.startFailed(ctx, c, "CreateContainerError", "", err)
+		return nil, s.startFailed(ctx, c, "CreateContainerError", "", sayName(err, "", c.Name))
 	}
 	s.made(c, inst)
 	s.r.backoff.Started(s.pod, *st, time.Now())
@@ -221,14 +238,14 @@ func (s *step) made(c *v1.Container, inst *instance) {
 // was lost, and its name is taken.
 func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*instance, error) {
 	containers, err := s.r.cfg.Runtime.ListContainers(s.r.quiet(ctx), &runtimeapi.ContainerFilter{
-		LabelSelector: map[string]string{labelPodUID: string(s.pod.UID), labelContainerName: c.Name},
+		LabelSelector: map[string]string{podconfig.LabelPodUID: string(s.pod.UID), podconfig.LabelContainerName: c.Name},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cri: list containers: %w", err)
 	}
 	var created *instance
 	for _, o := range containers {
-		if o.GetMetadata().GetName() != c.Name || o.GetLabels()[labelPodUID] != string(s.pod.UID) {
+		if o.GetMetadata().GetName() != c.Name || o.GetLabels()[podconfig.LabelPodUID] != string(s.pod.UID) {
 			continue // a runtime that does not filter
 		}
 		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}
@@ -240,7 +257,7 @@ func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*
 			inst.runs = true
 			return inst, nil
 		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox && wanted &&
-			hashOf(o.Annotations) == plan.Hash(c) && (created == nil || inst.attempt > created.attempt):
+			podconfig.HashOf(o.Annotations) == plan.Hash(c) && (created == nil || inst.attempt > created.attempt):
 			created = inst
 		}
 	}

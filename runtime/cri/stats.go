@@ -9,6 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // ContainerStats implements [runtime.StatsProvider].
@@ -81,7 +82,7 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	at := map[string]int{}
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
-		uid := labels[labelPodUID]
+		uid := labels[podconfig.LabelPodUID]
 		if uid == "" || c.Attributes.Id == "" {
 			continue
 		}
@@ -89,7 +90,7 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 		if !ok {
 			i = len(pods)
 			at[uid] = i
-			pods = append(pods, runtime.PodStats{UID: types.UID(uid), Name: labels[labelPodName], Namespace: labels[labelPodNamespace]})
+			pods = append(pods, runtime.PodStats{UID: types.UID(uid), Name: labels[podconfig.LabelPodName], Namespace: labels[podconfig.LabelPodNamespace]})
 		}
 		pods[i].Containers = append(pods[i].Containers, r.containerStats(c))
 	}
@@ -116,7 +117,7 @@ func (r *Runtime) ImageFS(ctx context.Context) (images, containers []runtime.FSU
 func (r *Runtime) containerStats(s *runtimeapi.ContainerStats) runtime.ContainerStats {
 	name := s.Attributes.GetMetadata().GetName()
 	if name == "" {
-		name = s.Attributes.Labels[labelContainerName]
+		name = s.Attributes.Labels[podconfig.LabelContainerName]
 	}
 	out := runtime.ContainerStats{
 		ID: r.id(s.Attributes.Id), Name: name, CPU: cpuUsage(s.Cpu), Memory: memoryUsage(s.Memory), WritableLayer: fsUsage(s.WritableLayer),

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // Limits of a termination message (rt-125, rt-126).
@@ -19,7 +21,7 @@ const (
 // terminationMessage returns what an exited container said at its end, after
 // what the runtime says of it (rt-125 … rt-127).
 func terminationMessage(s *runtimeapi.ContainerStatus) string {
-	path := s.Annotations[annotationMessagePath]
+	path := s.Annotations[podconfig.AnnotationMessagePath]
 	if path == "" {
 		return s.Message
 	}
@@ -29,7 +31,7 @@ func terminationMessage(s *runtimeapi.ContainerStatus) string {
 			said = string(tail(m.GetHostPath(), maxMessage))
 		}
 	}
-	wantsLog := s.Annotations[annotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
+	wantsLog := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
 	if said == "" && wantsLog && s.ExitCode != 0 && s.Reason != "ContainerCannotRun" {
 		said = lastLines(tail(s.LogPath, 256<<10))
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 func TestTerminationMessages(t *testing.T) {
@@ -47,7 +49,7 @@ func TestTerminationMessages(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
 				ExitCode: tc.code, Reason: tc.reason, Message: tc.runtime, LogPath: log,
-				Annotations: map[string]string{annotationMessagePath: "/dev/log", annotationMessagePolicy: tc.policy},
+				Annotations: map[string]string{podconfig.AnnotationMessagePath: "/dev/log", podconfig.AnnotationMessagePolicy: tc.policy},
 				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/else", HostPath: said}, {ContainerPath: "/dev/log", HostPath: tc.file}},
 			}))
 		})

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // Watch implements [runtime.Watcher] with the CRI's container events. A runtime
@@ -40,7 +42,7 @@ func podOfEvent(e *runtimeapi.ContainerEventResponse) types.UID {
 		return types.UID(uid)
 	}
 	for _, c := range e.GetContainersStatuses() {
-		if uid := c.GetLabels()[labelPodUID]; uid != "" {
+		if uid := c.GetLabels()[podconfig.LabelPodUID]; uid != "" {
 			return types.UID(uid)
 		}
 	}
