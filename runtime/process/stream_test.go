@@ -142,11 +142,12 @@ func TestStreamExecHasATerminal(t *testing.T) {
 	typed("echo term is $TERM; test -t 0 && test -t 2 && echo a ter''minal >&2")
 	eventually(t, "a terminal", shown.shows("a terminal"))
 	eventually(t, "TERM", shown.shows("term is xterm"))
+	// What is typed is shown as well, but not as the end of a line.
 	typed("until stty size | grep '21 81'; do :; done")
-	eventually(t, "its size", shown.shows("\n21 81"))
+	eventually(t, "its size", shown.shows("21 81\r"))
 	resize <- runtime.TerminalSize{Width: 99, Height: 33}
 	typed("until stty size | grep '33 99'; do :; done")
-	eventually(t, "its new size", shown.shows("\n33 99"))
+	eventually(t, "its new size", shown.shows("33 99\r"))
 	typed("exit 5")
 	got := <-done
 	require.NoError(t, got.err)
