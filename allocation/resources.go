@@ -96,7 +96,7 @@ func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
 func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
 	for i := range containers {
 		own, listed := r.Containers[containers[i].Name]
-		if !listed || same(&own, &containers[i].Resources) {
+		if !listed || Same(&own, &containers[i].Resources) {
 			continue
 		}
 		if !changed {
@@ -111,18 +111,18 @@ func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, chan
 // written.
 func (r Resources) Equal(other Resources) bool {
 	return samePodLevel(r.Pod, other.Pod) &&
-		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return same(&a, &b) })
+		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return Same(&a, &b) })
 }
 
 func samePodLevel(a, b *v1.ResourceRequirements) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return same(a, b)
+	return Same(a, b)
 }
 
-// same reports whether requests and limits are the same.
-func same(a, b *v1.ResourceRequirements) bool {
+// Same reports whether requests and limits are the same, however they are written.
+func Same(a, b *v1.ResourceRequirements) bool {
 	return sameList(a.Requests, b.Requests) && sameList(a.Limits, b.Limits)
 }
 

@@ -102,7 +102,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 		} else if kind == PodRequest && up == less(before.Requests, after.Requests, name) {
 			set(&next.Requests, after.Requests, name)
 		}
-		if !same(&before, &next) {
+		if !Same(&before, &next) {
 			steps = append(steps, Step{Kind: kind, Resource: name, Before: before, After: next})
 			before = next
 		}
@@ -118,7 +118,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 			set(&one.After.Requests, c.After.Requests, name)
 			set(&one.After.Limits, c.After.Limits, name)
 			switch {
-			case same(&one.Before, &one.After):
+			case Same(&one.Before, &one.After):
 				continue
 			case one.grows():
 				up = append(up, one)
@@ -165,8 +165,9 @@ func set(list *v1.ResourceList, from v1.ResourceList, name v1.ResourceName) {
 	}
 }
 
-// compute returns cpu and memory of r alone, in lists of their own.
-func compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
+// Compute returns the cpu and memory of r alone, in lists of their own: what can
+// change while a container runs (al-1).
+func Compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	var out v1.ResourceRequirements
 	for _, name := range computeNames {
 		set(&out.Requests, r.Requests, name)
@@ -178,7 +179,7 @@ func compute(r *v1.ResourceRequirements) v1.ResourceRequirements {
 // effective returns the cpu and memory of a container with the limits of the
 // pod where it has none of its own (cm-33).
 func effective(pod *v1.Pod, c *v1.Container) v1.ResourceRequirements {
-	r := compute(&c.Resources)
+	r := Compute(&c.Resources)
 	if pod.Spec.Resources == nil {
 		return r
 	}
@@ -200,7 +201,7 @@ func cgroupOf(pod *v1.Pod) v1.ResourceRequirements {
 		Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
 		Limits:   helpers.PodLimits(pod, helpers.PodResourcesOptions{}),
 	}
-	r := compute(&all)
+	r := Compute(&all)
 	for _, name := range computeNames {
 		if pod.Spec.Resources != nil {
 			if _, ok := pod.Spec.Resources.Limits[name]; ok {

@@ -15,6 +15,12 @@ type Usage struct {
 	Containers map[string]int64
 }
 
+// NarrowsMemory reports whether the step lowers a memory limit, or sets one where
+// there was none: what CheckDecrease has to know the usage for.
+func (s *Step) NarrowsMemory() bool {
+	return s.Resource == v1.ResourceMemory && more(s.After.Limits, s.Before.Limits, v1.ResourceMemory)
+}
+
 // CheckDecrease returns an error if steps would take a memory limit to, or
 // below, what is in use: the kernel would kill something (al-18). Nothing of
 // the resize is to be done then, and the next sync tries again. It is to be
@@ -23,7 +29,7 @@ func CheckDecrease(steps []Step, now Usage) error {
 	var refused []error
 	for i := range steps {
 		s := &steps[i]
-		if s.Resource != v1.ResourceMemory || !more(s.After.Limits, s.Before.Limits, v1.ResourceMemory) {
+		if !s.NarrowsMemory() {
 			continue
 		}
 		limit := s.After.Limits.Memory().Value()

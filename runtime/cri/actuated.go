@@ -1,13 +1,13 @@
 package cri
 
 import (
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -16,7 +16,6 @@ import (
 // them, and CPU comes back rounded (rt-13).
 func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements {
 	if res.GetCpuShares() == 0 { // what runs has some
-
 		return nil
 	}
 	out := &v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
@@ -32,24 +31,6 @@ func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements 
 	return out
 }
 
-// resizable returns the part of a container's resources that can change while
-// it runs, and that is recorded when it does (al-1).
-func resizable(res *v1.ResourceRequirements) v1.ResourceRequirements {
-	only := func(list v1.ResourceList) v1.ResourceList {
-		var out v1.ResourceList
-		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-			if q, ok := list[name]; ok {
-				if out == nil {
-					out = v1.ResourceList{}
-				}
-				out[name] = q
-			}
-		}
-		return out
-	}
-	return v1.ResourceRequirements{Requests: only(res.Requests), Limits: only(res.Limits)}
-}
-
 // actuatedIn returns status with the resources on record in place of those it
 // shows. A resize that was not seen since, as no list shows one, is so not done
 // again. The status handed in is not changed.
@@ -58,7 +39,7 @@ func (rec *record) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		given, ok := rec.Actuated[c.Name]
-		if !ok || given.ID != bare(c.ID) || c.Resources != nil && same(&given.Resources, c.Resources) {
+		if !ok || given.ID != bare(c.ID) || c.Resources != nil && allocation.Same(&given.Resources, c.Resources) {
 			continue
 		}
 		if changed == nil {
@@ -71,9 +52,4 @@ func (rec *record) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
 		return status
 	}
 	return changed
-}
-
-func same(a, b *v1.ResourceRequirements) bool {
-	equal := func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 }
-	return maps.EqualFunc(a.Requests, b.Requests, equal) && maps.EqualFunc(a.Limits, b.Limits, equal)
 }

@@ -68,7 +68,7 @@ func (s *step) settled(p plan.Plan) {
 func (s *step) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
 	now := allocation.Usage{Containers: map[string]int64{}}
 	for i := range steps {
-		if steps[i].Kind != allocation.ContainerStep || steps[i].Resource != v1.ResourceMemory {
+		if steps[i].Kind != allocation.ContainerStep || !steps[i].NarrowsMemory() {
 			continue
 		}
 		c := running(observed, steps[i].Container)
@@ -115,7 +115,7 @@ func (r *resizer) SetContainer(ctx context.Context, name string, all v1.Resource
 		return err
 	}
 	r.r.journal.update(r.pod, func(rec *record) {
-		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: resizable(&all)} // al-21
+		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.Compute(&all)} // al-21
 	})
 	return nil
 }
@@ -136,6 +136,6 @@ func podLevel(pod *v1.Pod) *v1.ResourceRequirements {
 	if pod.Spec.Resources == nil {
 		return nil
 	}
-	res := resizable(pod.Spec.Resources)
+	res := allocation.Compute(pod.Spec.Resources)
 	return &res
 }

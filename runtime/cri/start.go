@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
@@ -222,7 +223,7 @@ func (s *step) nextCount(st *plan.Start) int32 {
 func (s *step) made(c *v1.Container, inst *instance) {
 	s.r.journal.update(s.pod, func(rec *record) {
 		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
-		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: resizable(&c.Resources)}
+		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.Compute(&c.Resources)}
 		delete(rec.Unhooked, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
 			rec.Unhooked[c.Name] = inst.id
