@@ -93,7 +93,10 @@ func (f *fakeCRI) engine(t *testing.T, cfg cri.Config) (*cri.Runtime, *events) {
 	t.Helper()
 	dir := t.TempDir()
 	seen := new(events)
-	cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, fakeImages{f}, seen.record
+	if cfg.Runtime == nil {
+		cfg.Runtime = f
+	}
+	cfg.Name, cfg.Images, cfg.Record = "fake", fakeImages{f}, seen.record
 	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)

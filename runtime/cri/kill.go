@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -53,13 +54,33 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	return nil
 }
 
+// settling is for how long a runtime may still show what it said it has stopped:
+// containerd 2 answers StopPodSandbox a moment before its list knows of the end.
+const settling = 2 * time.Second
+
 // nothingRuns looks again: a success that left something running is none
 // (sl-43).
 func (r *Runtime) nothingRuns(ctx context.Context, uid types.UID) error {
-	sandboxes, containers, err := r.list(ctx, uid)
-	if err != nil {
-		return err
+	end := time.Now().Add(settling)
+	for pause := 5 * time.Millisecond; ; pause *= 2 {
+		sandboxes, containers, err := r.list(ctx, uid)
+		if err != nil {
+			return err
+		}
+		left := stillRuns(sandboxes, containers)
+		if left == nil || time.Now().Add(pause).After(end) {
+			return left
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+}
+
+// stillRuns names what runs although all has been stopped, if anything does.
+func stillRuns(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) error {
 	for _, c := range containers {
 		if containerState(c.State) == runtime.ContainerRunning {
 			return fmt.Errorf("cri: detected running containers after a successful KillPod, CRI violation: %s (%s)", c.Metadata.Name, c.Id)

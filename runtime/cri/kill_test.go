@@ -247,13 +247,40 @@ func TestAContainerThatCannotBeStoppedDoesNotKeepTheSandbox(t *testing.T) {
 
 // A runtime that says it stopped what it did not is not believed (sl-43).
 func TestKillPodLooksAgain(t *testing.T) {
-	f := newFake()
-	pod := podOf(container("web"))
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
-	require.NoError(t, err)
-	up(t, f, rt, pod)
-	err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
-	require.ErrorContains(t, err, "detected running containers after a successful KillPod, CRI violation: ")
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		pod := podOf(container("web"))
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+		require.NoError(t, err)
+		up(t, f, rt, pod)
+		err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
+		require.ErrorContains(t, err, "detected running containers after a successful KillPod, CRI violation: ")
+	})
+}
+
+// A runtime may say that it stopped something a moment before it shows it, as
+// containerd 2 does with sandboxes: that is no violation.
+func TestKillPodGivesARuntimeAMomentToShowWhatItSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{Runtime: late{f}})
+		pod := podOf(container("web"))
+		up(t, f, rt, pod)
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		st, err := rt.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		require.Len(t, st.Sandboxes, 1)
+		assert.Equal(t, runtime.SandboxNotReady, st.Sandboxes[0].State, "it is only said once it is seen")
+	})
+}
+
+// late answers StopPodSandbox a second before it takes effect.
+type late struct{ *fakeCRI }
+
+func (l late) StopPodSandbox(ctx context.Context, id string) error {
+	ctx = context.WithoutCancel(ctx)
+	time.AfterFunc(time.Second, func() { _ = l.fakeCRI.StopPodSandbox(ctx, id) })
+	return nil
 }
 
 // A liar stops nothing.
