@@ -1,0 +1,2 @@
+// Package fakecri is a whole CRI runtime in memory, for tests and simulations.
+package fakecri
