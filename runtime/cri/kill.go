@@ -40,11 +40,7 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 			return err
 		}
 	}
-	err := r.stop(ctx, stopRequest{pod: req.Pod, status: status, override: req.GracePeriodSeconds, event: r.record})
-	if err != nil {
-		return err
-	}
-	if err := r.nothingRuns(ctx, req.UID); err != nil {
+	if err := r.stop(ctx, stopRequest{uid: req.UID, pod: req.Pod, status: status, override: req.GracePeriodSeconds, event: r.record}); err != nil {
 		return err
 	}
 	if req.Pod == nil || req.Pod.DeletionTimestamp != nil {
@@ -104,6 +100,7 @@ type eventFunc func(ref v1.ObjectReference, eventType, reason, message string)
 // A stopRequest says which pod to stop. A nil pod is restored from what the
 // runtime recorded of it.
 type stopRequest struct {
+	uid      types.UID
 	pod      *v1.Pod
 	status   *runtime.PodStatus
 	override *int64
@@ -111,7 +108,9 @@ type stopRequest struct {
 }
 
 // stop stops every container of the pod at the same time, sidecars after the
-// others (rt-115 … rt-120), and then its sandboxes (rt-121).
+// others (rt-115 … rt-120), and then its sandboxes (rt-121). When it returns nil
+// the runtime shows nothing of the pod that runs: an old sandbox that still looks
+// ready would condemn the one made after it.
 func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 	var running []*runtime.ContainerStatus
 	for i := range req.status.Containers {
@@ -145,7 +144,10 @@ func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 			errs = append(errs, fmt.Errorf("cri: stop sandbox %s: %w", sb.ID, err))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return r.nothingRuns(ctx, req.uid)
 }
 
 // A target is one instance to stop.

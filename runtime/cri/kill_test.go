@@ -274,6 +274,29 @@ func TestKillPodGivesARuntimeAMomentToShowWhatItSaid(t *testing.T) {
 	})
 }
 
+// The same when a sandbox is replaced: two that look ready would have the new one
+// and all that runs in it killed by the next sync.
+func TestAnOldSandboxIsSeenToBeDownBeforeTheNextIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{Runtime: late{f}})
+		pod := podOf(container("web"))
+		up(t, f, rt, pod)
+		pod = pod.DeepCopy()
+		pod.Spec.HostNetwork = true
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+		st, err := rt.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		require.Len(t, st.Sandboxes, 2)
+		assert.Equal(t, runtime.SandboxReady, st.Sandboxes[0].State)
+		assert.Equal(t, runtime.SandboxNotReady, st.Sandboxes[1].State)
+		again, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+		assert.Empty(t, again.Actions, "the new one is fine")
+	})
+}
+
 // late answers StopPodSandbox a second before it takes effect.
 type late struct{ *fakeCRI }
 

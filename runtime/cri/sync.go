@@ -164,7 +164,7 @@ func (s *step) startAll(ctx context.Context, starts []plan.Start) bool {
 func (s *step) stopPod(ctx context.Context) bool {
 	begun := time.Now()
 	s.trace.begin("KillPod", "")
-	err := s.r.stop(ctx, stopRequest{pod: s.pod, status: s.status, event: s.event})
+	err := s.r.stop(ctx, stopRequest{uid: s.pod.UID, pod: s.pod, status: s.status, event: s.event})
 	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.name(), Err: err, Reason: "KillPodSandboxError"}, begun)
 	return err == nil
 }
