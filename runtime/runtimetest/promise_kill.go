@@ -13,8 +13,10 @@ import (
 // killPromises are those of [runtime.Syncer] on KillPod.
 var killPromises = []promise{
 	{
-		name: "KillStopsWithTERM",
-		says: "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
+		name:  "KillStopsWithTERM",
+		says:  "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
+		where: "Syncer.KillPod: TERM, the grace period, KILL",
+		cause: "the backend's delete is used, which ends containers at once or removes them with their exits",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
@@ -39,8 +41,10 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name: "KillTwiceIsNoError",
-		says: "Killing a pod that does not run, or that does not exist, is no error.",
+		name:  "KillTwiceIsNoError",
+		says:  "Killing a pod that does not run, or that does not exist, is no error.",
+		where: "Syncer.KillPod: killing a pod that does not run, or that does not exist, is no error",
+		cause: "the backend's answer that there is no such pod is passed on",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			t.kill(pod, nil) // never was
@@ -59,7 +63,9 @@ var killPromises = []promise{
 	{
 		name:  "KillAfterTheGracePeriod",
 		says:  "A container that ignores TERM is ended with KILL (exit code 137) when the grace period is over, not before; KillPod returns only then.",
-		needs: needsStubborn,
+		where: "Syncer.KillPod (rt-108)",
+		cause: "KillPod returns when the stop was asked for, not when it is over",
+		needs: []string{"Suite.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
 			t.up(pod)
@@ -77,7 +83,9 @@ var killPromises = []promise{
 	{
 		name:  "KillTakesThePodsGracePeriod",
 		says:  "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
-		needs: needsStubborn,
+		where: "KillRequest.GracePeriodSeconds (rt-108)",
+		cause: "deletionGracePeriodSeconds is not looked at, or the backend's own default counts",
+		needs: []string{"Suite.Stubborn"},
 		check: func(t *trial) {
 			far, near := seconds(3*t.suite.Patience), new(int64(3))
 			var kills sync.WaitGroup
@@ -108,7 +116,9 @@ var killPromises = []promise{
 	{
 		name:  "KillOfAnOrphan",
 		says:  "With Pod nil (an orphan found in the runtime) KillPod uses what the runtime recorded when it created the containers: their grace period, and TERM before KILL.",
-		needs: needsStubborn,
+		where: "KillRequest.Pod: what the runtime recorded when it created the containers is used (rt-15, rt-108)",
+		cause: "the grace period is not recorded with the container (a label, an annotation, a file)",
+		needs: []string{"Suite.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
 			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
@@ -130,7 +140,9 @@ var killPromises = []promise{
 	{
 		name:  "KillObeysItsContext",
 		says:  "When ctx ends KillPod returns ctx's error at once; the caller may call again with a shorter grace, which then counts.",
-		needs: needsStubborn,
+		where: "Syncer.KillPod: when ctx ends it returns ctx's error at once",
+		cause: "the stop is one long call of the backend which cannot be cut short or asked for again",
+		needs: []string{"Suite.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
@@ -154,8 +166,10 @@ var killPromises = []promise{
 		},
 	},
 	{
-		name: "KillOfAFinishedPod",
-		says: "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
+		name:  "KillOfAFinishedPod",
+		says:  "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
+		where: "Syncer.KillPod: exited containers stay, so that their exit can be read",
+		cause: "killing removes, because the backend's delete does",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(5)))
 			t.syncUntil(pod, "short has exited", exited("short"))

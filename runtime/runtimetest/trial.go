@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,13 @@ type trial struct {
 	*testing.T
 	rt    runtime.Runtime
 	suite Suite
+
+	notApplicable bool
+	isGap         bool
+	gap           string // why the promise is known not to be kept; empty: it should be
+
+	mu   sync.Mutex
+	seen []string // failures, where there is a gap
 }
 
 // namespace of the suite's pods.

@@ -1,0 +1,3 @@
+package runtimetest
+
+var statsPromises = []promise{}
