@@ -64,6 +64,76 @@ var garbagePromises = []promise{
 			}
 		},
 	},
+	{
+		name:  "GarbageIsOfTheDead",
+		says:  "CollectGarbage removes exited containers and dead sandboxes only: under the harshest policy what runs goes on, with its restart counts.",
+		where: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
+		cause: "a pod is removed as a whole, or counts are read off the instances that are left",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			s := t.syncUntil(pod, "flappy was restarted and has exited again", func(s *runtime.PodStatus) bool {
+				return restarted("flappy")(s) && exited("flappy")(s)
+			})
+			last := t.container(s, "flappy").RestartCount
+			t.collect(runtime.GCPolicy{MaxPerContainer: 1, MaxContainers: 1})
+			left := t.look(pod.UID)
+			if !in(left, "long", runtime.ContainerRunning) || t.container(left, "long").ID != t.container(s, "long").ID || len(left.Sandboxes) != 1 {
+				t.Errorf("the pod was\n%s\nand after garbage was collected is\n%s", describe(s), describe(left))
+			}
+			s = t.syncUntil(pod, "flappy was restarted", func(s *runtime.PodStatus) bool {
+				c := s.Container("flappy")
+				return c != nil && c.RestartCount != last
+			})
+			if c := t.container(s, "flappy"); c.RestartCount < last {
+				t.Errorf("the restart count was %d and is %d", last, c.RestartCount)
+			}
+		},
+	},
+	{
+		name:  "GarbageIsLimitedOnTheNode",
+		says:  "MaxContainers is how many dead instances are kept on the node in all, the newest ones; zero and below is no limit.",
+		where: "GCPolicy.MaxContainers (rt-130)",
+		cause: "the limit is counted per pod, or what runs counts as well",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			var pods []*v1.Pod
+			for range 3 {
+				pod := t.pod(v1.RestartPolicyNever, named("a", t.suite.Exit(0)), named("b", t.suite.Exit(1)))
+				pods = append(pods, pod)
+				t.sync(pod)
+			}
+			for _, pod := range pods {
+				t.await(pod.UID, "a and b have exited", func(s *runtime.PodStatus) bool { return exited("a")(s) && exited("b")(s) })
+				t.kill(pod, nil)
+			}
+			dead := func() (n int) {
+				list, err := t.rt.Pods(t.Context())
+				if err != nil {
+					t.Fatalf("Pods: %v", err)
+				}
+				for _, p := range list {
+					for _, c := range p.Containers {
+						if c.State == runtime.ContainerExited {
+							n++
+						}
+					}
+				}
+				return n
+			}
+			before := dead()
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 0})
+			if n := dead(); n != before {
+				t.Errorf("without a limit %d dead containers became %d", before, n)
+			}
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 4})
+			if n := dead(); n > 4 {
+				t.Errorf("of %d dead containers %d are left; 4 may be", before, n)
+			}
+		},
+	},
 }
 
 func (t *trial) collect(policy runtime.GCPolicy) {

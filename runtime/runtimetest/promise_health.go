@@ -2,7 +2,9 @@ package runtimetest
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -91,6 +93,101 @@ var healthPromises = []promise{
 				}
 			case <-time.After(t.suite.Patience):
 				t.Error("Watch goes on after the end of its context")
+			}
+		},
+	},
+	{
+		name:  "WatchersAreMany",
+		says:  "Each Watch hears of an exit on its own, from one goroutine, and calls changed no more once it has returned.",
+		where: "Watcher.Watch; package runtime, Concurrency",
+		cause: "one stream of events is shared, so that one watcher takes another's hint, or changed is called from a goroutine per event",
+		needs: []string{"Watcher"},
+		check: func(t *trial) {
+			type watcher struct {
+				hints  chan types.UID
+				inside atomic.Int32
+				over   atomic.Bool
+			}
+			var watchers [2]*watcher
+			ctx, cancel := context.WithCancel(t.Context())
+			ends := make(chan error, len(watchers))
+			var watching sync.WaitGroup
+			defer watching.Wait()
+			defer cancel()
+			for i := range watchers {
+				w := &watcher{hints: make(chan types.UID, 1024)}
+				watchers[i] = w
+				watching.Go(func() {
+					err := t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+						if w.inside.Add(1) > 1 {
+							t.Errorf("changed is called while it is under way")
+						}
+						if w.over.Load() {
+							t.Errorf("changed is called after Watch has returned")
+						}
+						select {
+						case w.hints <- uid:
+						default:
+						}
+						w.inside.Add(-1)
+					})
+					w.over.Store(true)
+					ends <- err
+				})
+			}
+			t.pause(10 * t.suite.Poll)
+			for try := 1; ; try++ {
+				pod := t.pod(v1.RestartPolicyNever, named("a", t.suite.Exit(0)), named("b", t.suite.Exit(0)))
+				t.sync(pod)
+				t.await(pod.UID, "a and b have exited", func(s *runtime.PodStatus) bool { return exited("a")(s) && exited("b")(s) })
+				heard := 0
+				for _, w := range watchers {
+					deadline := time.After(t.suite.Patience / 5)
+				hints:
+					for {
+						select {
+						case uid := <-w.hints:
+							if uid == pod.UID {
+								heard++
+								break hints
+							}
+						case err := <-ends:
+							if errors.Is(err, runtime.ErrUnsupported) || err != nil && heard == 0 {
+								t.Skipf("Watch cannot go on (its caller would list): %v", err)
+							}
+							t.Errorf("Watch has returned before its context ended: %v", err)
+							return
+						case <-deadline:
+							break hints
+						}
+					}
+				}
+				if heard == len(watchers) {
+					break
+				}
+				if try == 3 {
+					t.Errorf("%d of %d watchers heard of an exit", heard, len(watchers))
+					return
+				}
+			}
+			cancel()
+			watching.Wait()
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			t.sync(pod)
+			t.pause(2 * t.suite.Poll)
+		},
+	},
+	{
+		name:  "CheckObeysItsContext",
+		says:  "An error of Check means that the runtime did not answer; with a context that has ended it is ctx's.",
+		where: "Checker.Check; errors of package runtime",
+		cause: "the health of an earlier time is returned, or an error of the backend without ctx's",
+		needs: []string{"Checker"},
+		check: func(t *trial) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if h, err := t.rt.(runtime.Checker).Check(ctx); !ended(err) {
+				t.Errorf("with a context that had ended Check says %+v, %v", h, err)
 			}
 		},
 	},
