@@ -45,7 +45,8 @@
 //
 // A list of pods is one pass with a constant number of allocations.
 //
-// There are no probes, hooks, logs, images, volumes' contents or resources.
+// It runs no probes, but does as SyncRequest.Probes say. There are no hooks, logs,
+// images, volumes' contents or resources.
 // Containers are never seen created and not started, nor in state unknown.
 //
 // # Differences from the kubelet

@@ -101,12 +101,12 @@ var garbagePromises = []promise{
 		check: func(t *trial) {
 			var pods []*v1.Pod
 			for range 3 {
-				pod := t.pod(v1.RestartPolicyNever, named("a", t.suite.Exit(0)), named("b", t.suite.Exit(1)))
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("brief", t.suite.Exit(1)))
 				pods = append(pods, pod)
 				t.sync(pod)
 			}
 			for _, pod := range pods {
-				t.await(pod.UID, "a and b have exited", func(s *runtime.PodStatus) bool { return exited("a")(s) && exited("b")(s) })
+				t.await(pod.UID, "both have exited", func(s *runtime.PodStatus) bool { return exited("short")(s) && exited("brief")(s) })
 				t.kill(pod, nil)
 			}
 			dead := func() (n int) {

@@ -137,9 +137,9 @@ var healthPromises = []promise{
 			}
 			t.pause(10 * t.suite.Poll)
 			for try := 1; ; try++ {
-				pod := t.pod(v1.RestartPolicyNever, named("a", t.suite.Exit(0)), named("b", t.suite.Exit(0)))
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("brief", t.suite.Exit(0)))
 				t.sync(pod)
-				t.await(pod.UID, "a and b have exited", func(s *runtime.PodStatus) bool { return exited("a")(s) && exited("b")(s) })
+				t.await(pod.UID, "both have exited", func(s *runtime.PodStatus) bool { return exited("short")(s) && exited("brief")(s) })
 				heard := 0
 				for _, w := range watchers {
 					deadline := time.After(t.suite.Patience / 5)

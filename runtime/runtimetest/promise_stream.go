@@ -154,7 +154,7 @@ var streamPromises = []promise{
 				}
 				if word == "two" { // the container ends first
 					typing.Close()
-					t.kill(pod, nil)
+					t.kill(pod, new(int64(1)))
 					select {
 					case err := <-done:
 						if err != nil {

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		{"restart all (rt-138)", never, "i a* b", "ready i=0 a=88 b", "reset, start i"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := decide(wantedPod(tc.policy, tc.wants), see(tc.sees), 0)
+			got := decide(wantedPod(tc.policy, tc.wants), see(tc.sees), nil, 0)
 			assert.Equal(t, tc.step, got.words())
 		})
 	}
@@ -176,7 +176,7 @@ func TestNothingIsStartedInAPodThatIsBeingDeleted(t *testing.T) { // rt-31
 	pod := wantedPod(v1.RestartPolicyAlways, "i a")
 	pod.DeletionTimestamp = &metav1.Time{Time: epoch}
 	for _, sees := range []string{"", "ready", "ready i=0", "gone a=1"} {
-		assert.Empty(t, decide(pod, see(sees), 0).words(), sees)
+		assert.Empty(t, decide(pod, see(sees), nil, 0).words(), sees)
 	}
 }
 

@@ -241,7 +241,12 @@ func describe(s *runtime.PodStatus) string {
 	for _, sb := range s.Sandboxes {
 		fmt.Fprintf(&b, "\tsandbox %s, attempt %d: %v\n", sb.ID, sb.Attempt, sb.State)
 	}
-	for _, c := range s.Containers {
+	const most = 20
+	for i, c := range s.Containers {
+		if i == most {
+			fmt.Fprintf(&b, "\tand %d older ones\n", len(s.Containers)-i)
+			break
+		}
 		fmt.Fprintf(&b, "\tcontainer %s %s, restart %d: %v", c.Name, c.ID, c.RestartCount, c.State)
 		if c.State == runtime.ContainerExited {
 			fmt.Fprintf(&b, " with %d (%s %s)", c.ExitCode, c.Reason, c.Message)
