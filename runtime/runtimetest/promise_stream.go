@@ -266,9 +266,12 @@ var streamPromises = []promise{
 	},
 }
 
-// stream runs a command with streams, if the runtime can after all.
+// stream runs a command with streams, if the runtime can after all. One that does
+// not see the end of its input is not waited for.
 func (t *trial) stream(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, t.suite.Patience)
+	defer cancel()
 	code, err := t.rt.(runtime.StreamExecer).StreamExec(ctx, id, slices.Clone(cmd), s)
 	if errors.Is(err, runtime.ErrUnsupported) {
 		t.Skipf("StreamExec is not supported (its caller would do without): %v", err)

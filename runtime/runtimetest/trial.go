@@ -71,7 +71,8 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 	if t.suite.Adjust != nil {
 		t.suite.Adjust(pod)
 	}
-	t.Cleanup(func() { t.clean(pod.UID) })
+	uid := pod.UID // a check may change it
+	t.Cleanup(func() { t.clean(uid) })
 	return pod
 }
 
