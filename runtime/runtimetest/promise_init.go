@@ -146,7 +146,9 @@ var initPromises = []promise{
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
 			pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Long), sidecar("second", t.suite.Long)}
+			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
 			t.up(pod)
+			t.settle()
 			t.kill(pod, nil)
 			s := t.look(pod.UID)
 			if s.Running() {

@@ -21,6 +21,7 @@ var killPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Patience)
 			up := t.up(pod)
+			t.settle()
 			took := t.kill(pod, nil)
 			s := t.look(pod.UID)
 			if s.Running() {
@@ -123,6 +124,7 @@ var killPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn), named("long", t.suite.Long))
 			pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
 			t.up(pod)
+			t.settle()
 			begun := time.Now()
 			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}); err != nil {
 				t.Fatalf("KillPod: %v", err)
@@ -304,11 +306,11 @@ func (t *trial) took(got, want time.Duration) {
 
 func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 
-// killUntilDone kills the pod until that succeeds.
+// killUntilDone kills the pod, at once, until that succeeds.
 func (t *trial) killUntilDone(pod *v1.Pod) {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(t.suite.Poll) {
-		err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
+		err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))})
 		if err == nil {
 			return
 		}

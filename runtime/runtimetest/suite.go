@@ -18,7 +18,8 @@ import (
 // suite; everything else is left as given. What is not required may be left
 // out: the checks that need it are then not applicable.
 type Suite struct {
-	// Long runs until it gets TERM, and then exits promptly. Required.
+	// Long runs until it gets TERM, and then exits promptly. It may take a
+	// moment, ten times Poll, to get ready for that. Required.
 	Long v1.Container
 
 	// Exit returns a container that exits by itself, soon, with the code (at

@@ -64,7 +64,7 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 			DNSPolicy:                     v1.DNSDefault,
 			EnableServiceLinks:            new(false),
 			SecurityContext:               &v1.PodSecurityContext{},
-			TerminationGracePeriodSeconds: new(int64(30)),
+			TerminationGracePeriodSeconds: new(int64(2)), // for what gets TERM before it knows what to do with it
 			Containers:                    containers,
 		},
 	}
@@ -195,6 +195,13 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 		meanwhile(s)
 		t.pause(t.suite.Poll)
 	}
+}
+
+// settle gives what has just been started the moment that it takes to be ready
+// for TERM.
+func (t *trial) settle() {
+	t.Helper()
+	t.pause(10 * t.suite.Poll)
 }
 
 func (t *trial) pause(d time.Duration) {
