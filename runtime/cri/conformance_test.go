@@ -7,6 +7,7 @@ import (
 	goruntime "runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -107,6 +108,7 @@ func TestProcessesKeepTheContract(t *testing.T) {
 	}
 	var agents agency
 	suite.Reopen, suite.Within = agents.reopen, beside
+	suite.Patience = 15 * time.Second // too short for back-offs
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		p, err := process.New(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)

@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -460,8 +462,11 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 	ran, broke := map[string]bool{}, map[string][]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\s+--- (PASS|FAIL|SKIP): `+t.Name()+`/([^/\s]+)/(\S+) `).FindAllStringSubmatch(string(out), -1) {
 		verdict, violation, promise := m[1], m[2], m[3]
+		if verdict == "SKIP" {
+			assert.NotEqual(t, violation, promise)
+			continue
+		}
 		ran[promise] = true
-		assert.NotEqual(t, "SKIP", verdict, "%s of %s", promise, violation)
 		if verdict == "FAIL" {
 			broke[violation] = append(broke[violation], promise)
 		}
@@ -470,7 +475,6 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 	total := 0
 	violations := allViolations()
 	for violation := range violations {
-		t.Logf("broken %s: found by %v", violation, broke[violation])
 		assert.Contains(t, broke[violation], violation)
 		total += len(broke[violation])
 	}
@@ -500,6 +504,12 @@ func runBroken(t *testing.T) {
 	for name, breakIt := range allViolations() {
 		t.Run(name, func(t *testing.T) {
 			s := s
+			s.Within = func(t *testing.T, body func(t *testing.T)) {
+				if !strings.HasSuffix(t.Name(), "/"+name) {
+					t.SkipNow() // one check per broken runtime is quick
+				}
+				synctest.Test(t, body)
+			}
 			switch name {
 			case "SurvivesItsCaller", "OrphanOfAnEarlierAgent":
 				s.Reopen = func(t *testing.T, _ runtime.Runtime) runtime.Runtime { return newFull(t) }

@@ -203,10 +203,8 @@ var exitPromises = []promise{
 		needs: []string{"Suite.Reopen"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(3)), named("long", t.suite.Long))
-			t.syncUntil(pod, "flappy was restarted and has exited again", func(s *runtime.PodStatus) bool {
-				return restarted("flappy")(s) && exited("flappy")(s)
-			})
-			want := t.look(pod.UID)
+			t.sync(pod)
+			want := t.await(pod.UID, "flappy has exited", exited("flappy"))
 			t.rt = t.suite.Reopen(t.T, t.rt)
 			last := t.container(want, "flappy")
 			s := t.syncUntil(pod, "flappy was restarted after the agent was", func(s *runtime.PodStatus) bool {

@@ -180,6 +180,38 @@ func TestNothingIsStartedInAPodThatIsBeingDeleted(t *testing.T) { // rt-31
 	}
 }
 
+func TestProbesThatFailedRestart(t *testing.T) { // rt-48, rt-49, rt-60
+	failed := func(ids ...string) map[string]runtime.ProbeResult {
+		m := map[string]runtime.ProbeResult{}
+		for _, id := range ids {
+			m[id] = runtime.ProbeFailure
+		}
+		return m
+	}
+	for _, tc := range []struct {
+		policy           v1.RestartPolicy
+		liveness, starts map[string]runtime.ProbeResult
+		want             string
+	}{
+		{v1.RestartPolicyAlways, nil, nil, ""},
+		{v1.RestartPolicyAlways, failed("a.2"), nil, "kill a.2, start a"},
+		{v1.RestartPolicyOnFailure, nil, failed("a.2"), "kill a.2, start a"},
+		{v1.RestartPolicyNever, failed("a.2"), nil, "kill a.2"},
+		{v1.RestartPolicyAlways, failed("s.1"), nil, "kill s.1, start s"},
+	} {
+		probes := &runtime.ProbeResults{Liveness: tc.liveness, Startup: tc.starts}
+		assert.Equal(t, tc.want, decide(wantedPod(tc.policy, "s a b"), see("ready s a b"), probes, 0).words(), "%+v", tc)
+	}
+
+	pod := wantedPod(v1.RestartPolicyAlways, "s a")
+	pod.Spec.InitContainers[0].StartupProbe = new(v1.Probe)
+	for result, want := range map[runtime.ProbeResult]string{runtime.ProbeUnknown: "", runtime.ProbeSuccess: "start a"} {
+		probes := &runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"s.1": result}}
+		assert.Equal(t, want, decide(pod, see("ready s"), probes, 0).words(), result)
+	}
+	assert.Equal(t, "start a", decide(pod, see("ready s"), nil, 0).words(), "nobody probes here")
+}
+
 func TestDelayDoublesUpToThirtyTimesTheFirst(t *testing.T) { // rt-91, rt-92
 	const second = time.Second
 	for restarts, want := range []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300} {

@@ -96,6 +96,10 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
 	s := memorySuite()
-	s.Within, s.Poll, s.Stubborn = nil, 5*time.Millisecond, v1.Container{}
+	s.Poll, s.Stubborn, s.Echo, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil
+	s.Within = func(t *testing.T, body func(t *testing.T)) {
+		t.Parallel()
+		body(t)
+	}
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime { return shared }, s)
 }

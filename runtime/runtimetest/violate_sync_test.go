@@ -43,22 +43,14 @@ func afterwards(do func(rt *runtimetest.Runtime, pod *v1.Pod, s *runtime.PodStat
 // forgetful is a restart of the agent after which counts begin anew.
 func forgetful(_ *testing.T, rt runtime.Runtime) runtime.Runtime {
 	b := rt.(*broken)
-	last := map[types.UID]int32{}
 	inner := b.status
 	b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 		s, err := inner(ctx, uid)
 		if err != nil {
 			return nil, err
 		}
-		if c := s.Container("flappy"); c != nil {
-			if _, ok := last[uid]; !ok {
-				last[uid] = c.RestartCount
-			}
-			for i := range s.Containers {
-				if n := &s.Containers[i].RestartCount; s.Containers[i].Name == "flappy" && *n > last[uid] {
-					*n -= last[uid] + 1
-				}
-			}
+		for i := range s.Containers {
+			s.Containers[i].RestartCount = 0
 		}
 		return s, nil
 	}
