@@ -92,9 +92,7 @@ func (s *stories) start() {
 	s.source = new(podsource.Memory)
 	s.agent = newSpine(s.t, s.runtime, s.source, podworker.Hooks{}, s)
 	synctest.Wait()
-	if len(s.pods) > 0 {
-		s.source.Set(s.pods...)
-	}
+	s.source.Set(s.pods...)
 }
 
 func (s *stories) hearLocked(pod *v1.Pod) *heard {
