@@ -118,7 +118,7 @@ var hostilePromises = []promise{
 					t.Errorf("SyncPod of a pod with %s is no error, and it is\n%s", what, describe(s))
 				}
 				t.listed(pod.UID) // which must succeed
-				t.kill(pod, new(int64(0)))
+				t.killUntilDone(pod)
 			}
 		},
 	},
