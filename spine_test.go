@@ -39,10 +39,10 @@ type spine struct {
 }
 
 // newSpine starts an agent over rt that wants what source says.
-func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks) *spine {
+func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
 	t.Helper()
 	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
-	statuses, err := status.New(status.Config{Sink: s.sink})
+	statuses, err := status.New(status.Config{Sink: status.Tee(append(sinks, s.sink)...)})
 	require.NoError(t, err)
 	var loop *podworker.Loop
 	s.changes, err = pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { loop.PodChanged(e.UID) }})
@@ -53,7 +53,10 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Reinspect: s.changes.RequestReinspect, Network: s.health.Network,
 	})
 	require.NoError(t, err)
-	s.workers, err = podworker.New(podworker.Config{Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods, Hooks: hooks})
+	s.workers, err = podworker.New(podworker.Config{
+		Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods, Hooks: hooks,
+		Jitter: func(d time.Duration) time.Duration { return d }, // stories say when
+	})
 	require.NoError(t, err)
 	loop, err = podworker.NewLoop(podworker.LoopConfig{
 		Workers: s.workers, Sources: []string{"memory"}, Garbage: rt,

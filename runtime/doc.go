@@ -36,7 +36,7 @@
 //
 // Any implementation promises what the comments on [Lister] and [Syncer] say;
 // runtimetest.TestRuntime checks those promises against a real value, and
-// names the promise that was broken.
+// names the promise that was broken. docs/conformance.md lists its checks.
 //
 // # Concurrency
 //

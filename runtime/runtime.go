@@ -72,7 +72,11 @@ type Syncer interface {
 
 // A SyncRequest says what a pod should be.
 type SyncRequest struct {
-	// Pod is what is wanted: defaulted, with UID, name and namespace set.
+	// Pod is what is wanted: defaulted, with UID, name and namespace set; one
+	// without a UID is refused with an error that says so, and never with a
+	// panic. What its fields mean is the Kubernetes API's word: init containers
+	// and sidecars in their turn, the policies and rules of restarts,
+	// ephemeral containers, a deletion timestamp with which nothing is started.
 	// The runtime must not change it.
 	Pod *v1.Pod
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	goruntime "runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -31,17 +33,56 @@ func shell(image, script string) v1.Container {
 	return v1.Container{Image: image, ImagePullPolicy: v1.PullIfNotPresent, Command: []string{"sh", "-c", script}}
 }
 
+// untilTERM is what a container does that has nothing else to do.
+const untilTERM = "trap 'exit 0' TERM; while true; do sleep 0.1; done"
+
 // shellSuite is the conformance suite for runtimes that have a shell.
 func shellSuite(image string) runtimetest.Suite {
+	print := func(to string) func(text string, code int32) []string {
+		return func(text string, code int32) []string {
+			return []string{"sh", "-c", fmt.Sprintf("printf %%s '%s' >&%s; exit %d", text, to, code)}
+		}
+	}
 	return runtimetest.Suite{
-		Long:     shell(image, "trap 'exit 0' TERM; while true; do sleep 0.1; done"),
+		Long:     shell(image, untilTERM),
 		Exit:     func(code int32) v1.Container { return shell(image, fmt.Sprintf("sleep 0.2; exit %d", code)) },
 		Stubborn: shell(image, "trap '' TERM; while true; do sleep 0.1; done"),
-		Print: func(text string, code int32) []string {
-			return []string{"sh", "-c", fmt.Sprintf("printf %%s '%s'; exit %d", text, code)}
-		},
-		Block: []string{"sleep", "100"},
+		Says:     func(text string) v1.Container { return shell(image, "echo '"+text+"'; "+untilTERM) },
+		Repeats:  shell(image, `while read line; do echo "$line"; done; `+untilTERM),
+		Print:    print("1"),
+		PrintErr: print("2"),
+		Block:    []string{"sleep", "100"},
+		Echo:     []string{"cat"},
 	}
+}
+
+// An agency remembers what engines were made with, to make them anew as the next
+// agent would.
+type agency struct{ configs sync.Map }
+
+func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
+	t.Helper()
+	dir := t.TempDir()
+	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	rt, err := cri.New(cfg)
+	require.NoError(t, err)
+	a.configs.Store(rt, cfg)
+	return rt
+}
+
+func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
+	t.Helper()
+	cfg, ok := a.configs.Load(rt)
+	require.True(t, ok)
+	next, err := cri.New(cfg.(cri.Config))
+	require.NoError(t, err)
+	return next
+}
+
+// beside runs checks in parallel: most of their time is grace periods.
+func beside(t *testing.T, body func(t *testing.T)) {
+	t.Parallel()
+	body(t)
 }
 
 var _ cri.LocalStreams = (*process.Runtime)(nil)
@@ -65,24 +106,29 @@ func TestProcessesKeepTheContract(t *testing.T) {
 	if testing.Short() {
 		suite.Stubborn = v1.Container{}
 	}
-	suite.Within = func(t *testing.T, body func(t *testing.T)) {
-		t.Parallel() // each with a directory of its own; most of the time is grace periods
-		body(t)
-	}
+	var agents agency
+	suite.Reopen, suite.Within = agents.reopen, beside
+	suite.Patience = 15 * time.Second // too short for back-offs
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		p, err := process.New(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, p.Close(t.Context())) })
-		return newRuntime(t, cri.Config{Name: process.Name, Runtime: p, Images: p})
+		return agents.open(t, cri.Config{Name: process.Name, Runtime: p, Images: p})
 	}, suite)
 }
 
 func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	suite := shellSuite(lab.Busybox)
+	suite.Greets = func(port int32) v1.Container {
+		return shell(lab.Busybox, fmt.Sprintf("while true; do echo hello | nc -l -p %d; done", port))
+	}
+	var agents agency
+	suite.Reopen, suite.Within = agents.reopen, beside
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
-		return newRuntime(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client)})
-	}, shellSuite(lab.Busybox))
+		return agents.open(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client)})
+	}, suite)
 }

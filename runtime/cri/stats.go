@@ -83,8 +83,8 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
-		if uid == "" || c.Attributes.Id == "" {
-			continue
+		if uid == "" || c.Attributes.Id == "" || c.Cpu == nil && c.Memory == nil {
+			continue // not a pod's, or it does not run: its files are all that is left
 		}
 		i, ok := at[uid]
 		if !ok {

@@ -108,7 +108,8 @@ func TestStatsOfPodsFallBackToThoseOfContainers(t *testing.T) {
 		status.Error(codes.Unimplemented, "unknown method ListPodSandboxStats"),
 		status.Error(codes.Unknown, "a sandbox has no cgroup parent"),
 	} {
-		c := counting{fakeCRI: newFake(), containers: []*runtimeapi.ContainerStats{used, nil, {}, used}, fail: failure}
+		dead := &runtimeapi.ContainerStats{Attributes: used.Attributes, WritableLayer: used.WritableLayer} // containerd's word on one that has exited
+		c := counting{fakeCRI: newFake(), containers: []*runtimeapi.ContainerStats{used, nil, {}, dead, used}, fail: failure}
 		pods, err := c.engine(t).PodStats(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, []runtime.PodStats{{UID: "u1", Name: "p1", Namespace: "n1", Containers: []runtime.ContainerStats{plain, plain}}}, pods)

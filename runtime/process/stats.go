@@ -61,10 +61,13 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 	return list[0], nil
 }
 
-// ListPodSandboxStats tells the stats of the sandboxes that match every part
-// of the filter. Network usage is not known: the network is the host's.
+// ListPodSandboxStats tells the stats of the ready sandboxes that match every
+// part of the filter. Network usage is not known: the network is the host's.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
-	sandboxes, err := r.ListPodSandbox(ctx, &runtimeapi.PodSandboxFilter{Id: filter.GetId(), LabelSelector: filter.GetLabelSelector()})
+	sandboxes, err := r.ListPodSandbox(ctx, &runtimeapi.PodSandboxFilter{
+		Id: filter.GetId(), LabelSelector: filter.GetLabelSelector(),
+		State: &runtimeapi.PodSandboxStateValue{State: runtimeapi.PodSandboxState_SANDBOX_READY},
+	})
 	if err != nil {
 		return nil, err
 	}

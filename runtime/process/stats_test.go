@@ -36,6 +36,13 @@ func TestStatsCountTheWholeTree(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, pod.GetLinux().GetProcess().GetProcessCount().GetValue())
 	assert.GreaterOrEqual(t, pod.GetLinux().GetCpu().GetUsageCoreNanoSeconds().GetValue(), st.GetCpu().GetUsageCoreNanoSeconds().GetValue())
+	over := n.sandbox("over")
+	require.NoError(t, n.StopPodSandbox(ctx, over))
+	pods, err := n.ListPodSandboxStats(ctx, nil)
+	require.NoError(t, err)
+	if assert.Len(t, pods, 1, "the ready ones") {
+		assert.Equal(t, s, pods[0].GetAttributes().GetId())
+	}
 	_, err = n.PodSandboxStats(ctx, "nobody")
 	assert.Equal(t, codes.NotFound, status.Code(err))
 	fs, err := n.ImageFsInfo(ctx)

@@ -10,7 +10,8 @@
 // commands.
 //
 // [TestRuntime] decides whether any runtime.Runtime, real or not, keeps what
-// the comments of package runtime promise.
+// the comments of package runtime promise. [Checks] lists its checks, and
+// docs/conformance.md shows them.
 //
 // # Usage
 //
@@ -26,11 +27,18 @@
 // by UID everywhere.
 //
 // A runtime of one's own is checked by a test that says how to make containers
-// on it:
+// on it, and what it is known not to keep:
 //
 //	func TestContract(t *testing.T) {
-//		runtimetest.TestRuntime(t, newRuntime, runtimetest.Suite{Long: …, Exit: …, Stubborn: …})
+//		runtimetest.TestRuntime(t, newRuntime, runtimetest.Suite{
+//			Long: …, Exit: …, Stubborn: …,
+//			Gaps: map[string]string{"EphemeralContainerIsStartedOnce": "our VMs cannot have a container added"},
+//		})
 //	}
+//
+// Each check is a subtest: -run TestContract/KillObeysItsContext runs one. One
+// that fails says what was promised, where, what was seen, and what is usually
+// the cause. With -v the test ends with a summary.
 //
 // # Concurrency
 //
@@ -45,7 +53,8 @@
 //
 // A list of pods is one pass with a constant number of allocations.
 //
-// There are no probes, hooks, logs, images, volumes' contents or resources.
+// It runs no probes, but does as SyncRequest.Probes say. There are no hooks, logs,
+// images, volumes' contents or resources.
 // Containers are never seen created and not started, nor in state unknown.
 //
 // # Differences from the kubelet
@@ -58,6 +67,12 @@
 // # Testing
 //
 // The suite is run against this package's Runtime in virtual and in real time,
-// and against runtimes that break a promise each, which it must find. It uses
+// against the engine of package cri over processes and over containerd, and
+// against runtimes that break a promise each, which it must find. It uses
 // package testing and nothing else from outside the house.
+//
+// Not checked, because it cannot be seen from outside or needs more than a suite
+// can say: that a list is cheap, that a container with another image is
+// replaced, termination messages, the loss of a sandbox, resizing of terminals,
+// and what a stream server's URLs lead to.
 package runtimetest

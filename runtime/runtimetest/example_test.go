@@ -69,3 +69,21 @@ func ExampleRuntime_Inject() {
 	// deadline exceeded
 	// 0 actions the second time
 }
+
+// The checks that a runtime without powers and a suite without options are held
+// to.
+func ExampleChecks() {
+	plain := 0
+	for _, c := range runtimetest.Checks() {
+		if len(c.Needs) == 0 {
+			plain++
+		}
+		if c.Name == "KillTwiceIsNoError" {
+			fmt.Println(c.Promise)
+		}
+	}
+	fmt.Println(plain > 30)
+	// Output:
+	// Killing a pod that does not run, or that does not exist, is no error.
+	// true
+}

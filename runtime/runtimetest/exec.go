@@ -52,11 +52,14 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 }
 
 // StreamExec runs a command as Exec does, without timeout, and writes what it has
-// printed; its input is not read. See [runtime.StreamExecer].
+// printed; its input is not read, and a terminal only joins its outputs. See [runtime.StreamExecer].
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
 	res, err := r.Exec(ctx, containerID, cmd, 0)
 	if err != nil {
 		return 0, err
+	}
+	if s.TTY {
+		s.Stderr = s.Stdout
 	}
 	for _, out := range []struct {
 		to   io.Writer

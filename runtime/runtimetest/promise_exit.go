@@ -2,7 +2,7 @@ package runtimetest
 
 import (
 	"fmt"
-	"time"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -12,8 +12,10 @@ import (
 // exitPromises are those on what follows when a container exits by itself.
 var exitPromises = []promise{
 	{
-		name: "ExitIsSeen",
-		says: "A container that has exited is shown with its exit code and its times.",
+		name:  "ExitIsSeen",
+		says:  "A container that has exited is shown with its exit code and its times.",
+		where: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
+		cause: "the backend's end state is mapped to running or not, and its code is dropped",
 		check: func(t *trial) {
 			var containers []v1.Container
 			codes := map[string]int32{}
@@ -36,8 +38,10 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name: "RestartMakesANewInstance",
-		says: "A restart makes a new instance with a new ID and a restart count one higher; the exited one stays, so that its exit can be read.",
+		name:  "RestartMakesANewInstance",
+		says:  "A restart makes a new instance with a new ID and a restart count one higher; the exited one stays, so that its exit can be read.",
+		where: "package runtime, Vocabulary; ContainerStatus.RestartCount",
+		cause: "a container is started again in place, so that its last exit is overwritten",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(7)), named("long", t.suite.Long))
 			t.sync(pod)
@@ -57,8 +61,10 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name: "NeverIsNotRestarted",
-		says: "With restartPolicy Never a container that has exited is not started again.",
+		name:  "NeverIsNotRestarted",
+		says:  "With restartPolicy Never a container that has exited is not started again.",
+		where: "the API's meaning of restartPolicy (rt-34)",
+		cause: "the backend restarts containers by itself",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Exit(0)), named("bad", t.suite.Exit(1)), named("long", t.suite.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
@@ -70,8 +76,10 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name: "OnFailureRestartsFailuresOnly",
-		says: "With restartPolicy OnFailure a container that failed is started again, one that succeeded is not.",
+		name:  "OnFailureRestartsFailuresOnly",
+		says:  "With restartPolicy OnFailure a container that failed is started again, one that succeeded is not.",
+		where: "the API's meaning of restartPolicy (rt-34)",
+		cause: "the exit code is not looked at, or the backend restarts containers by itself",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyOnFailure, named("ok", t.suite.Exit(0)), named("bad", t.suite.Exit(1)), named("long", t.suite.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
@@ -82,31 +90,10 @@ var exitPromises = []promise{
 		},
 	},
 	{
-		name: "BackOffSaysUntilWhen",
-		says: "A restart is done or put off; if it is put off, RetryAt says until when, and the action that failed has the reason CrashLoopBackOff.",
-		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
-			t.sync(pod)
-			for restarts := 1; restarts <= 2; restarts++ {
-				t.await(pod.UID, "flappy has exited", exited("flappy"))
-				before := time.Now().Round(0)
-				res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-				if n := len(instances(t.look(pod.UID), "flappy")); n > restarts {
-					continue // done
-				}
-				if err == nil || res.RetryAt.Before(before) {
-					t.Fatalf("flappy was not restarted: %v, to be tried again at %v (now %v)", err, res.RetryAt, before)
-				}
-				if len(res.Actions) != 1 || res.Actions[0].Reason != "CrashLoopBackOff" || res.Actions[0].Err == nil {
-					t.Errorf("the restart was put off with %+v", res.Actions)
-				}
-				return
-			}
-		},
-	},
-	{
-		name: "FinishedPodStaysFinished",
-		says: "A pod whose containers have all exited for good is left as it is, sandbox or not, by every further SyncPod.",
+		name:  "FinishedPodStaysFinished",
+		says:  "A pod whose containers have all exited for good is left as it is, sandbox or not, by every further SyncPod.",
+		where: "Syncer.SyncPod is idempotent (rt-41, rt-43, rt-50)",
+		cause: "a pod without a ready sandbox always gets a new one",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Exit(0)))
 			want := t.syncUntil(pod, "ok has exited", exited("ok"))
@@ -117,6 +104,117 @@ var exitPromises = []promise{
 			got := t.look(pod.UID)
 			if len(got.Sandboxes) != len(want.Sandboxes) || len(got.Containers) != 1 || got.Containers[0].ID != want.Containers[0].ID {
 				t.Errorf("the pod was\n%s\nand is\n%s", describe(want), describe(got))
+			}
+		},
+	},
+	{
+		name:  "ExitsStay",
+		says:  "An exit that was shown once is never shown differently: its code, reason and times stay what they were through looks, steps, the restart of others, and the end of the pod.",
+		where: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
+		cause: "an end that the backend has no time of is given the time of the look, or the end of the pod overwrites that of its containers",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyOnFailure, named("done", t.suite.Exit(0)), named("flappy", t.suite.Exit(3)), named("long", t.suite.Long))
+			t.sync(pod)
+			t.await(pod.UID, "done has exited", exited("done"))
+			seen := map[string]string{}
+			look := func(when string) {
+				t.Helper()
+				s := t.look(pod.UID)
+				found := 0
+				for _, c := range s.Containers {
+					if c.State != runtime.ContainerExited {
+						continue
+					}
+					is := fmt.Sprintf("exited with %d (%s), started %v, finished %v", c.ExitCode, c.Reason, c.StartedAt.UnixNano(), c.FinishedAt.UnixNano())
+					if was, ok := seen[c.ID]; ok {
+						found++
+						if was != is {
+							t.Errorf("%s, instance %d of %s was shown to have\n\t%s\nand is shown to have\n\t%s", when, c.RestartCount, c.Name, was, is)
+						}
+					}
+					seen[c.ID] = is
+				}
+				for id := range seen {
+					if found < len(seen) && !slices.ContainsFunc(s.Containers, func(c runtime.ContainerStatus) bool { return c.ID == id && c.State == runtime.ContainerExited }) {
+						t.Errorf("%s, the exit of %s is not shown any more; the pod is\n%s", when, id, describe(s))
+					}
+				}
+			}
+			look("at first")
+			t.pause(5 * t.suite.Poll)
+			look("some time later")
+			t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
+			look("after a restart")
+			t.kill(pod, nil)
+			look("after KillPod")
+			t.kill(pod, new(int64(0)))
+			look("after the second KillPod")
+		},
+	},
+	{
+		name:  "ContainersHaveTheirOwnPolicies",
+		says:  "A container's own restartPolicy counts before the pod's.",
+		where: "the API's meaning of containers[].restartPolicy (rt-33)",
+		cause: "the pod's policy is handed to the backend for all containers",
+		check: func(t *trial) {
+			again, once := named("again", t.suite.Exit(0)), named("once", t.suite.Exit(1))
+			again.RestartPolicy, once.RestartPolicy = new(v1.ContainerRestartPolicyAlways), new(v1.ContainerRestartPolicyNever)
+			for policy, c := range map[v1.RestartPolicy]v1.Container{v1.RestartPolicyNever: again, v1.RestartPolicyAlways: once} {
+				pod := t.pod(policy, c, named("long", t.suite.Long))
+				if c.Name == "again" {
+					t.syncUntil(pod, "again was restarted", restarted("again"))
+					continue
+				}
+				t.syncUntil(pod, "once has exited", exited("once"))
+				t.syncThrice(pod)
+				if s := t.look(pod.UID); len(instances(s, "once")) != 1 {
+					t.Errorf("once was started again; the pod is\n%s", describe(s))
+				}
+			}
+		},
+	},
+	{
+		name:  "RestartRulesCount",
+		says:  "A rule with action Restart that matches the exit code has the container started again whatever its policy is; another exit code is left to the policy.",
+		where: "the API's meaning of containers[].restartPolicyRules (rt-33)",
+		cause: "rules are not looked at",
+		check: func(t *trial) {
+			rule := func(c v1.Container) v1.Container {
+				c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
+				c.RestartPolicyRules = []v1.ContainerRestartRule{{
+					Action:    v1.ContainerRestartRuleActionRestart,
+					ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+				}}
+				return c
+			}
+			pod := t.pod(v1.RestartPolicyNever, rule(named("matches", t.suite.Exit(42))), rule(named("other", t.suite.Exit(1))), named("long", t.suite.Long))
+			t.syncUntil(pod, "other has exited", exited("other"))
+			t.syncUntil(pod, "matches was restarted", restarted("matches"))
+			if s := t.look(pod.UID); len(instances(s, "other")) != 1 {
+				t.Errorf("other was started again; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "CountsSurviveTheAgent",
+		says:  "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a look of the caller's.",
+		where: "Lister: answers from the runtime; ContainerStatus.RestartCount",
+		cause: "restarts are counted in memory",
+		needs: []string{"Suite.Reopen"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(3)), named("long", t.suite.Long))
+			t.sync(pod)
+			want := t.await(pod.UID, "flappy has exited", exited("flappy"))
+			t.rt = t.suite.Reopen(t.T, t.rt)
+			last := t.container(want, "flappy")
+			s := t.syncUntil(pod, "flappy was restarted after the agent was", func(s *runtime.PodStatus) bool {
+				return t.container(s, "flappy").ID != last.ID
+			})
+			if c := t.container(s, "flappy"); c.RestartCount != last.RestartCount+1 {
+				t.Errorf("the restart count was %d and is %d; the pod is\n%s", last.RestartCount, c.RestartCount, describe(s))
+			}
+			if t.container(s, "long").ID != t.container(want, "long").ID {
+				t.Errorf("long was not left alone; the pod is\n%s", describe(s))
 			}
 		},
 	},

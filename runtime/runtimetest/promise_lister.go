@@ -14,8 +14,10 @@ import (
 // listerPromises are those of [runtime.Lister].
 var listerPromises = []promise{
 	{
-		name: "UnknownPodIsEmpty",
-		says: "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
+		name:  "UnknownPodIsEmpty",
+		says:  "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
+		where: "Lister.PodStatus",
+		cause: "an error of the backend's (404) is passed on instead of being an empty answer",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways)
 			s := t.look(pod.UID)
@@ -31,8 +33,10 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name: "ListAndInspectionAgree",
-		says: "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
+		name:  "ListAndInspectionAgree",
+		says:  "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
+		where: "Lister, PodStatus.Brief",
+		cause: "the list leaves out what has exited, or counts attempts and times in another way than the inspection",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(1)))
 			t.sync(pod)
@@ -50,8 +54,10 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name: "NewestFirst",
-		says: "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
+		name:  "NewestFirst",
+		says:  "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
+		where: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
+		cause: "what the backend returns is passed on unsorted, or sorted by name",
 		check: func(t *trial) {
 			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)))
 			t.syncUntil(older, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
@@ -89,8 +95,10 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name: "ObservedAtIsBeforeTheRead",
-		says: "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
+		name:  "ObservedAtIsBeforeTheRead",
+		says:  "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
+		where: "Lister, PodStatus.ObservedAt",
+		cause: "the time is taken after the read, or the answer comes from a cache",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			for _, act := range []struct {
@@ -117,8 +125,10 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name: "CallerOwnsTheAnswer",
-		says: "The caller owns what Pods and PodStatus return: changing it changes nothing.",
+		name:  "CallerOwnsTheAnswer",
+		says:  "The caller owns what Pods and PodStatus return: changing it changes nothing.",
+		where: "Lister: the caller owns the result",
+		cause: "a cached answer is returned without a copy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			t.up(pod)
@@ -155,14 +165,11 @@ var listerPromises = []promise{
 		},
 	},
 	{
-		name: "SurvivesItsCaller",
-		says: "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
-		needs: func(s Suite, _ runtime.Runtime) string {
-			if s.Reopen == nil {
-				return "there is no Suite.Reopen"
-			}
-			return ""
-		},
+		name:  "SurvivesItsCaller",
+		says:  "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
+		where: "Lister: answers from the runtime, not from memory of its own calls",
+		cause: "the mapping of pods to the backend's objects is held in memory only, not in labels or files",
+		needs: []string{"Suite.Reopen"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(3)))
 			t.sync(pod)

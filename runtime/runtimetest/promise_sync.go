@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -16,8 +17,10 @@ import (
 // syncPromises are those of [runtime.Syncer] on what SyncPod does.
 var syncPromises = []promise{
 	{
-		name: "StartsEverything",
-		says: "SyncPod takes the pod one step towards what is wanted: without init containers, it makes a sandbox and starts every container, and says so in its actions.",
+		name:  "StartsEverything",
+		says:  "SyncPod takes the pod one step towards what is wanted: without init containers, it makes a sandbox and starts every container, and says so in its actions.",
+		where: "Syncer.SyncPod, SyncResult.Actions, PodStatus",
+		cause: "one step starts one container, or returns before what it started is shown",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
 			before := time.Now().Round(0)
@@ -57,8 +60,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "IsIdempotent",
-		says: "SyncPod is idempotent: called again with nothing changed it does nothing, and a container that runs as specified is never touched.",
+		name:  "IsIdempotent",
+		says:  "SyncPod is idempotent: called again with nothing changed it does nothing, and a container that runs as specified is never touched.",
+		where: "Syncer.SyncPod: called again with nothing changed it does nothing",
+		cause: "what is wanted is compared with what was asked for in another form (defaults, resolved images), so that it always differs",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
 			want := t.up(pod)
@@ -78,8 +83,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "LeavesTheSpecAlone",
-		says: "SyncPod and KillPod do not change the pod they are given.",
+		name:  "LeavesTheSpecAlone",
+		says:  "SyncPod and KillPod do not change the pod they are given.",
+		where: "SyncRequest.Pod: the runtime must not change it",
+		cause: "defaults are filled in, or labels added, in the caller's pod instead of a copy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			want := pod.DeepCopy()
@@ -91,8 +98,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "MissingVolumeIsAConfigError",
-		says: "A container that mounts a volume which is not listed in the request is not started (CreateContainerConfigError); the others are.",
+		name:  "MissingVolumeIsAConfigError",
+		says:  "A container that mounts a volume which is not listed in the request is not started (CreateContainerConfigError); the others are.",
+		where: "SyncRequest.Volumes",
+		cause: "volumes are taken from the spec, and the map is not looked at",
 		check: func(t *trial) {
 			mounts := named("mounts", t.suite.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
@@ -121,44 +130,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name:  "InitContainersInOrder",
-		says:  "SyncPod does what can be done without waiting for a container: it starts the first init container, and leaves the second to the call made after the first was seen to exit; regular containers follow the last.",
-		needs: needsInit,
-		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Exit(0)), named("second", t.suite.Exit(0))}
-			t.sync(pod)
-			if s := t.look(pod.UID); s.Container("second") != nil || s.Container("main") != nil {
-				t.Errorf("one SyncPod started more than the first init container; the pod is\n%s", describe(s))
-			}
-			s := t.up(pod)
-			first, second, main := t.container(s, "first"), t.container(s, "second"), t.container(s, "main")
-			if second.CreatedAt.Before(first.FinishedAt) || main.CreatedAt.Before(second.FinishedAt) {
-				t.Errorf("first finished at %v, second was created at %v and finished at %v, main was created at %v",
-					first.FinishedAt, second.CreatedAt, second.FinishedAt, main.CreatedAt)
-			}
-			if len(s.Containers) != 3 {
-				t.Errorf("an init container ran more than once; the pod is\n%s", describe(s))
-			}
-		},
-	},
-	{
-		name:  "FailedInitContainerGates",
-		says:  "After an init container that failed for good (restartPolicy Never) no other container of the pod is started.",
-		needs: needsInit,
-		check: func(t *trial) {
-			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Long))
-			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Exit(1)), named("second", t.suite.Exit(0))}
-			t.syncUntil(pod, "first has exited", exited("first"))
-			t.syncThrice(pod)
-			if s := t.look(pod.UID); len(s.Containers) != 1 {
-				t.Errorf("something was started after the failure; the pod is\n%s", describe(s))
-			}
-		},
-	},
-	{
-		name: "SameNameOtherUID",
-		says: "A pod is known by its UID: two pods of one name are two, and what is done to one leaves the other alone.",
+		name:  "SameNameOtherUID",
+		says:  "A pod is known by its UID: two pods of one name are two, and what is done to one leaves the other alone.",
+		where: "package runtime: a pod is known by its UID",
+		cause: "the backend's objects are named after the pod's namespace and name",
 		check: func(t *trial) {
 			one := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			two := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
@@ -179,8 +154,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "PodsInParallel",
-		says: "All methods may be called from many goroutines at once; for different pods SyncPod and KillPod run in parallel.",
+		name:  "PodsInParallel",
+		says:  "All methods may be called from many goroutines at once; for different pods SyncPod and KillPod run in parallel.",
+		where: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
+		cause: "state is shared between calls without a lock, or one lock refuses all but one",
 		check: func(t *trial) {
 			var wg sync.WaitGroup
 			for range 4 {
@@ -210,8 +187,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "SyncPodObeysItsContext",
-		says: "When ctx ends SyncPod stops early and returns ctx's error.",
+		name:  "SyncPodObeysItsContext",
+		says:  "When ctx ends SyncPod stops early and returns ctx's error.",
+		where: "Syncer.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
+		cause: "the context is not passed on to the backend's calls",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -222,8 +201,10 @@ var syncPromises = []promise{
 		},
 	},
 	{
-		name: "NoTwinAfterACutShortSync",
-		says: "SyncPod never starts a second instance of a container while one runs, also not when an earlier call was cut short or timed out; what that had begun is found again by the next look.",
+		name:  "NoTwinAfterACutShortSync",
+		says:  "SyncPod never starts a second instance of a container while one runs, also not when an earlier call was cut short or timed out; what that had begun is found again by the next look.",
+		where: "Syncer.SyncPod: never starts a second instance of a container while one runs",
+		cause: "a create that timed out is taken not to have happened, and done again under another name",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
 			for d := time.Millisecond; d <= time.Second && d < t.suite.Patience/4; d *= 2 {
@@ -254,6 +235,156 @@ var syncPromises = []promise{
 			}
 			if ready != 1 || running["a"] != 1 || running["b"] != 1 {
 				t.Errorf("not one sandbox and one of each container run; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "ErrorJoinsTheActions",
+		says:  "The error of SyncPod joins the failures of the result's actions, and is nil if none of them failed; the result is valid in either case.",
+		where: "Syncer.SyncPod, SyncResult.Err",
+		cause: "the result is dropped when there is an error, or the first failure hides the others",
+		check: func(t *trial) {
+			mounts := func(name string) v1.Container {
+				c := named(name, t.suite.Long)
+				c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
+				return c
+			}
+			pod := t.pod(v1.RestartPolicyAlways, mounts("one"), mounts("two"), named("plain", t.suite.Long))
+			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+			res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod}) // data is not ready
+			if err == nil {
+				t.Fatal("SyncPod of two containers that cannot be started returned no error")
+			}
+			failed := map[string]bool{}
+			for _, a := range res.Actions {
+				if a.Err == nil {
+					continue
+				}
+				failed[a.Target] = true
+				if !errors.Is(err, a.Err) {
+					t.Errorf("the error %q does not hold that of %s %s, %q", err, a.Kind, a.Target, a.Err)
+				}
+			}
+			if !failed["one"] || !failed["two"] || failed["plain"] {
+				t.Errorf("not the actions on one and two, and they alone, have failed: %+v", res.Actions)
+			}
+		},
+	},
+	{
+		name:  "ReadyVolumeIsMounted",
+		says:  "A container whose volumes are all listed in the request is started.",
+		where: "SyncRequest.Volumes",
+		cause: "only some kinds of volumes are known by their names, and the map is not looked at",
+		check: func(t *trial) {
+			mounts := named("mounts", t.suite.Long)
+			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
+			pod := t.pod(v1.RestartPolicyAlways, mounts)
+			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+			if _, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]string{"data": t.TempDir()}}); err != nil {
+				t.Errorf("SyncPod: %v", err)
+			}
+			if s := t.look(pod.UID); !in(s, "mounts", runtime.ContainerRunning) {
+				t.Errorf("mounts does not run; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "DeletedPodIsNotStarted",
+		says:  "SyncPod of a pod with a deletion timestamp starts nothing.",
+		where: "the API's meaning of deletionTimestamp (rt-31)",
+		cause: "the timestamp is not looked at, so that a pod that ends comes up again",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long), named("flappy", t.suite.Exit(1)))
+			t.sync(pod)
+			t.await(pod.UID, "flappy has exited", exited("flappy"))
+			want := len(t.look(pod.UID).Containers)
+			pod = pod.DeepCopy()
+			pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
+			t.syncThrice(pod)
+			if s := t.look(pod.UID); len(s.Containers) != want {
+				t.Errorf("a container of a deleted pod was started; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "FailedProbeRestarts",
+		says:  "A running container whose liveness or startup probe has failed is stopped and started again; one whose probes succeeded, or have no result yet, is left alone.",
+		where: "SyncRequest.Probes (rt-48)",
+		cause: "Probes is not looked at, or a missing result counts as a failure",
+		check: func(t *trial) {
+			probed := func(name string) v1.Container {
+				c := named(name, t.suite.Long)
+				c.LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}, PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
+				c.StartupProbe = c.LivenessProbe.DeepCopy()
+				return c
+			}
+			pod := t.pod(v1.RestartPolicyAlways, probed("hangs"), probed("late"), probed("fine"), probed("new"))
+			up := t.up(pod)
+			id := func(name string) string { return t.container(up, name).ID }
+			results := &runtime.ProbeResults{
+				Liveness: map[string]runtime.ProbeResult{id("hangs"): runtime.ProbeFailure, id("fine"): runtime.ProbeSuccess},
+				Startup:  map[string]runtime.ProbeResult{id("late"): runtime.ProbeFailure, id("fine"): runtime.ProbeSuccess},
+			}
+			var s *runtime.PodStatus
+			for begun := time.Now(); ; t.pause(t.suite.Poll) {
+				if res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Probes: results}); err != nil && res.RetryAt.IsZero() {
+					t.Fatalf("SyncPod: %v", err)
+				}
+				s = t.look(pod.UID)
+				if restarted("hangs")(s) && restarted("late")(s) {
+					break
+				}
+				if time.Since(begun) > t.suite.Patience {
+					t.Fatalf("after %v hangs and late, whose probes have failed, were not both restarted; the pod is\n%s", t.suite.Patience, describe(s))
+				}
+			}
+			if len(instances(s, "fine")) != 1 || len(instances(s, "new")) != 1 || !in(s, "fine", runtime.ContainerRunning) || !in(s, "new", runtime.ContainerRunning) {
+				t.Errorf("fine and new were not left alone; the pod is\n%s", describe(s))
+			}
+			for _, name := range []string{"hangs", "late"} {
+				if old := instances(s, name); old[len(old)-1].State != runtime.ContainerExited {
+					t.Errorf("%s was started again beside the one that failed; the pod is\n%s", name, describe(s))
+				}
+			}
+		},
+	},
+	{
+		name:  "EphemeralContainerIsStartedOnce",
+		says:  "An ephemeral container that is added to a pod that runs is started beside the others, and never again after its exit.",
+		where: "the API's meaning of ephemeralContainers (rt-45)",
+		cause: "only the spec that the pod began with counts, or ephemeral containers are restarted with the pod's policy",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			up := t.up(pod)
+			pod = pod.DeepCopy()
+			pod.Spec.EphemeralContainers = append(pod.Spec.EphemeralContainers, v1.EphemeralContainer{
+				EphemeralContainerCommon: v1.EphemeralContainerCommon(named("debug", t.suite.Exit(1))),
+			})
+			t.syncUntil(pod, "debug has exited", exited("debug"))
+			t.syncThrice(pod)
+			s := t.look(pod.UID)
+			if len(instances(s, "debug")) != 1 {
+				t.Errorf("debug was started again; the pod is\n%s", describe(s))
+			}
+			if t.container(s, "long").ID != t.container(up, "long").ID {
+				t.Errorf("long was not left alone; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "HostNetworkIsTold",
+		says:  "A pod with hostNetwork has a sandbox that says so, and no IPs: the node's own are not listed.",
+		where: "SandboxStatus.HostNetwork, IPs",
+		cause: "hostNetwork is not looked at, or the node's address is shown as the pod's",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			pod.Spec.HostNetwork = true
+			s := t.up(pod)
+			if len(s.Sandboxes) != 1 || !s.Sandboxes[0].HostNetwork {
+				t.Errorf("the sandbox does not say that it has the host's network: %+v", s.Sandboxes)
+			}
+			if len(s.IPs) > 0 {
+				t.Errorf("the IPs are %v", s.IPs)
 			}
 		},
 	},

@@ -12,7 +12,7 @@ import (
 
 // A step is what one SyncPod has to do. The zero value is nothing. It is a
 // smaller and separate answer to the question that runtime/cri/plan answers in
-// full (no probes, no resize), so that each can be held against the other.
+// full (no resize), so that each can be held against the other.
 type step struct {
 	stop    bool     // nothing of the pod is to run any more
 	reset   bool     // forget every instance first: the pod begins anew (rt-140)
@@ -29,11 +29,11 @@ type start struct {
 }
 
 // decide returns the step from what is seen to what pod wants.
-func decide(pod *v1.Pod, seen *runtime.PodStatus, backoff time.Duration) step {
+func decide(pod *v1.Pod, seen *runtime.PodStatus, probes *runtime.ProbeResults, backoff time.Duration) step {
 	if pod.DeletionTimestamp != nil { // rt-31
 		return step{}
 	}
-	d := decision{pod: pod, seen: seen, backoff: backoff}
+	d := decision{pod: pod, seen: seen, probes: probes, backoff: backoff}
 	if len(seen.Sandboxes) > 0 && seen.Sandboxes[0].State == runtime.SandboxReady {
 		d.sandbox = seen.Sandboxes[0].ID
 		if d.restartAll() {
@@ -51,6 +51,7 @@ func decide(pod *v1.Pod, seen *runtime.PodStatus, backoff time.Duration) step {
 type decision struct {
 	pod     *v1.Pod
 	seen    *runtime.PodStatus
+	probes  *runtime.ProbeResults // nil: nobody probes
 	backoff time.Duration
 	sandbox string // the one that is ready
 	step    step
@@ -145,6 +146,9 @@ func (d *decision) initialised() bool {
 		switch {
 		case restart.Sidecar(c) && running: // rt-61
 			d.keep(c, at, len(inits)-i)
+			if i == last && !done && !d.started(c, at) { // rt-60
+				ready = false
+			}
 		case restart.Sidecar(c): // rt-56, rt-63
 			d.add(c, at, len(inits)-i)
 			ready = i < last
@@ -186,8 +190,18 @@ func (d *decision) latest(name, sandbox string) *runtime.ContainerStatus {
 	return latest
 }
 
-// keep leaves a running instance alone, unless its definition changed (rt-30),
-// and ends others of its name: two are never wanted.
+// started reports whether what comes after the running sidecar may start.
+func (d *decision) started(c *v1.Container, at *runtime.ContainerStatus) bool {
+	return c.StartupProbe == nil || d.probes == nil || d.probes.Startup[at.ID] == runtime.ProbeSuccess
+}
+
+// failed reports whether a probe has condemned the running instance (rt-48).
+func (d *decision) failed(at *runtime.ContainerStatus) bool {
+	return d.probes != nil && (d.probes.Liveness[at.ID] == runtime.ProbeFailure || d.probes.Startup[at.ID] == runtime.ProbeFailure)
+}
+
+// keep leaves a running instance alone, unless its definition changed (rt-30) or
+// a probe failed, and ends others of its name: two are never wanted.
 func (d *decision) keep(c *v1.Container, at *runtime.ContainerStatus, turn int) {
 	for i := range d.seen.Containers {
 		other := &d.seen.Containers[i]
@@ -195,9 +209,11 @@ func (d *decision) keep(c *v1.Container, at *runtime.ContainerStatus, turn int) 
 			d.step.kill = append(d.step.kill, other.ID)
 		}
 	}
-	if at.Image != c.Image {
+	if changed := at.Image != c.Image; changed || d.failed(at) {
 		d.step.kill = append(d.step.kill, at.ID)
-		d.add(c, at, turn)
+		if changed || restart.Policy(d.pod, c) != v1.RestartPolicyNever { // rt-49
+			d.add(c, at, turn)
+		}
 	}
 }
 

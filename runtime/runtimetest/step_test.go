@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		{"restart all (rt-138)", never, "i a* b", "ready i=0 a=88 b", "reset, start i"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := decide(wantedPod(tc.policy, tc.wants), see(tc.sees), 0)
+			got := decide(wantedPod(tc.policy, tc.wants), see(tc.sees), nil, 0)
 			assert.Equal(t, tc.step, got.words())
 		})
 	}
@@ -176,8 +176,40 @@ func TestNothingIsStartedInAPodThatIsBeingDeleted(t *testing.T) { // rt-31
 	pod := wantedPod(v1.RestartPolicyAlways, "i a")
 	pod.DeletionTimestamp = &metav1.Time{Time: epoch}
 	for _, sees := range []string{"", "ready", "ready i=0", "gone a=1"} {
-		assert.Empty(t, decide(pod, see(sees), 0).words(), sees)
+		assert.Empty(t, decide(pod, see(sees), nil, 0).words(), sees)
 	}
+}
+
+func TestProbesThatFailedRestart(t *testing.T) { // rt-48, rt-49, rt-60
+	failed := func(ids ...string) map[string]runtime.ProbeResult {
+		m := map[string]runtime.ProbeResult{}
+		for _, id := range ids {
+			m[id] = runtime.ProbeFailure
+		}
+		return m
+	}
+	for _, tc := range []struct {
+		policy           v1.RestartPolicy
+		liveness, starts map[string]runtime.ProbeResult
+		want             string
+	}{
+		{v1.RestartPolicyAlways, nil, nil, ""},
+		{v1.RestartPolicyAlways, failed("a.2"), nil, "kill a.2, start a"},
+		{v1.RestartPolicyOnFailure, nil, failed("a.2"), "kill a.2, start a"},
+		{v1.RestartPolicyNever, failed("a.2"), nil, "kill a.2"},
+		{v1.RestartPolicyAlways, failed("s.1"), nil, "kill s.1, start s"},
+	} {
+		probes := &runtime.ProbeResults{Liveness: tc.liveness, Startup: tc.starts}
+		assert.Equal(t, tc.want, decide(wantedPod(tc.policy, "s a b"), see("ready s a b"), probes, 0).words(), "%+v", tc)
+	}
+
+	pod := wantedPod(v1.RestartPolicyAlways, "s a")
+	pod.Spec.InitContainers[0].StartupProbe = new(v1.Probe)
+	for result, want := range map[runtime.ProbeResult]string{runtime.ProbeUnknown: "", runtime.ProbeSuccess: "start a"} {
+		probes := &runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"s.1": result}}
+		assert.Equal(t, want, decide(pod, see("ready s"), probes, 0).words(), result)
+	}
+	assert.Equal(t, "start a", decide(pod, see("ready s"), nil, 0).words(), "nobody probes here")
 }
 
 func TestDelayDoublesUpToThirtyTimesTheFirst(t *testing.T) { // rt-91, rt-92

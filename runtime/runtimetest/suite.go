@@ -1,6 +1,10 @@
 package runtimetest
 
 import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,9 +15,11 @@ import (
 
 // A Suite tells [TestRuntime] how to make containers on the runtime under
 // test, and how much time to give it. Names of containers are set by the
-// suite; everything else is left as given.
+// suite; everything else is left as given. What is not required may be left
+// out: the checks that need it are then not applicable.
 type Suite struct {
-	// Long runs until it gets TERM, and then exits promptly. Required.
+	// Long runs until it gets TERM, and then exits promptly. It may take a
+	// moment, ten times Poll, to get ready for that. Required.
 	Long v1.Container
 
 	// Exit returns a container that exits by itself, soon, with the code (at
@@ -22,31 +28,54 @@ type Suite struct {
 	// Required.
 	Exit func(code int32) v1.Container
 
-	// Stubborn ignores TERM. Without an image, the promises about KILL are
-	// skipped; with one, they take some 15 s of real grace periods.
+	// Stubborn ignores TERM. With it, the promises about KILL take some 15 s
+	// of real grace periods.
 	Stubborn v1.Container
 
-	// Print returns a command which prints text to its standard output and
-	// exits with the code; Block one that runs for a minute or more. Nil:
-	// the promises of [runtime.Execer] and [runtime.StreamExecer] are skipped.
-	Print func(text string, code int32) []string
-	Block []string
+	// Says returns a container that prints the line text once, and then runs
+	// as Long does.
+	Says func(text string) v1.Container
+
+	// Repeats prints each line of its input, and runs on as Long does when
+	// that ends.
+	Repeats v1.Container
+
+	// Greets returns a container that listens on the TCP port, on all
+	// addresses of its pod, writes "hello" and a line feed to whoever connects,
+	// and hangs up.
+	Greets func(port int32) v1.Container
+
+	// Commands for containers like Long. Print returns one which prints text to
+	// its standard output and exits with the code; PrintErr the same to its
+	// standard error. Block runs for a minute or more. Echo copies its input to
+	// its output until that ends, and exits with 0.
+	Print    func(text string, code int32) []string
+	PrintErr func(text string, code int32) []string
+	Block    []string
+	Echo     []string
 
 	// NoInit: the runtime has no init containers.
 	NoInit bool
+
+	// Gaps are the promises which the runtime is known not to keep, by the
+	// names of their checks, with the reason. They are checked all the same: a
+	// gap that is none any more fails the test, and so does a name that no
+	// check has.
+	Gaps map[string]string
 
 	// Adjust changes each pod before it is used: host network where there is
 	// no other, say. Nil: pods are fine as they are.
 	Adjust func(pod *v1.Pod)
 
 	// Reopen returns a second value for what rt manages, as an agent has
-	// after its restart. Nil: the promise about it is skipped.
+	// after its restart. rt is not used any more after that, but for what the
+	// function that made it has registered with t.Cleanup.
 	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
 
 	// Within runs the body of each promise, new included. With synctest.Test
 	// it runs in virtual time; with a function that calls t.Parallel first the
-	// promises are checked beside each other, for which new has to return
-	// runtimes that share nothing. Nil: it is called as it is.
+	// promises are checked beside each other, those about garbage left out.
+	// Nil: it is called as it is.
 	Within func(t *testing.T, body func(t *testing.T))
 
 	// Patience is how long to wait for what the runtime has promised to do in
@@ -56,18 +85,12 @@ type Suite struct {
 	Poll     time.Duration
 }
 
-// A promise is one sentence of the contract, and how to find out whether a
-// runtime keeps it.
-type promise struct {
-	name  string // of its subtest
-	says  string
-	needs func(Suite, runtime.Runtime) string // why it cannot be checked, empty if it can; nil: it can
-	check func(*trial)
-}
-
 // TestRuntime checks that the runtimes which new returns keep the contract of
 // [runtime.Runtime], and that of the optional powers they have. Each promise is
-// a subtest of its own, which says what was promised when it fails.
+// a subtest of its own, so that -run picks one. When it fails it says what was
+// promised, where, what was seen instead, and what is usually the cause. At the
+// end the test logs how many promises were kept, are known gaps, or were not
+// applicable.
 //
 // Each promise asks new for a runtime, and uses pods with UIDs of its own, so
 // that new may return the same value again, or one that runs other pods. What a
@@ -84,42 +107,83 @@ func TestRuntime(t *testing.T, new func(t *testing.T) runtime.Runtime, s Suite) 
 	if s.Poll <= 0 {
 		s.Poll = 20 * time.Millisecond
 	}
-	within := s.Within
-	if within == nil {
-		within = func(t *testing.T, body func(t *testing.T)) { body(t) }
+	if s.Within == nil {
+		s.Within = func(t *testing.T, body func(t *testing.T)) { body(t) }
 	}
-	for _, group := range [][]promise{listerPromises, syncPromises, exitPromises, killPromises, powerPromises} {
-		for _, p := range group {
-			t.Run(p.name, func(t *testing.T) {
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Logf("the promise that was broken: %s", p.says)
-					}
-				})
-				within(t, func(t *testing.T) {
-					rt := new(t)
-					if p.needs != nil {
-						if why := p.needs(s, rt); why != "" {
-							t.Skip(why)
-						}
-					}
-					p.check(&trial{T: t, rt: rt, suite: s})
-				})
-			})
+	all := promises()
+	for _, name := range slices.Sorted(maps.Keys(s.Gaps)) {
+		if !slices.ContainsFunc(all, func(p promise) bool { return p.name == name }) {
+			t.Fatalf("runtimetest: Suite.Gaps names %q, and there is no such check", name)
+		}
+		if strings.TrimSpace(s.Gaps[name]) == "" {
+			t.Fatalf("runtimetest: Suite.Gaps has no reason for %s", name)
 		}
 	}
+	k := &kit{suite: s, new: new, total: len(all)}
+	t.Cleanup(func() { t.Log(k.summary()) })
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) { k.run(t, p) })
+	}
 }
 
-func needsInit(s Suite, _ runtime.Runtime) string {
-	if s.NoInit {
-		return "Suite.NoInit is set"
-	}
-	return ""
+// A kit is one TestRuntime.
+type kit struct {
+	suite Suite
+	new   func(t *testing.T) runtime.Runtime
+	total int
+
+	// crowd is held for reading by checks that may run beside others, for
+	// writing by one that may not.
+	crowd sync.RWMutex
+
+	mu       sync.Mutex
+	verdicts map[verdict][]string
 }
 
-func needsStubborn(s Suite, _ runtime.Runtime) string {
-	if s.Stubborn.Image == "" {
-		return "there is no Suite.Stubborn"
+// run checks one promise.
+func (k *kit) run(t *testing.T, p promise) {
+	tr := &trial{suite: k.suite, gap: k.suite.Gaps[p.name]}
+	t.Cleanup(func() {
+		k.judge(p.name, tr.verdict(t))
+		if t.Failed() {
+			t.Log(p.explain())
+		}
+	})
+	k.suite.Within(t, func(t *testing.T) {
+		if p.alone {
+			k.crowd.Lock()
+			defer k.crowd.Unlock()
+		} else {
+			k.crowd.RLock()
+			defer k.crowd.RUnlock()
+		}
+		tr.T, tr.rt = t, k.new(t)
+		if need := p.lacks(k.suite, tr.rt); need != "" {
+			tr.notApplicable = true
+			t.Skipf("not applicable: it needs %s", need)
+		}
+		if tr.gap == "" {
+			p.check(tr)
+			return
+		}
+		// In a goroutine of its own, which a Fatalf ends without ending t.
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.check(tr)
+		}()
+		<-done
+		tr.judgeGap()
+	})
+	if tr.notApplicable { // Within may have had a T of its own
+		t.SkipNow()
 	}
-	return ""
+}
+
+// explain says what a person needs to know of a promise that is broken.
+func (p promise) explain() string {
+	return "the promise that was broken: " + p.says +
+		"\n\tthe contract is in: " + p.where +
+		"\n\tthe usual cause: " + p.cause +
+		"\n\tif it is a known gap, put " + p.name + " into Suite.Gaps"
 }

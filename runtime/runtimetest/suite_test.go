@@ -2,6 +2,7 @@ package runtimetest_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,15 +16,24 @@ import (
 // newMemory returns a runtime whose containers behave as memorySuite says.
 func newMemory(*testing.T) runtime.Runtime { return memory() }
 
+// newFull returns one that has all powers.
+func newFull(t *testing.T) runtime.Runtime { return &full{Runtime: memory(), dir: t.TempDir()} }
+
 func memory() *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("long", runtimetest.Behaviour{Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
-		if cmd[0] == "print" {
-			return runtime.ExecResult{Stdout: []byte(cmd[1]), ExitCode: int32(cmd[2][0] - '0')}, nil
-		}
-		<-ctx.Done()
-		return runtime.ExecResult{}, ctx.Err()
-	}})
+	rt.Behave("long", runtimetest.Behaviour{
+		StopDelay: time.Millisecond,
+		Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
+			switch cmd[0] {
+			case "print":
+				return runtime.ExecResult{Stdout: []byte(cmd[1]), ExitCode: int32(cmd[2][0] - '0')}, nil
+			case "print-err":
+				return runtime.ExecResult{Stderr: []byte(cmd[1]), ExitCode: int32(cmd[2][0] - '0')}, nil
+			}
+			<-ctx.Done()
+			return runtime.ExecResult{}, ctx.Err()
+		},
+	})
 	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
 	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42} {
 		rt.Behave(image, runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
@@ -35,17 +45,34 @@ func memorySuite() runtimetest.Suite {
 	return runtimetest.Suite{
 		Long:     v1.Container{Image: "long"},
 		Stubborn: v1.Container{Image: "stubborn"},
+		Repeats:  v1.Container{Image: "repeats"},
+		Says:     func(text string) v1.Container { return v1.Container{Image: "says " + text} },
+		Greets:   func(port int32) v1.Container { return v1.Container{Image: fmt.Sprint("greets ", port)} },
 		Exit: func(code int32) v1.Container {
 			if code > 9 {
 				return v1.Container{Image: "exit-*"}
 			}
 			return v1.Container{Image: "exit-" + string(rune('0'+code))}
 		},
-		Print:  func(text string, code int32) []string { return []string{"print", text, string(rune('0' + code))} },
-		Block:  []string{"block"},
-		Reopen: func(_ *testing.T, rt runtime.Runtime) runtime.Runtime { return rt },
-		Within: synctest.Test,
+		Print:    func(text string, code int32) []string { return []string{"print", text, string(rune('0' + code))} },
+		PrintErr: func(text string, code int32) []string { return []string{"print-err", text, string(rune('0' + code))} },
+		Block:    []string{"block"},
+		Echo:     []string{"echo"},
+		Reopen:   func(_ *testing.T, rt runtime.Runtime) runtime.Runtime { return rt },
+		Within:   synctest.Test,
+		Gaps:     memoryGaps,
 	}
+}
+
+// memoryGaps are of the runtime in memory, whose StreamExec has no input.
+var memoryGaps = map[string]string{
+	"StreamExecPassesInput": "there is no input in memory",
+}
+
+func TestTheRuntimeInMemoryWithAllPowersKeepsTheContract(t *testing.T) {
+	s := memorySuite()
+	s.Gaps = nil
+	runtimetest.TestRuntime(t, newFull, s)
 }
 
 func TestTheRuntimeInMemoryKeepsTheContract(t *testing.T) {
@@ -69,6 +96,10 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
 	s := memorySuite()
-	s.Within, s.Poll, s.Stubborn = nil, 5*time.Millisecond, v1.Container{}
+	s.Poll, s.Stubborn, s.Echo, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil
+	s.Within = func(t *testing.T, body func(t *testing.T)) {
+		t.Parallel()
+		body(t)
+	}
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime { return shared }, s)
 }

@@ -48,7 +48,7 @@ type syncing struct {
 func (s *syncing) step(ctx context.Context) error {
 	r, pod := s.r, s.req.Pod
 	r.mu.Lock()
-	todo := decide(pod, r.statusLocked(pod.UID), r.Backoff)
+	todo := decide(pod, r.statusLocked(pod.UID), s.req.Probes, r.Backoff)
 	old := r.pods[pod.UID]
 	r.mu.Unlock()
 	if old != nil {

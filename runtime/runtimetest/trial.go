@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,13 @@ type trial struct {
 	*testing.T
 	rt    runtime.Runtime
 	suite Suite
+
+	notApplicable bool
+	isGap         bool
+	gap           string // why the promise is known not to be kept; empty: it should be
+
+	mu   sync.Mutex
+	seen []string // failures, where there is a gap
 }
 
 // namespace of the suite's pods.
@@ -56,14 +64,15 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 			DNSPolicy:                     v1.DNSDefault,
 			EnableServiceLinks:            new(false),
 			SecurityContext:               &v1.PodSecurityContext{},
-			TerminationGracePeriodSeconds: new(int64(30)),
+			TerminationGracePeriodSeconds: new(int64(2)), // for what gets TERM before it knows what to do with it
 			Containers:                    containers,
 		},
 	}
 	if t.suite.Adjust != nil {
 		t.suite.Adjust(pod)
 	}
-	t.Cleanup(func() { t.clean(pod.UID) })
+	uid := pod.UID // a check may change it
+	t.Cleanup(func() { t.clean(uid) })
 	return pod
 }
 
@@ -188,6 +197,13 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 	}
 }
 
+// settle gives what has just been started the moment that it takes to be ready
+// for TERM.
+func (t *trial) settle() {
+	t.Helper()
+	t.pause(10 * t.suite.Poll)
+}
+
 func (t *trial) pause(d time.Duration) {
 	t.Helper()
 	if err := pause(t.Context(), d); err != nil {
@@ -233,7 +249,12 @@ func describe(s *runtime.PodStatus) string {
 	for _, sb := range s.Sandboxes {
 		fmt.Fprintf(&b, "\tsandbox %s, attempt %d: %v\n", sb.ID, sb.Attempt, sb.State)
 	}
-	for _, c := range s.Containers {
+	const most = 20
+	for i, c := range s.Containers {
+		if i == most {
+			fmt.Fprintf(&b, "\tand %d older ones\n", len(s.Containers)-i)
+			break
+		}
 		fmt.Fprintf(&b, "\tcontainer %s %s, restart %d: %v", c.Name, c.ID, c.RestartCount, c.State)
 		if c.State == runtime.ContainerExited {
 			fmt.Fprintf(&b, " with %d (%s %s)", c.ExitCode, c.Reason, c.Message)

@@ -1,0 +1,127 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// featurePromises are those of [runtime.FeatureReporter],
+// [runtime.CgroupDriverReporter], [runtime.Checkpointer] and
+// [runtime.ResourceUpdater].
+var featurePromises = []promise{
+	{
+		name:  "FeaturesAreTold",
+		says:  "Features answers without error, the same each time; if it tells of handlers, the default one (\"\") is among them.",
+		where: "FeatureReporter.Features, Features",
+		cause: "an old backend that does not know the question is taken to have failed",
+		needs: []string{"FeatureReporter"},
+		check: func(t *trial) {
+			rt := t.rt.(runtime.FeatureReporter)
+			f, err := rt.Features(t.Context())
+			if err != nil {
+				t.Fatalf("Features: %v", err)
+			}
+			if _, ok := f.Handlers[""]; f.Handlers != nil && !ok {
+				t.Errorf("the default handler is not among %v", f.Handlers)
+			}
+			again, err := rt.Features(t.Context())
+			if err != nil || len(again.Handlers) != len(f.Handlers) || again.SupplementalGroupsPolicy != f.SupplementalGroupsPolicy {
+				t.Errorf("Features told %+v, and then %+v, %v", f, again, err)
+			}
+			clear(f.Handlers)
+			if again, err = rt.Features(t.Context()); err != nil || (again.Handlers == nil) != (f.Handlers == nil) || f.Handlers != nil && len(again.Handlers) == 0 {
+				t.Errorf("after its answer was changed Features tells %+v, %v", again, err)
+			}
+		},
+	},
+	{
+		name:  "CgroupDriverIsKnownByName",
+		says:  "CgroupDriver tells systemd, cgroupfs, or nothing; a runtime too old to tell is no error.",
+		where: "CgroupDriverReporter.CgroupDriver",
+		cause: "an old backend that does not know the question is taken to have failed",
+		needs: []string{"CgroupDriverReporter"},
+		check: func(t *trial) {
+			d, err := t.rt.(runtime.CgroupDriverReporter).CgroupDriver(t.Context())
+			if err != nil {
+				t.Errorf("CgroupDriver: %v", err)
+			}
+			switch d {
+			case runtime.CgroupDriverUnknown, runtime.CgroupDriverSystemd, runtime.CgroupDriverCgroupfs:
+			default:
+				t.Errorf("the driver is %q", d)
+			}
+		},
+	},
+	{
+		name:  "CheckpointRefusesWhatItCannot",
+		says:  "Checkpoint of a container that does not exist is an error, and so is one to a path that is not absolute; nothing is written, and the container goes on.",
+		where: "Checkpointer.Checkpoint; errors of package runtime",
+		cause: "the location is used before the request is looked at",
+		needs: []string{"Checkpointer"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			want := t.up(pod)
+			id := t.container(want, "long").ID
+			rt := t.rt.(runtime.Checkpointer)
+			location := filepath.Join(t.TempDir(), "archive.tar")
+			for _, refused := range []struct{ what, id, location string }{
+				{"a container that does not exist", id + "-not", location},
+				{"a container, to a relative path,", id, "archive.tar"},
+				{"a container, to no path,", id, ""},
+			} {
+				err := t.calm("Checkpoint", func() error { return rt.Checkpoint(t.Context(), refused.id, refused.location, time.Second) })
+				if err == nil {
+					t.Errorf("Checkpoint of %s is no error", refused.what)
+				}
+			}
+			if _, err := os.Stat(location); err == nil {
+				t.Errorf("an archive was written of a container that does not exist")
+			}
+			if got := t.look(pod.UID); inWords(got) != inWords(want) {
+				t.Errorf("the pod was\n%s\nand after its checkpoint was refused is\n%s", describe(want), describe(got))
+			}
+		},
+	},
+	{
+		name:  "ResourcesAreUpdatedInPlace",
+		says:  "UpdateResources gives a running container other limits without restarting it; of a container that does not exist it is ErrNotFound.",
+		where: "ResourceUpdater.UpdateResources",
+		cause: "the container is made anew, or an update of nothing that runs is taken to have worked",
+		needs: []string{"ResourceUpdater"},
+		check: func(t *trial) {
+			c := named("long", t.suite.Long)
+			limits := func(memory string) v1.ResourceRequirements {
+				return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}}
+			}
+			c.Resources = limits("64Mi")
+			pod := t.pod(v1.RestartPolicyAlways, c)
+			want := t.up(pod)
+			id := t.container(want, "long").ID
+			rt := t.rt.(runtime.ResourceUpdater)
+			if err := rt.UpdateResources(t.Context(), id+"-not", limits("96Mi")); !errors.Is(err, runtime.ErrNotFound) {
+				t.unlessUnsupported(err)
+				t.Errorf("UpdateResources of a container that does not exist returned %v", err)
+			}
+			if err := rt.UpdateResources(t.Context(), id, limits("96Mi")); err != nil {
+				t.unlessUnsupported(err)
+				t.Errorf("UpdateResources: %v", err)
+			}
+			if got := t.look(pod.UID); len(got.Containers) != 1 || t.container(got, "long").ID != id || !in(got, "long", runtime.ContainerRunning) {
+				t.Errorf("the pod was\n%s\nand after an update is\n%s", describe(want), describe(got))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := rt.UpdateResources(ctx, id, limits("96Mi")); err != nil && !ended(err) {
+				t.Errorf("with a context that had ended UpdateResources returned %v", err)
+			}
+		},
+	},
+}

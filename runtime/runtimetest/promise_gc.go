@@ -1,0 +1,143 @@
+package runtimetest
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// garbagePromises are those of [runtime.GarbageCollector].
+var garbagePromises = []promise{
+	{
+		name:  "GarbageKeepsTheNewest",
+		says:  "CollectGarbage keeps MaxPerContainer dead instances of each container, the newest ones, and whatever runs; MinAge spares the young.",
+		where: "GarbageCollector.CollectGarbage, GCPolicy (rt-128 … rt-130)",
+		cause: "instances are sorted the wrong way round, or counted over all containers of the pod",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			s := t.syncUntil(pod, "flappy has exited twice", func(s *runtime.PodStatus) bool {
+				return len(instances(s, "flappy")) > 1 && exited("flappy")(s)
+			})
+			all := instances(s, "flappy")
+			t.collect(runtime.GCPolicy{MinAge: time.Hour})
+			if young := t.look(pod.UID); len(instances(young, "flappy")) != len(all) {
+				t.Errorf("instances younger than MinAge were removed; the pod was\n%s\nand is\n%s", describe(s), describe(young))
+			}
+			t.collect(runtime.GCPolicy{MaxPerContainer: 1})
+			s = t.look(pod.UID)
+			if left := instances(s, "flappy"); len(left) != 1 || left[0].ID != all[0].ID {
+				t.Errorf("not the newest instance, and it alone, was kept; the pod is\n%s", describe(s))
+			}
+			if !in(s, "long", runtime.ContainerRunning) {
+				t.Errorf("a container that ran does not run any more; the pod is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "GarbageOfRemovedPods",
+		says:  "CollectGarbage removes all that is dead of a pod of which Removed says that nothing need be kept, and nothing of others.",
+		where: "GCPolicy.Removed (rt-129, rt-133)",
+		cause: "Removed is not asked, or the sandbox of a removed pod stays",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			gone := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)))
+			kept := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)))
+			for _, pod := range []*v1.Pod{gone, kept} {
+				t.syncUntil(pod, "short has exited", exited("short"))
+				t.kill(pod, nil)
+			}
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, Removed: func(uid types.UID) bool { return uid == gone.UID }})
+			if s := t.look(gone.UID); s.Brief() != nil {
+				t.Errorf("the removed pod still is\n%s", describe(s))
+			}
+			if p := t.listed(gone.UID); p != nil {
+				t.Errorf("the removed pod is listed: %+v", *p)
+			}
+			if s := t.look(kept.UID); s.Container("short") == nil {
+				t.Errorf("the other pod lost its container; it is\n%s", describe(s))
+			}
+		},
+	},
+	{
+		name:  "GarbageIsOfTheDead",
+		says:  "CollectGarbage removes exited containers and dead sandboxes only: under the harshest policy what runs goes on, with its restart counts.",
+		where: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
+		cause: "a pod is removed as a whole, or counts are read off the instances that are left",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			t.sync(pod)
+			s := t.await(pod.UID, "flappy has exited", exited("flappy"))
+			last := t.container(s, "flappy").RestartCount
+			t.collect(runtime.GCPolicy{MaxPerContainer: 0, MaxContainers: 1})
+			left := t.look(pod.UID)
+			if !in(left, "long", runtime.ContainerRunning) || t.container(left, "long").ID != t.container(s, "long").ID || len(left.Sandboxes) != 1 {
+				t.Errorf("the pod was\n%s\nand after garbage was collected is\n%s", describe(s), describe(left))
+			}
+			s = t.syncUntil(pod, "flappy was restarted", func(s *runtime.PodStatus) bool {
+				c := s.Container("flappy")
+				return c != nil
+			})
+			if c := t.container(s, "flappy"); c.RestartCount != last+1 {
+				t.Errorf("the restart count was %d and is %d", last, c.RestartCount)
+			}
+		},
+	},
+	{
+		name:  "GarbageIsLimitedOnTheNode",
+		says:  "MaxContainers is how many dead instances are kept on the node in all, the newest ones; zero and below is no limit.",
+		where: "GCPolicy.MaxContainers (rt-130)",
+		cause: "the limit is counted per pod, or what runs counts as well",
+		needs: []string{"GarbageCollector"},
+		alone: true,
+		check: func(t *trial) {
+			var pods []*v1.Pod
+			for range 3 {
+				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Exit(0)), named("brief", t.suite.Exit(1)))
+				pods = append(pods, pod)
+				t.sync(pod)
+			}
+			for _, pod := range pods {
+				t.await(pod.UID, "both have exited", func(s *runtime.PodStatus) bool { return exited("short")(s) && exited("brief")(s) })
+				t.kill(pod, nil)
+			}
+			dead := func() (n int) {
+				list, err := t.rt.Pods(t.Context())
+				if err != nil {
+					t.Fatalf("Pods: %v", err)
+				}
+				for _, p := range list {
+					for _, c := range p.Containers {
+						if c.State == runtime.ContainerExited {
+							n++
+						}
+					}
+				}
+				return n
+			}
+			before := dead()
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 0})
+			if n := dead(); n != before {
+				t.Errorf("without a limit %d dead containers became %d", before, n)
+			}
+			t.collect(runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 4})
+			if n := dead(); n > 4 {
+				t.Errorf("of %d dead containers %d are left; 4 may be", before, n)
+			}
+		},
+	},
+}
+
+func (t *trial) collect(policy runtime.GCPolicy) {
+	t.Helper()
+	if err := t.rt.(runtime.GarbageCollector).CollectGarbage(t.Context(), policy); err != nil {
+		t.Fatalf("CollectGarbage: %v", err)
+	}
+}

@@ -1,0 +1,160 @@
+package runtimetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// logPromises are those of [runtime.LogReader] and [runtime.LogRotator].
+var logPromises = []promise{
+	{
+		name:  "LogIsAFileOfTheHost",
+		says:  "LogPath tells an absolute path of this host, at which what the container prints is found in the CRI's format; ContainerStatus.LogPath is the same. It stays when the container ends.",
+		where: "LogReader.LogPath, ContainerStatus.LogPath",
+		cause: "the path is that inside a virtual machine, or lines lack the time and the stream",
+		needs: []string{"LogReader", "Suite.Says"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Says("hello, log")))
+			c := t.container(t.up(pod), "says")
+			path := t.logPath(c.ID)
+			if !filepath.IsAbs(path) || path != c.LogPath {
+				t.Errorf("LogPath is %q, that of the status is %q", path, c.LogPath)
+			}
+			text := t.logHas(path, "hello, log")
+			for line := range strings.Lines(text) {
+				if !criLine(line) {
+					t.Errorf("not a line of the CRI's format: %q", line)
+				}
+			}
+			t.kill(pod, nil)
+			if path := t.logPath(c.ID); path != c.LogPath {
+				t.Errorf("after the container's end LogPath is %q", path)
+			}
+			t.logHas(path, "hello, log")
+		},
+	},
+	{
+		name:  "LogsAreOneEach",
+		says:  "Each instance has a log of its own, so that the last one's can be read while the next one runs.",
+		where: "LogReader.LogPath; package runtime, Vocabulary",
+		cause: "logs are named after the container, not after its instance",
+		needs: []string{"LogReader"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1)), named("long", t.suite.Long))
+			s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
+			seen := map[string]string{}
+			for _, c := range s.Containers {
+				path := t.logPath(c.ID)
+				if other, ok := seen[path]; ok {
+					t.Errorf("%s and %s have one log, %s", c.ID, other, path)
+				}
+				seen[path] = c.ID
+			}
+		},
+	},
+	{
+		name:  "LogsOfUnknownContainers",
+		says:  "LogPath and ReopenLog of a container that does not exist are ErrNotFound.",
+		where: "LogReader, LogRotator; errors of package runtime",
+		cause: "a path is made from the ID, and nobody looks whether there is such a container",
+		needs: []string{"LogReader"},
+		check: func(t *trial) {
+			id := t.running().ID + "-not"
+			if path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
+				t.unlessUnsupported(err)
+				t.Errorf("LogPath of a container that does not exist returned %q, %v", path, err)
+			}
+			if rotator, ok := t.rt.(runtime.LogRotator); ok {
+				if err := rotator.ReopenLog(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
+					t.unlessUnsupported(err)
+					t.Errorf("ReopenLog of a container that does not exist returned %v", err)
+				}
+			}
+		},
+	},
+	{
+		name:  "LogIsReopened",
+		says:  "After a log was renamed, ReopenLog makes the runtime go on in a new file at the container's log path; what was there stays in the old one.",
+		where: "LogRotator.ReopenLog",
+		cause: "the runtime keeps the old file open, and the new one stays empty",
+		needs: []string{"LogReader", "LogRotator", "Suite.Says"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Says("hello, log")))
+			id := t.container(t.up(pod), "says").ID
+			path := t.logPath(id)
+			t.logHas(path, "hello, log")
+			old := path + ".old"
+			if err := os.Rename(path, old); err != nil {
+				t.Fatalf("the log cannot be renamed: %v", err)
+			}
+			t.Cleanup(func() { _ = os.Remove(old) })
+			if err := t.rt.(runtime.LogRotator).ReopenLog(t.Context(), id); err != nil {
+				t.unlessUnsupported(err)
+				t.Fatalf("ReopenLog: %v", err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("after ReopenLog there is no log: %v", err)
+			}
+			t.logHas(old, "hello, log")
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := t.rt.(runtime.LogRotator).ReopenLog(ctx, id); err != nil && !ended(err) {
+				t.Errorf("with a context that had ended ReopenLog returned %v", err)
+			}
+		},
+	},
+}
+
+func (t *trial) logPath(id string) string {
+	t.Helper()
+	path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id)
+	if err != nil {
+		t.unlessUnsupported(err)
+		t.Fatalf("LogPath: %v", err)
+	}
+	return path
+}
+
+// logHas waits until the file has the text, and returns all of it.
+func (t *trial) logHas(path, want string) string {
+	t.Helper()
+	for begun := time.Now(); ; t.pause(t.suite.Poll) {
+		text, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(text), want) && strings.HasSuffix(string(text), "\n") {
+			return string(text)
+		}
+		if time.Since(begun) > t.suite.Patience {
+			t.Fatalf("%q is not in %s, but %q (%v)", want, path, text, err)
+		}
+	}
+}
+
+// criLine reports whether the line begins with a time, a stream and a tag.
+func criLine(line string) bool {
+	part := strings.SplitN(line, " ", 4)
+	if len(part) != 4 {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339Nano, part[0])
+	return err == nil && (part[1] == "stdout" || part[1] == "stderr") && (part[2] == "F" || part[2] == "P")
+}
+
+// unlessUnsupported ends the check if err says that the runtime has the method
+// without the power.
+func (t *trial) unlessUnsupported(err error) {
+	t.Helper()
+	if errors.Is(err, runtime.ErrUnsupported) {
+		if !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("runtime.ErrUnsupported is not errors.ErrUnsupported: %v", err)
+		}
+		t.Skipf("not supported: %v", err)
+	}
+}

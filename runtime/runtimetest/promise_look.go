@@ -1,0 +1,261 @@
+package runtimetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// lookPromises are those of [runtime.Lister] on looking often, together with
+// others, and while things change.
+var lookPromises = []promise{
+	{
+		name:  "LookingChangesNothing",
+		says:  "A Lister changes nothing: what has exited is not started again by looking, and what runs is left alone.",
+		where: "Lister",
+		cause: "looking also reconciles, or restarts what the backend reports as failed",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long), named("short", t.suite.Exit(1)))
+			t.sync(pod)
+			want := t.await(pod.UID, "short has exited", exited("short"))
+			for range 10 {
+				t.listed(pod.UID)
+				t.look(pod.UID)
+			}
+			t.pause(5 * t.suite.Poll)
+			if got := t.look(pod.UID); inWords(got) != inWords(want) {
+				t.Errorf("the pod was\n%s\nand after some looks it is\n%s", describe(want), describe(got))
+			}
+		},
+	},
+	{
+		name:  "StoppedPodIsListed",
+		says:  "Pods lists every pod the runtime holds anything of, running or not: one that was killed is still listed, with its containers exited and no sandbox ready.",
+		where: "Lister.Pods",
+		cause: "the list asks the backend for what runs only",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.up(pod)
+			t.kill(pod, nil)
+			p := t.listed(pod.UID)
+			if p == nil {
+				t.Fatal("Pods does not list a pod that was killed")
+			}
+			if len(p.Containers) != 1 || p.Containers[0].State != runtime.ContainerExited {
+				t.Errorf("not one exited container is listed: %+v", p.Containers)
+			}
+			for _, sb := range p.Sandboxes {
+				if sb.State == runtime.SandboxReady {
+					t.Errorf("sandbox %s of a pod that was killed is listed as ready", sb.ID)
+				}
+			}
+		},
+	},
+	{
+		name:  "IDsAreUnique",
+		says:  "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances of the same names have others.",
+		where: "Container.ID, Sandbox.ID, ContainerStatus.ID",
+		cause: "IDs are made from names",
+		check: func(t *trial) {
+			pods := []*v1.Pod{
+				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1))),
+				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Exit(1))),
+			}
+			seen := map[string]string{}
+			for _, pod := range pods {
+				s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
+				for _, c := range s.Containers {
+					what := fmt.Sprintf("instance %d of %s in %s", c.RestartCount, c.Name, pod.UID)
+					if other, ok := seen[c.ID]; ok || c.ID == "" {
+						t.Errorf("%s has the ID %q, and so has %s", what, c.ID, other)
+					}
+					seen[c.ID] = what
+				}
+				for _, sb := range s.Sandboxes {
+					what := fmt.Sprintf("sandbox %d of %s", sb.Attempt, pod.UID)
+					if other, ok := seen[sb.ID]; ok || sb.ID == "" {
+						t.Errorf("%s has the ID %q, and so has %s", what, sb.ID, other)
+					}
+					seen[sb.ID] = what
+				}
+			}
+		},
+	},
+	{
+		name:  "IPsAreOfTheReadySandbox",
+		says:  "PodStatus.IPs are those of the newest sandbox if that is ready, and none if it is not.",
+		where: "PodStatus.IPs, SandboxStatus (rt-8)",
+		cause: "addresses are kept in memory and shown after the pod has lost them",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			s := t.up(pod)
+			if len(s.Sandboxes) == 0 || fmt.Sprint(s.IPs) != fmt.Sprint(s.Sandboxes[0].IPs) {
+				t.Errorf("the IPs are %v; the pod is\n%s\n\tof which the newest sandbox is %+v", s.IPs, describe(s), s.Sandboxes)
+			}
+			t.kill(pod, nil)
+			if s = t.look(pod.UID); len(s.IPs) > 0 {
+				t.Errorf("after KillPod the IPs are %v; the pod is\n%s", s.IPs, describe(s))
+			}
+		},
+	},
+	{
+		name:  "LookingObeysItsContext",
+		says:  "When ctx ends Pods and PodStatus return. If that made them fail, their error is ctx's, and they return nothing else: half a list would read as containers that died.",
+		where: "Lister, Lister.Pods, errors of package runtime",
+		cause: "the backend's own error is passed on without ctx's, or what had been read so far is returned beside the error",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.up(pod)
+			past, cancelPast := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+			defer cancelPast()
+			cancelled, cancel := context.WithCancel(t.Context())
+			cancel()
+			for _, ctx := range []context.Context{past, cancelled} {
+				pods, err := t.rt.Pods(ctx)
+				if err != nil && (!ended(err) || pods != nil) {
+					t.Errorf("with a context that had ended Pods returned %d pods and %v", len(pods), err)
+				}
+				s, err := t.rt.PodStatus(ctx, pod.UID)
+				if err != nil && (!ended(err) || s != nil) {
+					t.Errorf("with a context that had ended PodStatus returned %v and %v", s, err)
+				}
+				if err == nil && (s == nil || len(s.Containers) != 1) {
+					t.Errorf("with a context that had ended PodStatus returned no error and half an answer, %+v", s)
+				}
+			}
+		},
+	},
+	{
+		name:  "ListsDuringChanges",
+		says:  "Looking is allowed at any time: while other pods come and go, every list has each pod once, and all of those that do not change, as they are.",
+		where: "Lister; package runtime, Concurrency",
+		cause: "the list is put together from several reads, between which things change, or from state that a change holds half done",
+		check: func(t *trial) {
+			still := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Long), named("b", t.suite.Long))
+			t.up(still)
+			want := fmt.Sprint(*t.listed(still.UID))
+			var busy sync.WaitGroup
+			var over atomic.Bool
+			for range 2 {
+				pods := []*v1.Pod{
+					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long)),
+					t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long)),
+				}
+				busy.Go(func() {
+					defer over.Store(true)
+					for _, pod := range pods {
+						if _, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod}); err != nil {
+							t.Errorf("SyncPod: %v", err)
+						}
+						if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}); err != nil {
+							t.Errorf("KillPod: %v", err)
+						}
+					}
+				})
+			}
+			defer busy.Wait()
+			for n := 0; n < 20 || !over.Load(); n++ {
+				pods, err := t.rt.Pods(t.Context())
+				if err != nil {
+					t.Fatalf("Pods: %v", err)
+				}
+				seen := map[any]bool{}
+				for i, p := range pods {
+					if p == nil || p.UID == "" {
+						t.Fatalf("Pods lists no pod at %d: %+v", i, p)
+					}
+					if seen[p.UID] {
+						t.Fatalf("Pods lists %s twice", p.UID)
+					}
+					seen[p.UID] = true
+					for _, c := range p.Containers {
+						if seen[c.ID] {
+							t.Fatalf("Pods lists container %s twice", c.ID)
+						}
+						seen[c.ID] = true
+					}
+					if p.UID == still.UID && fmt.Sprint(*p) != want {
+						t.Fatalf("a pod that nobody touched was listed as\n\t%s\nand is listed as\n\t%v", want, *p)
+					}
+				}
+				if !seen[still.UID] {
+					t.Fatalf("a pod that nobody touched is not listed any more, nor is there an error")
+				}
+				t.pause(t.suite.Poll / 4)
+			}
+		},
+	},
+	{
+		name:  "AnswersShareNoMemory",
+		says:  "The caller owns each answer: two callers who look at the same time have no memory in common, ContainerStatus.Resources excepted.",
+		where: "Lister; ContainerStatus.Resources",
+		cause: "calls at the same time are merged into one, and its answer is given to all",
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			t.up(pod)
+			const callers = 4
+			var statuses [callers]*runtime.PodStatus
+			var lists [callers][]*runtime.Pod
+			var looking sync.WaitGroup
+			for i := range callers {
+				looking.Go(func() {
+					var err error
+					if statuses[i], err = t.rt.PodStatus(t.Context(), pod.UID); err != nil {
+						t.Errorf("PodStatus: %v", err)
+					}
+					if lists[i], err = t.rt.Pods(t.Context()); err != nil {
+						t.Errorf("Pods: %v", err)
+					}
+				})
+			}
+			looking.Wait()
+			owner := map[any]int{} // by the address of what is owned
+			own := func(caller int, what string, p any) {
+				if other, ok := owner[p]; ok && other != caller {
+					t.Errorf("%s of one caller is also another's", what)
+				}
+				owner[p] = caller
+			}
+			for i, s := range statuses {
+				if s == nil {
+					continue
+				}
+				own(i, "the status", s)
+				for j := range s.IPs {
+					own(i, "the list of IPs", &s.IPs[j])
+				}
+				for j := range s.Containers {
+					own(i, "the list of containers", &s.Containers[j])
+				}
+				for j := range s.Sandboxes {
+					own(i, "the list of sandboxes", &s.Sandboxes[j])
+					for k := range s.Sandboxes[j].IPs {
+						own(i, "the list of a sandbox's IPs", &s.Sandboxes[j].IPs[k])
+					}
+				}
+			}
+			for i, list := range lists {
+				for j, p := range list {
+					own(i, "the list of pods", &list[j])
+					own(i, "a pod", p)
+					for k := range p.Containers {
+						own(i, "a pod's list of containers", &p.Containers[k])
+					}
+					for k := range p.Sandboxes {
+						own(i, "a pod's list of sandboxes", &p.Sandboxes[k])
+					}
+				}
+			}
+		},
+	},
+}
+
+func restarted(name string) func(*runtime.PodStatus) bool {
+	return func(s *runtime.PodStatus) bool { return len(instances(s, name)) > 1 }
+}

@@ -1,0 +1,155 @@
+package runtimetest
+
+import (
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// statsPromises are those of [runtime.StatsProvider] and
+// [runtime.ImageFSReporter].
+var statsPromises = []promise{
+	{
+		name:  "StatsAreOfTheContainer",
+		says:  "ContainerStats of a container that runs has its ID and name, and counters that do not go back; of one that does not exist it is ErrNotFound.",
+		where: "StatsProvider.ContainerStats, ContainerStats",
+		cause: "the backend's ID is returned without the runtime's name, or a rate is shown as a counter",
+		needs: []string{"StatsProvider"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
+			c := t.container(t.up(pod), "long")
+			rt := t.rt.(runtime.StatsProvider)
+			var last *runtime.ContainerStats
+			for range 3 {
+				s := t.stats(c.ID)
+				if s.ID != c.ID || s.Name != c.Name {
+					t.Errorf("the stats of %s, %s, are of %s, %s", c.Name, c.ID, s.Name, s.ID)
+				}
+				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Known && s.CPU.CoreNanos.Known &&
+					s.CPU.CoreNanos.Value < last.CPU.CoreNanos.Value {
+					t.Errorf("the CPU time was %d ns and is %d", last.CPU.CoreNanos.Value, s.CPU.CoreNanos.Value)
+				}
+				last = s
+				t.pause(t.suite.Poll)
+			}
+			if s, err := rt.ContainerStats(t.Context(), c.ID+"-not"); !errors.Is(err, runtime.ErrNotFound) {
+				t.Errorf("ContainerStats of a container that does not exist returned %+v, %v", s, err)
+			}
+		},
+	},
+	{
+		name:  "StatsTellZeroFromNothing",
+		says:  "A measurement that was made has its time, not in the future, and a Number that is not Known has no value.",
+		where: "Number, CPUUsage, MemoryUsage",
+		cause: "what the backend leaves out is shown as a zero that was measured",
+		needs: []string{"StatsProvider"},
+		check: func(t *trial) {
+			c := t.running()
+			s := t.stats(c.ID)
+			now := time.Now().Add(time.Second)
+			number := func(what string, n runtime.Number) {
+				if !n.Known && n.Value != 0 {
+					t.Errorf("%s is not known, and is %d", what, n.Value)
+				}
+			}
+			if s.CPU != nil {
+				number("CPU.CoreNanos", s.CPU.CoreNanos)
+				number("CPU.NanoCores", s.CPU.NanoCores)
+				if s.CPU.At.IsZero() || s.CPU.At.After(now) {
+					t.Errorf("the CPU was measured at %v", s.CPU.At)
+				}
+			}
+			if s.Memory != nil {
+				number("Memory.WorkingSet", s.Memory.WorkingSet)
+				number("Memory.Usage", s.Memory.Usage)
+				number("Memory.Available", s.Memory.Available)
+				if s.Memory.At.IsZero() || s.Memory.At.After(now) {
+					t.Errorf("the memory was measured at %v", s.Memory.At)
+				}
+			}
+		},
+	},
+	{
+		name:  "PodStatsAreOfWhatRuns",
+		says:  "PodStats has each pod that runs once, with its UID, name and namespace and its running containers, and none that has ended.",
+		where: "StatsProvider.PodStats, PodStats",
+		cause: "pods are told apart by their names, or dead ones are counted",
+		needs: []string{"StatsProvider"},
+		check: func(t *trial) {
+			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long), named("short", t.suite.Exit(0)))
+			over := t.pod(v1.RestartPolicyNever, named("long", t.suite.Long))
+			t.up(over)
+			t.kill(over, nil)
+			t.sync(pod)
+			t.await(pod.UID, "short has exited", exited("short"))
+			id := t.container(t.look(pod.UID), "long").ID
+			t.stats(id) // which may take a moment
+			all, err := t.rt.(runtime.StatsProvider).PodStats(t.Context())
+			if err != nil {
+				t.unlessUnsupported(err)
+				t.Fatalf("PodStats: %v", err)
+			}
+			found := 0
+			for _, s := range all {
+				switch s.UID {
+				case pod.UID:
+					found++
+					if s.Name != pod.Name || s.Namespace != pod.Namespace {
+						t.Errorf("the stats of %s/%s are of %s/%s", pod.Namespace, pod.Name, s.Namespace, s.Name)
+					}
+					if len(s.Containers) != 1 || s.Containers[0].ID != id || s.Containers[0].Name != "long" {
+						t.Errorf("not the one container that runs has stats: %+v", s.Containers)
+					}
+				case over.UID:
+					t.Errorf("a pod that has ended has stats: %+v", s)
+				}
+			}
+			if found != 1 {
+				t.Errorf("the pod has stats %d times", found)
+			}
+		},
+	},
+	{
+		name:  "ImageFSIsNamed",
+		says:  "ImageFS tells of at least one file system of images, each with its mount point, measured not in the future.",
+		where: "ImageFSReporter.ImageFS, FSUsage",
+		cause: "an empty answer of the backend's is passed on",
+		needs: []string{"ImageFSReporter"},
+		check: func(t *trial) {
+			images, containers, err := t.rt.(runtime.ImageFSReporter).ImageFS(t.Context())
+			if err != nil {
+				t.unlessUnsupported(err)
+				t.Fatalf("ImageFS: %v", err)
+			}
+			if len(images) == 0 {
+				t.Error("ImageFS tells of no file system of images")
+			}
+			for _, list := range [][]runtime.FSUsage{images, containers} {
+				for _, fs := range list {
+					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Known && fs.Bytes.Value != 0 {
+						t.Errorf("ImageFS tells of %+v", fs)
+					}
+				}
+			}
+		},
+	},
+}
+
+// stats returns those of a container that runs, as soon as there are any: a
+// runtime may collect them now and then.
+func (t *trial) stats(id string) *runtime.ContainerStats {
+	t.Helper()
+	for begun := time.Now(); ; t.pause(5 * t.suite.Poll) {
+		s, err := t.rt.(runtime.StatsProvider).ContainerStats(t.Context(), id)
+		if err == nil && s != nil {
+			return s
+		}
+		t.unlessUnsupported(err)
+		if time.Since(begun) > t.suite.Patience {
+			t.Fatalf("ContainerStats of a container that runs: %+v, %v", s, err)
+		}
+	}
+}
