@@ -133,8 +133,6 @@ type ImageBehaviour struct {
 	// Present: it is on the node from the beginning. Pinned: the runtime says
 	// that it must not be collected.
 	Present, Pinned bool
-	// Run is what containers of it do of which nothing else is said.
-	Run *Behaviour
 }
 
 // A Layer of an image.

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// at returns the use t after the start. Before the first point it is as at the
-// first.
+// at returns the use t after the start, and none before it.
 func (c Curve) at(t time.Duration) float64 {
-	if len(c.Points) == 0 {
+	if len(c.Points) == 0 || t < 0 {
 		return 0
 	}
 	_, t = c.turn(t)
@@ -52,10 +51,10 @@ func (c Curve) period() time.Duration {
 
 // turn returns how many turns are over at t, and the time within the turn.
 func (c Curve) turn(t time.Duration) (turns int64, rest time.Duration) {
-	if p := c.period(); p > 0 && t > 0 {
+	if p := c.period(); p > 0 {
 		return int64(t / p), t % p
 	}
-	return 0, max(t, 0)
+	return 0, t
 }
 
 // area is the integral from 0 to t in the first turn, in nanoseconds.

@@ -19,7 +19,7 @@ func TestAUseGoesInStraightLinesBetweenPoints(t *testing.T) {
 		used uint64 // in seconds of one core
 	}{
 		{name: "nothing said", at: time.Hour},
-		{name: "before the start", c: Curve{Points: ramp}, at: -time.Second, now: 1},
+		{name: "before the start", c: Curve{Points: ramp}, at: -time.Second},
 		{name: "before the first point", c: Curve{Points: ramp}, at: 5 * time.Second, now: 1, used: 5},
 		{name: "on the first point", c: Curve{Points: ramp}, at: 10 * time.Second, now: 1, used: 10},
 		{name: "on a line", c: Curve{Points: ramp}, at: 15 * time.Second, now: 2, used: 10 + 7},

@@ -1,14 +1,10 @@
 package fakecri
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"math/rand/v2"
 	"reflect"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -23,7 +19,8 @@ type FaultRule struct {
 	Method, Pod, Container, Image string
 
 	// After so many of those calls, it begins; Count, if above zero, is how many
-	// it hits. Probability, if above zero, is that with which it hits one.
+	// it hits. Probability, if above zero, is that with which it hits one, by the
+	// seed as in [Random].
 	After, Count int
 	Probability  float64
 
@@ -40,74 +37,44 @@ type FaultRule struct {
 	Code  string
 }
 
-// FaultFunc returns a function for Config.Faults that follows the rules of the
-// script, which must be right, as those of ParseScript are. Chance depends on
-// the seed and on which call of this method about this container it is, not on
-// what other pods do meanwhile: a run in which goroutines race has the same
-// faults again.
-func (s Script) FaultFunc(seed uint64) func(Call) Fault {
-	rules := make([]*faultRule, len(s.Faults))
+// faults follows the rules of the script, which must be right.
+func (s Script) faults(seed uint64) func(Call) Fault {
+	rules := make([]func(Call) Fault, len(s.Faults))
 	for i, rule := range s.Faults {
-		rules[i] = &faultRule{FaultRule: rule, fault: rule.fault(), seed: seed + uint64(i)<<32}
+		rules[i] = rule.faults(seed + uint64(i)<<32)
 	}
+	return First(rules...)
+}
+
+func (f FaultRule) faults(seed uint64) func(Call) Fault {
+	faults := Always(f.fault())
+	if f.Probability > 0 {
+		faults = Random(seed, f.Probability, f.fault())
+	}
+	if f.Count > 0 {
+		faults = Times(f.Count, faults)
+	}
+	if f.After > 0 {
+		faults = after(f.After, faults)
+	}
+	return If(f.about, faults)
+}
+
+// after is faults once there were n calls.
+func after(n int, faults func(Call) Fault) func(Call) Fault {
+	var calls atomic.Int64
 	return func(c Call) Fault {
-		for _, rule := range rules {
-			if rule.about(c) && rule.strikes(c) {
-				return rule.fault
-			}
+		if calls.Add(1) <= int64(n) {
+			return Fault{}
 		}
-		return Fault{}
+		return faults(c)
 	}
 }
 
-// A faultRule is a FaultRule at work.
-type faultRule struct {
-	FaultRule
-	fault Fault
-	seed  uint64
-
-	mu    sync.Mutex // guards the fields below
-	calls int
-	hits  int
-	alike map[Call]int // calls so far, without their numbers; only where there is chance
-}
-
-func (f *FaultRule) about(c Call) bool {
+func (f FaultRule) about(c Call) bool {
 	fits := func(want, is string) bool { return want == "" || want == is }
 	return fits(f.Method, c.Method) && fits(f.Pod, c.Pod) && fits(f.Container, c.Container) &&
 		(f.Image == "" || c.Image != "" && sameImage(f.Image, c.Image))
-}
-
-// strikes counts a call that the rule is about, and reports whether it is hit.
-func (f *faultRule) strikes(c Call) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	if f.calls <= f.After || f.Count > 0 && f.hits >= f.Count {
-		return false
-	}
-	if f.Probability > 0 && f.Probability < 1 {
-		c.Number = 0
-		if f.alike == nil {
-			f.alike = map[Call]int{}
-		}
-		f.alike[c]++
-		if chance(f.seed, c, f.alike[c]) >= f.Probability {
-			return false
-		}
-	}
-	f.hits++
-	return true
-}
-
-// chance is a number from 0 to 1 that belongs to the n-th call of a kind.
-func chance(seed uint64, c Call, n int) float64 {
-	h := fnv.New64a()
-	for _, part := range []string{c.Method, c.Pod, c.Container, c.Image} {
-		_, _ = io.WriteString(h, part+"\x00") // never fails
-	}
-	_, _ = h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
-	return rand.New(rand.NewPCG(seed, h.Sum64())).Float64()
 }
 
 // fault is what the rule says of a call that is hit.
@@ -123,7 +90,7 @@ func (f FaultRule) fault() Fault {
 			code = codes.Unknown
 		}
 		out.Err = status.Error(code, text)
-	case out == Fault{}:
+	case out.none():
 		out.Err = status.Error(codes.Unknown, "fault of a script")
 	}
 	return out

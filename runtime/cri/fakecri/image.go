@@ -17,7 +17,7 @@ import (
 // images are those that are on the node, and what is known of others. Runtime.mu
 // guards them.
 type images struct {
-	said   map[string]*ImageBehaviour // by full name, as imagesByName makes it
+	said   map[string]*ImageBehaviour // by full name, as byFullName makes it
 	here   chain[*image]              // by ID, without "sha256:"
 	byName map[string]*image          // tags and digests
 	pulls  map[string]*pull           // under way, by full name
@@ -37,9 +37,17 @@ type image struct {
 // defaultLayer is the size of an image of which nothing is said.
 const defaultLayer = 1 << 20
 
-func newImages(behaviours map[string]ImageBehaviour) (images, error) {
-	said, err := imagesByName(behaviours)
-	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}, err
+func newImages(behaviours map[string]ImageBehaviour) images {
+	said, _ := byFullName(behaviours) // Config.check has seen the error
+	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
+}
+
+// of returns what is said of an image.
+func (i *images) of(named reference.Named) *ImageBehaviour {
+	if b := said(i.said, named); b != nil {
+		return b
+	}
+	return new(ImageBehaviour)
 }
 
 // addPresentLocked puts those on the node that are there from the beginning.
@@ -57,7 +65,7 @@ func (r *Runtime) addImageLocked(named reference.Named) *image {
 	id := imageID(manifest)
 	img, err := r.images.here.find(bareID(id))
 	if err != nil {
-		img = &image{id: id, behaviour: said(r.images.said, named)}
+		img = &image{id: id, behaviour: r.images.of(named)}
 		for i, l := range img.behaviour.Layers {
 			if l.Name == "" {
 				l.Name = id + "/" + strconv.Itoa(i)
@@ -123,6 +131,7 @@ type resolved struct {
 	spec   *runtimeapi.ImageSpec // as statuses show it: by its name
 	ref    string                // with its digest
 	id     string
+	names  []string // of the image
 	layers []Layer
 }
 
@@ -135,7 +144,7 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	if len(img.tags) > 0 {
 		spec = &runtimeapi.ImageSpec{Image: img.tags[0]}
 	}
-	return resolved{spec: spec, ref: img.digests[0], id: img.id, layers: img.layers}, nil
+	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
 // ListImages lists what is on the node, in the order in which it came. A filter

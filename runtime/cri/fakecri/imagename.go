@@ -44,53 +44,60 @@ func sameImage(a, b string) bool {
 // everyImage is the name in Config.Images of every image that is not named.
 const everyImage = "*"
 
-// imagesByName returns what is said of images by their full names. A name
-// without tag and digest stands for all tags that are not named, and is without
-// them in the answer too.
-func imagesByName(images map[string]ImageBehaviour) (map[string]*ImageBehaviour, error) {
-	byName := make(map[string]*ImageBehaviour, len(images))
-	layers := map[string]Layer{}
+// byFullName returns what is said of images by their full names. A name without
+// tag and digest stands for all tags that are not named, and is without them in
+// the answer too.
+func byFullName[T any](images map[string]T) (map[string]*T, error) {
+	byName := make(map[string]*T, len(images))
 	saidOf := map[string]string{}
 	var all error
 	for _, name := range slices.Sorted(maps.Keys(images)) {
-		img := images[name]
 		full := everyImage
 		if name != everyImage {
 			named, err := reference.ParseNormalizedNamed(name)
+			if err == nil && !reference.IsNameOnly(named) {
+				named, err = parseImage(name)
+			}
 			if err != nil {
 				all = errors.Join(all, fmt.Errorf("%s: %w", under("images", name), err))
 				continue
 			}
 			full = named.String()
-			if !reference.IsNameOnly(named) {
-				named, _ = parseImage(name) // what was parsed once
-				full = named.String()
-			}
 		}
 		if other, ok := saidOf[full]; ok {
 			all = errors.Join(all, fmt.Errorf("%s: is the same image as %s", under("images", name), other))
 			continue
 		}
 		saidOf[full] = name
-		for i, l := range img.Layers {
-			if was, ok := layers[l.Name]; ok && l.Name != "" && was.Size != l.Size {
-				all = errors.Join(all, fmt.Errorf("%s.layers[%d]: %q has %d bytes here, and %d elsewhere", under("images", name), i, l.Name, l.Size, was.Size))
-			}
-			layers[l.Name] = l
-		}
+		img := images[name]
 		byName[full] = &img
 	}
 	return byName, all
 }
 
-// said returns what is said of an image.
-func said(images map[string]*ImageBehaviour, name reference.Named) *ImageBehaviour {
+// said returns what is said of an image; nil if nothing is.
+func said[T any](images map[string]*T, name reference.Named) *T {
 	for _, key := range []string{name.String(), name.Name(), everyImage} {
 		if img, ok := images[key]; ok {
 			return img
 		}
 	}
-	return new(ImageBehaviour)
+	return nil
+}
+
+// checkLayers returns which layers have the same name and another size.
+func checkLayers(images map[string]ImageBehaviour) error {
+	var err error
+	sizes := map[string]uint64{}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		for i, l := range images[name].Layers {
+			if size, ok := sizes[l.Name]; ok && l.Name != "" && size != l.Size {
+				err = errors.Join(err, fmt.Errorf("%s.layers[%d]: %q has %d bytes here, and %d elsewhere", under("images", name), i, l.Name, l.Size, size))
+			}
+			sizes[l.Name] = l.Size
+		}
+	}
+	return err
 }
 
 // digestOf returns the digest of the manifest that a name leads to: its own, or

@@ -57,7 +57,7 @@ func (r *Runtime) beginPull(ctx context.Context, named reference.Named, auth *ru
 		return nil, err
 	}
 	defer r.mu.Unlock()
-	b := said(r.images.said, named)
+	b := r.images.of(named)
 	if b.Auth != "" && !brings(auth, b.Auth) {
 		return nil, refused("pull image %q: the registry does not let this user in", named)
 	}
@@ -77,7 +77,7 @@ func (r *Runtime) endPullLocked(p *pull, named reference.Named) {
 	name := named.String()
 	r.dropPullLocked(p, named)
 	p.over = true
-	b := said(r.images.said, named)
+	b := r.images.of(named)
 	if b.PullFails > 0 && r.images.failed[name] < b.PullFails || b.PullFails == 0 && b.PullError != "" {
 		r.images.failed[name]++
 		text := b.PullError

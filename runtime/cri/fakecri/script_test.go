@@ -62,10 +62,10 @@ func TestAScriptIsTheSameInYAMLAndInGo(t *testing.T) {
 			"oom":    {RunFor: 500 * time.Millisecond, OOM: true},
 			"killed": {RunFor: time.Hour, Signal: 9},
 		},
-		Images: map[string]fakecri.ImageBehaviour{
-			"busybox": {PullTime: 2 * time.Second, Layers: []fakecri.Layer{{Name: "base", Size: 4 << 20}}, Run: &fakecri.Behaviour{RunFor: time.Second}},
-			"nginx":   {PullError: "no route", PullFails: 2, Auth: "me:secret", User: "101", Present: true, Pinned: true},
-			"*":       {PullError: "not found"},
+		Images: map[string]fakecri.ScriptImage{
+			"busybox": {ImageBehaviour: fakecri.ImageBehaviour{PullTime: 2 * time.Second, Layers: []fakecri.Layer{{Name: "base", Size: 4 << 20}}}, Run: &fakecri.Behaviour{RunFor: time.Second}},
+			"nginx":   {ImageBehaviour: fakecri.ImageBehaviour{PullError: "no route", PullFails: 2, Auth: "me:secret", User: "101", Present: true, Pinned: true}},
+			"*":       {ImageBehaviour: fakecri.ImageBehaviour{PullError: "not found"}},
 		},
 		Faults: []fakecri.FaultRule{
 			{Method: "StartContainer", Container: "web", Probability: 0.1, Error: "no shim", Code: "Unavailable"},
@@ -179,7 +179,7 @@ faults:
   - {method: ListContainers, code: Internal}
 `))
 	require.NoError(t, err)
-	fault := s.FaultFunc(1)
+	fault := s.Config(1).Faults
 	start := fakecri.Call{Method: "StartContainer", Pod: "p", Container: "web"}
 	var errs []codes.Code
 	var delays []time.Duration
@@ -198,7 +198,7 @@ faults:
 func TestChanceIsOfTheSeedAndNotOfWhatOthersDo(t *testing.T) {
 	s := fakecri.Script{Faults: []fakecri.FaultRule{{Probability: 0.3}}}
 	of := func(seed uint64, pod string, others int) (hits []bool) {
-		fault := s.FaultFunc(seed)
+		fault := s.Config(seed).Faults
 		for range 400 {
 			hits = append(hits, fault(fakecri.Call{Method: "StartContainer", Pod: pod}).Err != nil)
 			for range others {
@@ -235,6 +235,8 @@ func FuzzParseScript(f *testing.F) {
 			}
 			return
 		}
-		_ = s.FaultFunc(1)(fakecri.Call{Method: "PullImage", Image: "busybox"})
+		if _, err := fakecri.New(s.Config(1)); err != nil {
+			t.Fatal("what can be read cannot be used:", err)
+		}
 	})
 }

@@ -204,6 +204,9 @@ func decodeNumber(from any, to reflect.Value, at string) error {
 	default:
 		return wrong(at, from, "a number")
 	}
+	if isHuge(text) {
+		return wrong(at, from, "a number of a size that there is")
+	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil {
 		return wrong(at, from, `a number, such as 5, "250m" or "64Mi"`)
@@ -231,6 +234,20 @@ func decodeNumber(from any, to reflect.Value, at string) error {
 		return fmt.Errorf("%s: cannot be written in YAML", at)
 	}
 	return nil
+}
+
+// isHuge reports whether reading the number would take long: it does for
+// exponents of many digits.
+func isHuge(text string) bool {
+	if len(text) > 40 {
+		return true
+	}
+	i := strings.IndexAny(text, "eE")
+	if i < 0 || i == len(text)-1 {
+		return false
+	}
+	n, err := strconv.Atoi(text[i+1:])
+	return err == nil && (n > 30 || n < -30) || errors.Is(err, strconv.ErrRange)
 }
 
 // wholeOf returns a quantity that is a whole number of 64 bits.
