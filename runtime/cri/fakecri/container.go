@@ -25,10 +25,9 @@ type container struct {
 	code                    int32
 	reason, message         string
 
-	starting bool // a start is under way
-	termed   bool // it got TERM
-	crashes  bool // it ends as its behaviour says
-	end      *time.Timer
+	starting bool          // a start is under way
+	termed   bool          // it got TERM
+	end      *time.Timer   // of its own
 	dying    *time.Timer   // of its StopDelay
 	gone     chan struct{} // closed when it has ended; nil: nobody waits
 
@@ -67,16 +66,19 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", unknownID("sandbox", podSandboxID, err)
 		}
+		if !s.ready {
+			return "", notRunning("create container", s)
+		}
 		meta := config.GetMetadata()
 		if meta == nil {
 			return "", refused("create container: its config has no metadata")
 		}
+		if sandboxConfig.GetMetadata() == nil {
+			return "", refused("create container %s: the config of its sandbox has no metadata", meta.GetName())
+		}
 		name := containerName(meta, sandboxConfig.GetMetadata())
 		if by, taken := r.names[name]; taken {
-			return "", refused("create container: the name %s is taken by container %s", name, by)
-		}
-		if !s.ready {
-			return "", refused("create container %s: its sandbox %s is not ready", meta.GetName(), s.id)
+			return "", reservedFor("container", name, by)
 		}
 		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
 		if !proto.Equal(users, s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
@@ -147,18 +149,16 @@ func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error
 		if err != nil {
 			return idempotent("container", containerID, err)
 		}
-		if c.starting {
-			return refused("remove container %s: it is being started", c.id)
-		}
 		r.killLocked(c)
-		r.removeLocked(c)
-		return nil
+		return r.removeLocked(c)
 	})
 }
 
 // removeLocked forgets a container that does not run.
-func (r *Runtime) removeLocked(c *container) {
-	c.starting = false // a start that is under way finds that it is over
+func (r *Runtime) removeLocked(c *container) error {
+	if c.starting {
+		return refused("remove container %s: it is being started", c.id)
+	}
 	s := c.sandbox
 	s.containers = slices.DeleteFunc(s.containers, func(o *container) bool { return o == c })
 	r.containers.remove(c.id)
@@ -166,6 +166,7 @@ func (r *Runtime) removeLocked(c *container) {
 	note(&r.past, &r.past.containers, c.id, c.item)
 	r.containerChangedLocked(c, stateOf(c.state), Absent)
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, c.id)
+	return nil
 }
 
 // showLocked renews what lists show of the container.
