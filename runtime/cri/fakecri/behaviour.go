@@ -67,7 +67,7 @@ type Behaviour struct {
 // A LogLine is a line, or many of them, that a container prints.
 type LogLine struct {
 	After time.Duration // since its start, or since the line before it was printed the last time
-	Every time.Duration // zero: it is printed once; else again and again
+	Every time.Duration // zero: it is printed once; else again and again, at least 1ms apart
 	Times int           // at most so often; zero: as long as the container runs
 	Text  string        // without the newline; %d, if it has one, is the number of the line, from 1
 	Err   bool          // to stderr
@@ -101,7 +101,8 @@ type ExecRule struct {
 // nothing.
 type Curve struct {
 	// Points by time since the start, in order; between two points the use goes
-	// in a straight line, and after the last it stays.
+	// in a straight line, before the first and after the last it stays. Two
+	// points at one time are a jump.
 	Points []Point
 	// Repeat: after the last point it begins again.
 	Repeat bool
@@ -129,6 +130,9 @@ type ImageBehaviour struct {
 	Auth string
 	// User as the image's configuration names it: "1000", "nobody", "".
 	User string
+	// Present: it is on the node from the beginning. Pinned: the runtime says
+	// that it must not be collected.
+	Present, Pinned bool
 }
 
 // A Layer of an image.

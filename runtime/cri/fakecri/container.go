@@ -33,6 +33,8 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
+	cpuUsed uint64 // core-nanoseconds, as far as somebody asked
+
 	item *runtimeapi.Container // as lists show it; replaced, never changed
 }
 
@@ -84,9 +86,13 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", err
 		}
+		behaviour, err := r.behaviourOf(s, config, image)
+		if err != nil {
+			return "", err
+		}
 		c := &container{
 			id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
-			behaviour: r.behaviourOf(s, config), created: now(),
+			behaviour: behaviour, created: now(),
 			resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
 		}
 		r.names[name] = c.id

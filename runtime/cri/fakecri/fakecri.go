@@ -3,6 +3,7 @@ package fakecri
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -23,8 +24,10 @@ type Config struct {
 	// Behaviours say what containers do.
 	Behaviours Behaviours
 
-	// Images are those that can be pulled, by the name that pods use. Nil: every
-	// image can be, and is as the zero ImageBehaviour.
+	// Images say what images are like, by the names that pods use. One without
+	// tag and digest is every tag that is not named itself, and "*" is every
+	// image that is not named; those of which nothing is said can be pulled, and
+	// are as the zero ImageBehaviour.
 	Images map[string]ImageBehaviour
 
 	// Handlers are the runtime handlers that there are, besides the default one,
@@ -81,6 +84,9 @@ type Runtime struct {
 	changes     []Change // not told yet
 	telling     bool     // somebody is at it
 	past        history
+	images      images
+
+	behaviours repertoire // never changed
 }
 
 var (
@@ -98,6 +104,9 @@ func New(cfg Config) (*Runtime, error) {
 			return nil, errors.New("fakecri: Config.Handlers names the default handler, which is there anyway")
 		}
 	}
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("fakecri: Config: %w", err)
+	}
 	r := &Runtime{
 		cfg:      cfg,
 		log:      cfg.Logger,
@@ -107,11 +116,15 @@ func New(cfg Config) (*Runtime, error) {
 		pods:     map[string]*pod{},
 		names:    map[string]string{},
 		watchers: map[*watcher]struct{}{},
+
+		behaviours: newRepertoire(cfg.Behaviours),
+		images:     newImages(cfg.Images),
 	}
 	r.past.kept = cfg.Faults != nil
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.addPresentLocked()
 	return r, nil
 }
 

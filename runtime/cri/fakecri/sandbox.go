@@ -45,6 +45,8 @@ type sandbox struct {
 	// resources and overhead as the last update has them, nil if none was.
 	resources, overhead *runtimeapi.LinuxContainerResources
 
+	cpuUsed uint64 // core-nanoseconds of its containers that have ended
+
 	item *runtimeapi.PodSandbox // as lists show it; replaced, never changed
 }
 
