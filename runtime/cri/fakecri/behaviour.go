@@ -47,7 +47,7 @@ type Behaviour struct {
 	// Logs are the lines it prints.
 	Logs []LogLine
 
-	// Endpoints listen on loopback while it runs.
+	// Endpoints are those at which it serves while it runs.
 	Endpoints []Endpoint
 
 	// Memory in bytes, CPU in cores and Disk in bytes (of the writable layer)
@@ -73,10 +73,12 @@ type LogLine struct {
 	Err   bool          // to stderr
 }
 
-// An Endpoint is a port on which a container serves while it runs: on loopback,
-// so that probes find it.
+// An Endpoint is a port on which a container serves while it runs, so that
+// probes find it: at the pod's address for Runtime.DialContext, and on loopback
+// with Config.Listen.
 type Endpoint struct {
-	// Port on 127.0.0.1. Zero: any that is free; Runtime.Endpoint tells which.
+	// Port of the container, and of 127.0.0.1, where one of two that are the
+	// same does not listen. Zero: there, any that is free.
 	Port int32
 	// HTTP: it answers GET of any path with 200, or with 503 while it is not
 	// ready. Otherwise it accepts connections while it is ready, and refuses

@@ -33,7 +33,9 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
-	cpuUsed uint64 // core-nanoseconds, as far as somebody asked
+	cpuUsed uint64   // core-nanoseconds, as far as somebody asked
+	log     *logFile // nil: it has none, or does not run
+	serving *serving // nil: as log
 
 	item *runtimeapi.Container // as lists show it; replaced, never changed
 }

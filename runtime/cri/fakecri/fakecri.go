@@ -49,9 +49,16 @@ type Config struct {
 	// same ones.
 	Seed uint64
 
-	// WriteLogs: what containers print is written to the files of their logs, if
-	// the directories are there.
+	// WriteLogs: what containers print is written to the files of their logs, as
+	// LogDirectory of the sandbox and LogPath of the container say, at the times
+	// at which it is printed.
 	WriteLogs bool
+
+	// Listen: endpoints of containers really listen on 127.0.0.1, and
+	// Runtime.Endpoint tells where. It cannot be in a testing/synctest bubble,
+	// whose time would stand still for as long as somebody listens; what is in
+	// one reaches endpoints with Runtime.DialContext, which needs no Listen.
+	Listen bool
 
 	// Logger is told of what cannot be told otherwise, such as a log file that
 	// cannot be written. Nil: it is lost.
@@ -85,6 +92,7 @@ type Runtime struct {
 	telling     bool     // somebody is at it
 	past        history
 	images      images
+	byIP        map[string]*sandbox
 
 	behaviours repertoire // never changed
 }
@@ -107,6 +115,9 @@ func New(cfg Config) (*Runtime, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fakecri: Config: %w", err)
 	}
+	if cfg.Listen && inBubble() {
+		return nil, errors.New("fakecri: Config.Listen in a testing/synctest bubble, where Runtime.DialContext has to do")
+	}
 	r := &Runtime{
 		cfg:      cfg,
 		log:      cfg.Logger,
@@ -114,6 +125,7 @@ func New(cfg Config) (*Runtime, error) {
 		calls:    map[string]int{},
 		inflight: map[int]context.CancelCauseFunc{},
 		pods:     map[string]*pod{},
+		byIP:     map[string]*sandbox{},
 		names:    map[string]string{},
 		watchers: map[*watcher]struct{}{},
 

@@ -122,8 +122,11 @@ func (f FaultRule) check(at string) error {
 
 // isMethod reports whether the name is that of a call that can be faulty.
 func isMethod(name string) bool {
-	if name == "Close" {
-		return false // of the client, not of the CRI
+	switch name {
+	case "Close": // of the client, not of the CRI
+		return false
+	case "StreamExec", "StreamAttach", "StreamPortForward":
+		return true
 	}
 	_, ok := reflect.TypeFor[internalapi.RuntimeService]().MethodByName(name)
 	if !ok {

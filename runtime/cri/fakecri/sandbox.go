@@ -104,6 +104,9 @@ func (r *Runtime) addSandboxLocked(s *sandbox) {
 	}
 	r.names[s.name] = s.id
 	r.sandboxes.add(s.id, s)
+	if s.ip != "" {
+		r.byIP[s.ip] = s
+	}
 	r.showSandboxLocked(s)
 	r.sandboxChangedLocked(s, Absent, Ready)
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
@@ -193,6 +196,7 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 
 func (r *Runtime) dropSandboxLocked(s *sandbox) {
 	r.sandboxes.remove(s.id)
+	delete(r.byIP, s.ip)
 	delete(r.names, s.name)
 	s.pod.sandboxes = slices.DeleteFunc(s.pod.sandboxes, func(o *sandbox) bool { return o == s })
 	if len(s.pod.sandboxes) == 0 {

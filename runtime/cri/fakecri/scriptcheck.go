@@ -44,7 +44,7 @@ func (b Behaviour) check(at string) error {
 	for i, e := range b.Endpoints {
 		at := fmt.Sprintf("%s[%d]", under(at, "endpoints"), i)
 		err = errors.Join(err, e.check(at))
-		if e.Port != 0 && ports[e.Port] {
+		if ports[e.Port] {
 			err = errors.Join(err, fmt.Errorf("%s: %d is there twice", under(at, "port"), e.Port))
 		}
 		ports[e.Port] = true
