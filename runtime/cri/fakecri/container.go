@@ -34,6 +34,8 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
+	ruled map[int]int // how often its ExecRules answered
+
 	item *runtimeapi.Container // as lists show it; replaced, never changed
 }
 
