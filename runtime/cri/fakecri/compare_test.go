@@ -103,6 +103,7 @@ type subject struct {
 	sandboxes map[string]*runtimeapi.PodSandboxConfig
 	order     []string // of the names in ids
 	last      string   // state
+	inProcess bool     // there is no server of streams
 	image     string   // the ID of busybox
 }
 
