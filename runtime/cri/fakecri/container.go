@@ -65,16 +65,19 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", unknownID("sandbox", podSandboxID, err)
 		}
+		if !s.ready {
+			return "", notRunning("create container", s)
+		}
 		meta := config.GetMetadata()
 		if meta == nil {
 			return "", refused("create container: its config has no metadata")
 		}
+		if sandboxConfig.GetMetadata() == nil {
+			return "", refused("create container %s: the config of its sandbox has no metadata", meta.GetName())
+		}
 		name := containerName(meta, sandboxConfig.GetMetadata())
 		if by, taken := r.names[name]; taken {
-			return "", refused("create container: the name %s is taken by container %s", name, by)
-		}
-		if !s.ready {
-			return "", refused("create container %s: its sandbox %s is not ready", meta.GetName(), s.id)
+			return "", reservedFor("container", name, by)
 		}
 		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
 		if !proto.Equal(users, s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {

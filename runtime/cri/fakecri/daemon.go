@@ -35,7 +35,7 @@ func (r *Runtime) Reboot() {
 	for c := range r.containers.all() {
 		c.starting = false
 		if c.running() {
-			r.endLocked(c, codeUnknown, "Unknown", "")
+			r.endLocked(c, codeUnknown, "Unknown")
 		}
 	}
 	for s := range r.sandboxes.all() {

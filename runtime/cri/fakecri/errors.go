@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What containerd does not put a code on comes out of it as Unknown, and so it
-// does here: states that forbid a call, names that are taken, fields that are
+// Codes are those of containerd 2.4. What that puts no code on comes out of it as
+// Unknown, and so it does here: states that forbid a call, fields that are
 // missing.
 
 // refused is such an error.
@@ -24,6 +24,17 @@ func unknownID(kind, id string, err error) error {
 		return status.Errorf(codes.NotFound, "fakecri: %s %q not found", kind, id)
 	}
 	return refused("%s %q: %v", kind, id, err)
+}
+
+// reservedFor is the error for a name that is taken. The words at its end are
+// what people look for.
+func reservedFor(kind, name, id string) error {
+	return status.Errorf(codes.FailedPrecondition, "fakecri: %s name %q is reserved for %q", kind, name, id)
+}
+
+// notRunning is the error for what needs a sandbox that is ready.
+func notRunning(act string, s *sandbox) error {
+	return refused("%s: sandbox %q is not running", act, s.id)
 }
 
 // idempotent is for calls that are content with an ID that nobody has.

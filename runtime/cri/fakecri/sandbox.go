@@ -67,7 +67,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandb
 		}
 		defer r.unlock()
 		if by, taken := r.names[name]; taken {
-			return "", refused("run sandbox: the name %s is taken by sandbox %s", name, by)
+			return "", reservedFor("sandbox", name, by)
 		}
 		if runtimeHandler != "" && runtimeHandler != defaultHandler && !slices.Contains(r.cfg.Handlers, runtimeHandler) {
 			return "", refused("run sandbox %s: there is no runtime handler %q", name, runtimeHandler)

@@ -29,24 +29,15 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		err = pause(ctx, c.behaviour.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
-		if !c.starting { // removed meanwhile, or the machine was
-			return refused("start container %s: it was removed or its machine restarted meanwhile", c.id)
-		}
-		c.starting = false
 		switch {
 		case down(ctx): // nobody is there to say that it failed
 			return errDown
-		case err == nil && !c.sandbox.ready:
-			err = refused("start container %s: its sandbox %s is not ready", c.id, c.sandbox.id)
+		case !c.starting: // it was removed with its sandbox
+			return refused("start container %s: it was removed meanwhile", c.id)
 		case err == nil && c.behaviour.StartError != "":
 			err = refused("start container %s: %s", c.id, c.behaviour.StartError)
 		}
-		if err != nil {
-			r.endLocked(c, codeStartError, "StartError", words(err))
-			return err
-		}
-		r.runLocked(c)
-		return nil
+		return r.startedLocked(c, err)
 	})
 }
 
@@ -64,9 +55,25 @@ func (r *Runtime) beginStart(ctx context.Context, id string) (*container, error)
 		return nil, refused("start container %s: it is %v", c.id, stateOf(c.state))
 	case c.starting:
 		return nil, refused("start container %s: it is being started", c.id)
+	case !c.sandbox.ready:
+		return nil, r.startedLocked(c, notRunning("start container "+c.id, c.sandbox))
 	}
 	c.starting = true
 	return c, nil
+}
+
+// startedLocked ends a start.
+func (r *Runtime) startedLocked(c *container, err error) error {
+	c.starting = false
+	if err == nil && !c.sandbox.ready {
+		err = notRunning("start container "+c.id, c.sandbox)
+	}
+	if err == nil {
+		r.runLocked(c)
+		return nil
+	}
+	r.endedLocked(c, codeStartError, "StartError", words(err))
+	return err
 }
 
 func (r *Runtime) runLocked(c *container) {
@@ -109,7 +116,7 @@ func (r *Runtime) exit(c *container, code int32, reason string) bool {
 	if !c.running() {
 		return false
 	}
-	r.endLocked(c, code, reason, "")
+	r.endLocked(c, code, reason)
 	return true
 }
 
@@ -120,26 +127,30 @@ func reasonOf(code int32) string {
 	return "Error"
 }
 
-// endLocked makes a container exited, one that did not start included.
-func (r *Runtime) endLocked(c *container, code int32, reason, message string) {
-	from := stateOf(c.state)
-	if from == Running {
-		r.ceaseLocked(c)
-	}
-	c.state, c.ended, c.code, c.reason, c.message = runtimeapi.ContainerState_CONTAINER_EXITED, now(), code, reason, message
+// endLocked ends a container that runs.
+func (r *Runtime) endLocked(c *container, code int32, reason string) {
+	r.ceaseLocked(c)
 	for _, t := range []*time.Timer{c.end, c.dying} {
 		if t != nil {
 			t.Stop()
 		}
 	}
 	c.end, c.dying = nil, nil
+	r.endedLocked(c, code, reason, "")
 	if c.gone != nil {
 		close(c.gone)
 		c.gone = nil
 	}
+	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id)
+}
+
+// endedLocked makes a container exited. That one could not be started is no
+// event, as with containerd.
+func (r *Runtime) endedLocked(c *container, code int32, reason, message string) {
+	from := stateOf(c.state)
+	c.state, c.ended, c.code, c.reason, c.message = runtimeapi.ContainerState_CONTAINER_EXITED, now(), code, reason, message
 	r.showLocked(c)
 	r.containerChangedLocked(c, from, Exited)
-	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id)
 }
 
 // writeMessage writes what a container says at its end, where it has a mount of

@@ -29,7 +29,6 @@ func (r *Runtime) PodSandboxStatus(ctx context.Context, podSandboxID string, ver
 }
 
 func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
-	options := s.config.GetLinux().GetSecurityContext().GetNamespaceOptions()
 	ip := s.ip
 	if !s.ready {
 		ip = ""
@@ -37,10 +36,9 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 	return &runtimeapi.PodSandboxStatus{
 		Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created,
 		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: ip},
-		Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{Options: &runtimeapi.NamespaceOption{
-			Network: options.GetNetwork(), Pid: options.GetPid(), Ipc: options.GetIpc(),
-			TargetId: options.GetTargetId(), UsernsOptions: options.GetUsernsOptions(),
-		}}},
+		Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{
+			Options: s.config.GetLinux().GetSecurityContext().GetNamespaceOptions(),
+		}},
 		Labels: s.config.Labels, Annotations: s.config.Annotations, RuntimeHandler: s.handler,
 	}
 }

@@ -79,14 +79,14 @@ func (r *Runtime) termLocked(c *container) {
 		code = codeTerm
 	}
 	if b.StopDelay <= 0 {
-		r.endLocked(c, code, reasonOf(code), "")
+		r.endLocked(c, code, reasonOf(code))
 		return
 	}
 	c.dying = time.AfterFunc(b.StopDelay, func() {
 		r.mu.Lock()
 		defer r.unlock()
 		if c.running() {
-			r.endLocked(c, code, reasonOf(code), "")
+			r.endLocked(c, code, reasonOf(code))
 		}
 	})
 }
@@ -94,7 +94,7 @@ func (r *Runtime) termLocked(c *container) {
 // killLocked lets a container have KILL, if it runs.
 func (r *Runtime) killLocked(c *container) {
 	if c.running() {
-		r.endLocked(c, codeKill, reasonOf(codeKill), "")
+		r.endLocked(c, codeKill, reasonOf(codeKill))
 	}
 }
 

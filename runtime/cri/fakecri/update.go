@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// UpdateContainerResources changes the resources of a container that has not
-// exited. Those that are zero stay as they are, as with containerd.
+// UpdateContainerResources changes the resources of a container, whatever its
+// state. Those that are zero stay as they are.
 func (r *Runtime) UpdateContainerResources(ctx context.Context, containerID string, resources *runtimeapi.ContainerResources) error {
 	return act(ctx, r, r.ofContainer("UpdateContainerResources", containerID), func(ctx context.Context) error {
 		resources := proto.CloneOf(resources)
@@ -83,10 +83,11 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) er
 	})
 }
 
-// CheckpointContainer is refused as by a containerd without criu.
+// CheckpointContainer is refused as by a containerd without criu, whether or not
+// there is such a container.
 func (r *Runtime) CheckpointContainer(ctx context.Context, options *runtimeapi.CheckpointContainerRequest) error {
 	return act(ctx, r, r.ofContainer("CheckpointContainer", options.GetContainerId()), func(context.Context) error {
-		return unimplemented("CheckpointContainer", "there is no criu")
+		return refused("checkpoint container %s: there is no criu", options.GetContainerId())
 	})
 }
 
