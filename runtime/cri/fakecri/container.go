@@ -34,7 +34,10 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
-	ruled map[int]int // how often its ExecRules answered
+	ruled   map[int]int // how often its ExecRules answered
+	cpuUsed uint64      // core-nanoseconds, as far as somebody asked
+	log     *logFile    // nil: it has none, or does not run
+	serving *serving    // nil: as log
 
 	item *runtimeapi.Container // as lists show it; replaced, never changed
 }
@@ -87,9 +90,13 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", err
 		}
+		behaviour, err := r.behaviourOf(s, config, image)
+		if err != nil {
+			return "", err
+		}
 		c := &container{
 			id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
-			behaviour: r.behaviourOf(s, config), created: now(),
+			behaviour: behaviour, created: now(),
 			resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
 		}
 		r.names[name] = c.id

@@ -18,6 +18,8 @@ func TestAContainerRunsItsTime(t *testing.T) {
 		require.NoError(t, err)
 		ctx := context.Background()
 		cfg := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "a", Namespace: "n", Uid: "u"}}
+		_, err = r.PullImage(ctx, &runtimeapi.ImageSpec{Image: "x"}, nil, cfg)
+		require.NoError(t, err)
 		s, err := r.RunPodSandbox(ctx, cfg, "")
 		require.NoError(t, err)
 		c, err := r.CreateContainer(ctx, s, &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "job"}, Image: &runtimeapi.ImageSpec{Image: "x"}}, cfg)

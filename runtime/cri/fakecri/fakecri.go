@@ -3,6 +3,7 @@ package fakecri
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -23,8 +24,10 @@ type Config struct {
 	// Behaviours say what containers do.
 	Behaviours Behaviours
 
-	// Images are those that can be pulled, by the name that pods use. Nil: every
-	// image can be, and is as the zero ImageBehaviour.
+	// Images say what images are like, by the names that pods use. One without
+	// tag and digest is every tag that is not named itself, and "*" is every
+	// image that is not named; those of which nothing is said can be pulled, and
+	// are as the zero ImageBehaviour.
 	Images map[string]ImageBehaviour
 
 	// Handlers are the runtime handlers that there are, besides the default one,
@@ -46,9 +49,16 @@ type Config struct {
 	// same ones.
 	Seed uint64
 
-	// WriteLogs: what containers print is written to the files of their logs, if
-	// the directories are there.
+	// WriteLogs: what containers print is written to the files of their logs, as
+	// LogDirectory of the sandbox and LogPath of the container say, at the times
+	// at which it is printed.
 	WriteLogs bool
+
+	// Listen: endpoints of containers really listen on 127.0.0.1, and
+	// Runtime.Endpoint tells where. It cannot be in a testing/synctest bubble,
+	// whose time would stand still for as long as somebody listens; what is in
+	// one reaches endpoints with Runtime.DialContext, which needs no Listen.
+	Listen bool
 
 	// Logger is told of what cannot be told otherwise, such as a log file that
 	// cannot be written. Nil: it is lost.
@@ -81,6 +91,10 @@ type Runtime struct {
 	changes     []Change // not told yet
 	telling     bool     // somebody is at it
 	past        history
+	images      images
+	byIP        map[string]*sandbox
+
+	behaviours repertoire // never changed
 }
 
 var (
@@ -98,6 +112,12 @@ func New(cfg Config) (*Runtime, error) {
 			return nil, errors.New("fakecri: Config.Handlers names the default handler, which is there anyway")
 		}
 	}
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("fakecri: Config: %w", err)
+	}
+	if cfg.Listen && inBubble() {
+		return nil, errors.New("fakecri: Config.Listen in a testing/synctest bubble, where Runtime.DialContext has to do")
+	}
 	r := &Runtime{
 		cfg:      cfg,
 		log:      cfg.Logger,
@@ -105,13 +125,18 @@ func New(cfg Config) (*Runtime, error) {
 		calls:    map[string]int{},
 		inflight: map[int]context.CancelCauseFunc{},
 		pods:     map[string]*pod{},
+		byIP:     map[string]*sandbox{},
 		names:    map[string]string{},
 		watchers: map[*watcher]struct{}{},
+
+		behaviours: newRepertoire(cfg.Behaviours),
+		images:     newImages(cfg.Images),
 	}
 	r.past.kept = cfg.Faults != nil
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
+	r.addPresentLocked()
 	return r, nil
 }
 

@@ -36,6 +36,8 @@ type sandbox struct {
 	// resources and overhead as the last update has them, nil if none was.
 	resources, overhead *runtimeapi.LinuxContainerResources
 
+	cpuUsed uint64 // core-nanoseconds of its containers that have ended
+
 	item *runtimeapi.PodSandbox // as lists show it; replaced, never changed
 }
 
@@ -93,6 +95,9 @@ func (r *Runtime) addSandboxLocked(s *sandbox) {
 	}
 	r.names[s.name] = s.id
 	r.sandboxes.add(s.id, s)
+	if s.ip != "" {
+		r.byIP[s.ip] = s
+	}
 	r.showSandboxLocked(s)
 	r.sandboxChangedLocked(s, Absent, Ready)
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
@@ -173,6 +178,7 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 
 func (r *Runtime) dropSandboxLocked(s *sandbox) {
 	r.sandboxes.remove(s.id)
+	delete(r.byIP, s.ip)
 	delete(r.names, s.name)
 	s.pod.sandboxes = slices.DeleteFunc(s.pod.sandboxes, func(o *sandbox) bool { return o == s })
 	if len(s.pod.sandboxes) == 0 {
