@@ -26,8 +26,8 @@ func image(name string) v1.Container {
 	return v1.Container{Image: "fake.test/" + name + ":1", ImagePullPolicy: v1.PullIfNotPresent}
 }
 
-// command answers "print <text> <code>" and "block".
-func command(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
+// says answers "print <text> <code>" and "block".
+func says(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
 	if cmd[0] == "block" {
 		<-ctx.Done()
 		return 0, ctx.Err()
@@ -45,7 +45,7 @@ func command(ctx context.Context, cmd []string, s runtime.Streams) (int32, error
 func TestTheEngineOverItKeepsTheContract(t *testing.T) {
 	images := map[string]fakecri.Behaviour{
 		"fake.test/stubborn:1": {IgnoreTerm: true},
-		"fake.test/long:1":     {Exec: command},
+		"fake.test/long:1":     {Exec: says},
 	}
 	for code := range int32(43) {
 		images[fmt.Sprintf("fake.test/exit-%d:1", code)] = fakecri.Behaviour{RunFor: 200 * time.Millisecond, ExitCode: code}
