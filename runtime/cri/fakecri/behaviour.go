@@ -2,6 +2,7 @@ package fakecri
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -55,13 +56,19 @@ type Behaviour struct {
 	Memory, CPU, Disk Curve
 
 	// Exec answers commands run in it, also through ExecSync; it should return
-	// when ctx ends. Nil: what ExecRules say. It cannot be written in YAML.
+	// when ctx ends. No stream of s is nil. Nil: what ExecRules say. It cannot be
+	// written in YAML.
 	Exec func(ctx context.Context, cmd []string, s runtime.Streams) (exitCode int32, err error)
 
 	// ExecRules answer commands where there is no Exec: the first whose Command
 	// is a prefix of the command's words. A command with no rule prints nothing
 	// and exits with 0.
 	ExecRules []ExecRule
+
+	// Forward answers connections that are forwarded to ports of its pod at which
+	// no container has an Endpoint; it should return when ctx ends. Nil: they are
+	// refused. It cannot be written in YAML.
+	Forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error
 }
 
 // A LogLine is a line, or many of them, that a container prints.

@@ -33,9 +33,10 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
-	cpuUsed uint64   // core-nanoseconds, as far as somebody asked
-	log     *logFile // nil: it has none, or does not run
-	serving *serving // nil: as log
+	ruled   map[int]int // how often its ExecRules answered
+	cpuUsed uint64      // core-nanoseconds, as far as somebody asked
+	log     *logFile    // nil: it has none, or does not run
+	serving *serving    // nil: as log
 
 	item *runtimeapi.Container // as lists show it; replaced, never changed
 }
