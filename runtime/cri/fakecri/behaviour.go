@@ -30,8 +30,8 @@ type Behaviour struct {
 	OOM      bool
 
 	// Crashes, if above zero, is how many instances of the container (in one
-	// pod) end as RunFor and the fields after it say. Those after them run until
-	// they are stopped. Zero: all of them end so.
+	// pod) end as RunFor and the fields after it say, at once if RunFor is zero.
+	// Those after them run until they are stopped. Zero: all of them end so.
 	Crashes int
 
 	// StopDelay is how long it takes to exit after TERM, with StopCode (zero:

@@ -44,6 +44,24 @@ func (r *Runtime) runningLocked(uid, name string) *container {
 	return found
 }
 
+// KillSandbox ends what holds the pod's newest sandbox together, so that it is
+// not ready. Its containers go on. It is an error if none is ready.
+func (r *Runtime) KillSandbox(podUID string) error {
+	r.mu.Lock()
+	defer r.unlock()
+	var last *sandbox
+	for s := range r.sandboxesOfPodLocked(podUID) {
+		if s.ready && s.uid() == podUID {
+			last = s
+		}
+	}
+	if last == nil {
+		return fmt.Errorf("fakecri: no sandbox of pod %s is ready", podUID)
+	}
+	r.fellLocked(last)
+	return nil
+}
+
 // A Container is what is true of one, whatever faults make callers of the CRI
 // see.
 type Container struct {

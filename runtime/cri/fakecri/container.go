@@ -25,10 +25,9 @@ type container struct {
 	code                    int32
 	reason, message         string
 
-	starting bool // a start is under way
-	termed   bool // it got TERM
-	crashes  bool // it ends as its behaviour says
-	end      *time.Timer
+	starting bool          // a start is under way
+	termed   bool          // it got TERM
+	end      *time.Timer   // of its own
 	dying    *time.Timer   // of its StopDelay
 	gone     chan struct{} // closed when it has ended; nil: nobody waits
 
@@ -151,18 +150,16 @@ func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error
 		if err != nil {
 			return idempotent("container", containerID, err)
 		}
-		if c.starting {
-			return refused("remove container %s: it is being started", c.id)
-		}
 		r.killLocked(c)
-		r.removeLocked(c)
-		return nil
+		return r.removeLocked(c)
 	})
 }
 
 // removeLocked forgets a container that does not run.
-func (r *Runtime) removeLocked(c *container) {
-	c.starting = false // a start that is under way finds that it is over
+func (r *Runtime) removeLocked(c *container) error {
+	if c.starting {
+		return refused("remove container %s: it is being started", c.id)
+	}
 	s := c.sandbox
 	s.containers = slices.DeleteFunc(s.containers, func(o *container) bool { return o == c })
 	r.containers.remove(c.id)
@@ -170,6 +167,7 @@ func (r *Runtime) removeLocked(c *container) {
 	note(&r.past, &r.past.containers, c.id, c.item)
 	r.containerChangedLocked(c, stateOf(c.state), Absent)
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, c.id)
+	return nil
 }
 
 // showLocked renews what lists show of the container.

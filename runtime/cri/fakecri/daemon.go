@@ -16,6 +16,9 @@ func (r *Runtime) downLocked() {
 	}
 	clear(r.inflight)
 	clear(r.watchers)
+	for c := range r.containers.all() {
+		c.starting = false // still created, when the daemon is back
+	}
 }
 
 // Up starts the daemon again, which knows what has happened since.
@@ -33,7 +36,6 @@ func (r *Runtime) Reboot() {
 	defer r.unlock()
 	r.downLocked()
 	for c := range r.containers.all() {
-		c.starting = false
 		if c.running() {
 			r.endLocked(c, codeUnknown, "Unknown")
 		}

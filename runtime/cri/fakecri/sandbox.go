@@ -20,13 +20,22 @@ type pod struct {
 	starts    map[string]int // of containers, by name
 }
 
+// started counts one more start of a container.
+func (p *pod) started(name string) int {
+	if p.starts == nil {
+		p.starts = map[string]int{}
+	}
+	p.starts[name]++
+	return p.starts[name]
+}
+
 // A sandbox is one that was run and not removed. Runtime.mu guards it.
 type sandbox struct {
 	id      string
 	name    string // by which it is reserved
 	config  *runtimeapi.PodSandboxConfig
 	handler string
-	ip      string // empty: the host's
+	ip      string // empty: the host's, or there is none any more
 	created int64
 	ready   bool
 	pod     *pod
@@ -86,7 +95,7 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandb
 func (r *Runtime) addSandboxLocked(s *sandbox) {
 	s.pod = r.pods[s.uid()]
 	if s.pod == nil {
-		s.pod = &pod{starts: map[string]int{}}
+		s.pod = new(pod)
 		r.pods[s.uid()] = s.pod
 	}
 	s.pod.sandboxes = append(s.pod.sandboxes, s)
@@ -146,6 +155,12 @@ func (r *Runtime) stopSandboxLocked(s *sandbox) {
 	for _, c := range s.containers {
 		r.killLocked(c)
 	}
+	s.ip = ""
+	r.fellLocked(s)
+}
+
+// fellLocked makes a sandbox not ready.
+func (r *Runtime) fellLocked(s *sandbox) {
 	if !s.ready {
 		return
 	}
@@ -156,7 +171,8 @@ func (r *Runtime) stopSandboxLocked(s *sandbox) {
 }
 
 // RemovePodSandbox stops the sandbox, and removes it and its containers. One
-// that is not known is no error.
+// that is not known is no error; one with a container that is being started is
+// stopped only.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) error {
 	return act(ctx, r, r.ofSandbox("RemovePodSandbox", podSandboxID), func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
@@ -169,7 +185,9 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 		}
 		r.stopSandboxLocked(s)
 		for _, c := range slices.Clone(s.containers) {
-			r.removeLocked(c)
+			if err := r.removeLocked(c); err != nil {
+				return err
+			}
 		}
 		r.dropSandboxLocked(s)
 		return nil

@@ -29,12 +29,10 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		err = pause(ctx, c.behaviour.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
-		switch {
-		case down(ctx): // nobody is there to say that it failed
+		if down(ctx) { // nobody is there to say that it failed
 			return errDown
-		case !c.starting: // it was removed with its sandbox
-			return refused("start container %s: it was removed meanwhile", c.id)
-		case err == nil && c.behaviour.StartError != "":
+		}
+		if err == nil && c.behaviour.StartError != "" {
 			err = refused("start container %s: %s", c.id, c.behaviour.StartError)
 		}
 		return r.startedLocked(c, err)
@@ -78,11 +76,8 @@ func (r *Runtime) startedLocked(c *container, err error) error {
 
 func (r *Runtime) runLocked(c *container) {
 	c.state, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, now()
-	starts := c.sandbox.pod.starts
-	starts[c.name()]++
 	b := c.behaviour
-	c.crashes = b.Crashes == 0 && b.RunFor > 0 || starts[c.name()] <= b.Crashes
-	if c.crashes {
+	if n := c.sandbox.pod.started(c.name()); b.Crashes == 0 && b.RunFor > 0 || n <= b.Crashes {
 		c.end = time.AfterFunc(max(b.RunFor, shortest), func() { r.finish(c) })
 	}
 	r.showLocked(c)

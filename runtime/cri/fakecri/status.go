@@ -29,13 +29,9 @@ func (r *Runtime) PodSandboxStatus(ctx context.Context, podSandboxID string, ver
 }
 
 func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
-	ip := s.ip
-	if !s.ready {
-		ip = ""
-	}
 	return &runtimeapi.PodSandboxStatus{
 		Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created,
-		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: ip},
+		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: s.ip},
 		Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{
 			Options: s.config.GetLinux().GetSecurityContext().GetNamespaceOptions(),
 		}},
