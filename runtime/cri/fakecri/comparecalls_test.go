@@ -164,7 +164,7 @@ func (s *subject) callMore(ctx context.Context, verb string, w words) (string, e
 		timeout, _ := strconv.Atoi(s.arg(w, 1))
 		out, _, err := s.runtime.ExecSync(ctx, first, command(w[2:]), time.Duration(timeout)*time.Second)
 		if len(out) > 100 {
-			return fmt.Sprintf("%d bytes", len(out)), err
+			return fmt.Sprintf("%d MiB", len(out)>>20), err
 		}
 		return strings.TrimSpace(string(out)), err
 	case "exec":
@@ -386,7 +386,7 @@ func figures(st *runtimeapi.ContainerStats) string {
 		name string
 		has  bool
 	}{
-		{"cpu", st.GetCpu().GetUsageCoreNanoSeconds() != nil}, {"cores", st.GetCpu().GetUsageNanoCores() != nil},
+		{"cpu", st.GetCpu().GetUsageCoreNanoSeconds() != nil}, // and the cores only where there were two samples
 		{"memory", st.GetMemory().GetWorkingSetBytes() != nil}, {"disk", st.GetWritableLayer().GetUsedBytes() != nil},
 	} {
 		if f.has {

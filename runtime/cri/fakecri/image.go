@@ -126,6 +126,9 @@ func (r *Runtime) findImageLocked(name string) *image {
 
 func bareID(id string) string { return strings.TrimPrefix(id, "sha256:") }
 
+// errNoImage is for calls about an image that name none.
+var errNoImage = refused("no image is named")
+
 // A resolved image is what a container was made of.
 type resolved struct {
 	spec   *runtimeapi.ImageSpec // as statuses show it: by its name
@@ -137,6 +140,9 @@ type resolved struct {
 
 // resolveLocked finds an image that is there.
 func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
+	if spec.GetImage() == "" {
+		return resolved{}, errNoImage
+	}
 	img := r.findImageLocked(spec.GetImage())
 	if img == nil {
 		return resolved{}, status.Errorf(codes.NotFound, "fakecri: image %q not found", spec.GetImage())
@@ -147,29 +153,21 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
-// ListImages lists what is on the node, in the order in which it came. A filter
-// leaves the one image that it names.
-func (r *Runtime) ListImages(ctx context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
+// ListImages lists what is on the node, in the order in which it came. As with
+// containerd the filter is ignored.
+func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
 		defer r.mu.Unlock()
-		only := ""
-		if name := filter.GetImage().GetImage(); name != "" {
-			img := r.findImageLocked(name)
-			if img == nil {
-				return nil, nil
-			}
-			only = img.id
-		}
 		var was map[string]*runtimeapi.Image
 		if age > 0 {
 			was = r.images.past.since(age)
 		}
 		var list []*runtimeapi.Image
 		add := func(item *runtimeapi.Image) {
-			if item != nil && (only == "" || item.Id == only) {
+			if item != nil {
 				list = append(list, item)
 			}
 		}
@@ -196,6 +194,9 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 			return nil, err
 		}
 		defer r.mu.Unlock()
+		if spec.GetImage() == "" {
+			return nil, errNoImage
+		}
 		img := r.findImageLocked(spec.GetImage())
 		if img == nil {
 			return &runtimeapi.ImageStatusResponse{}, nil
@@ -217,6 +218,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) e
 			return err
 		}
 		defer r.unlock()
+		if spec.GetImage() == "" {
+			return errNoImage
+		}
 		img := r.findImageLocked(spec.GetImage())
 		if img == nil {
 			return nil

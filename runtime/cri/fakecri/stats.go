@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -31,8 +33,9 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 	})
 }
 
-// ListContainerStats tells what the running containers that the filter matches
-// use, oldest first.
+// ListContainerStats tells what the containers that the filter matches use,
+// oldest first. As with containerd, those that do not run are in it with their
+// disk, though ContainerStats has an error for them.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -43,7 +46,7 @@ func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.Con
 		id, sandboxID := r.containers.whole(filter.GetId()), r.sandboxes.whole(filter.GetPodSandboxId())
 		var list []*runtimeapi.ContainerStats
 		for c := range r.containersOfLocked(id, sandboxID, filter.GetLabelSelector()) {
-			if c.running() && (id == "" || c.id == id) && (sandboxID == "" || c.sandbox.id == sandboxID) &&
+			if (id == "" || c.id == id) && (sandboxID == "" || c.sandbox.id == sandboxID) &&
 				selects(filter.GetLabelSelector(), c.config.GetLabels()) {
 				list = append(list, c.statsLocked(now))
 			}
@@ -65,7 +68,7 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 			return nil, unknownID("sandbox", podSandboxID, err)
 		}
 		if !s.ready {
-			return nil, refused("stats of sandbox %s: it is not ready", s.id)
+			return nil, status.Errorf(codes.Unavailable, "fakecri: stats of sandbox %s: it is not ready", s.id)
 		}
 		return s.statsLocked(time.Now()), nil
 	})
@@ -88,20 +91,6 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 			}
 		}
 		return list, nil
-	})
-}
-
-// ListMetricDescriptors is not implemented, as by containerd before 2.2.
-func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
-	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
-		return nil, unimplemented("ListMetricDescriptors", "see ListContainerStats")
-	})
-}
-
-// ListPodSandboxMetrics is not implemented, as by containerd before 2.2.
-func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-		return nil, unimplemented("ListPodSandboxMetrics", "see ListPodSandboxStats")
 	})
 }
 
@@ -156,14 +145,17 @@ func (c *container) cpuLocked(now time.Time) uint64 {
 
 func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
 	age := c.age(now)
-	return &runtimeapi.ContainerStats{
+	st := &runtimeapi.ContainerStats{
 		Attributes: &runtimeapi.ContainerAttributes{
 			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
 		},
-		Cpu:           cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age)),
-		Memory:        memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes()),
 		WritableLayer: fsUsage(now, whole(c.behaviour.Disk.at(age))),
 	}
+	if c.running() {
+		st.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
+		st.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+	}
+	return st
 }
 
 func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
@@ -171,10 +163,10 @@ func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 	used, cores, memory, limit := s.cpuUsed, 0.0, uint64(0), int64(0)
 	processes := uint64(1) // that which holds the sandbox
 	for _, c := range s.containers {
+		linux.Containers = append(linux.Containers, c.statsLocked(now))
 		if !c.running() {
 			continue
 		}
-		linux.Containers = append(linux.Containers, c.statsLocked(now))
 		used += c.cpuLocked(now)
 		cores += c.behaviour.CPU.at(c.age(now))
 		memory += whole(c.behaviour.Memory.at(c.age(now)))
