@@ -2,6 +2,7 @@ package fakecri
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -108,26 +109,26 @@ func (r *Runtime) noteImageLocked(img *image) {
 }
 
 // findImageLocked returns the image of a name or ID, or of the beginning of an
-// ID; nil if there is none.
-func (r *Runtime) findImageLocked(name string) *image {
+// ID; nil if there is none. A beginning that is not the only one is an error.
+func (r *Runtime) findImageLocked(name string) (*image, error) {
 	if !strings.HasPrefix(name, "sha256:") {
 		if named, err := parseImage(name); err == nil {
 			if img, ok := r.images.byName[named.String()]; ok {
-				return img
+				return img, nil
 			}
 		}
 	}
 	img, err := r.images.here.find(bareID(name))
-	if err != nil {
-		return nil
+	switch {
+	case err == nil:
+		return img, nil
+	case errors.Is(err, errNoSuchID) || name == "sha256:":
+		return nil, nil
 	}
-	return img
+	return nil, refused("image %q: %v", name, err)
 }
 
 func bareID(id string) string { return strings.TrimPrefix(id, "sha256:") }
-
-// errNoImage is for calls about an image that name none.
-var errNoImage = refused("no image is named")
 
 // A resolved image is what a container was made of.
 type resolved struct {
@@ -140,10 +141,10 @@ type resolved struct {
 
 // resolveLocked finds an image that is there.
 func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
-	if spec.GetImage() == "" {
-		return resolved{}, errNoImage
+	img, err := r.findImageLocked(spec.GetImage())
+	if err != nil {
+		return resolved{}, err
 	}
-	img := r.findImageLocked(spec.GetImage())
 	if img == nil {
 		return resolved{}, status.Errorf(codes.NotFound, "fakecri: image %q not found", spec.GetImage())
 	}
@@ -153,8 +154,8 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
-// ListImages lists what is on the node, in the order in which it came. As with
-// containerd the filter is ignored.
+// ListImages lists what is on the node, in the order in which it came. The filter
+// is ignored: containerd 2.4 was seen to do that.
 func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
@@ -194,10 +195,10 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 			return nil, err
 		}
 		defer r.mu.Unlock()
-		if spec.GetImage() == "" {
-			return nil, errNoImage
+		img, err := r.findImageLocked(spec.GetImage())
+		if err != nil {
+			return nil, err
 		}
-		img := r.findImageLocked(spec.GetImage())
 		if img == nil {
 			return &runtimeapi.ImageStatusResponse{}, nil
 		}
@@ -218,12 +219,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) e
 			return err
 		}
 		defer r.unlock()
-		if spec.GetImage() == "" {
-			return errNoImage
-		}
-		img := r.findImageLocked(spec.GetImage())
+		img, err := r.findImageLocked(spec.GetImage())
 		if img == nil {
-			return nil
+			return err
 		}
 		for _, name := range slices.Concat(img.tags, img.digests) {
 			delete(r.images.byName, name)

@@ -34,8 +34,7 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 }
 
 // ListContainerStats tells what the containers that the filter matches use,
-// oldest first. As with containerd, those that do not run are in it with their
-// disk, though ContainerStats has an error for them.
+// oldest first: those that do not run have nothing but their writable layers.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -96,7 +95,8 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 
 // ImageFsInfo tells how much space the layers of images take, each once however
 // many images have it, with those of removed images that containers are made of,
-// and the writable layers of containers. It is one file system.
+// and the writable layers of containers. It is one file system, so that there is
+// none of containers.
 func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 	return call(ctx, r, Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -120,8 +120,7 @@ func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRespo
 		for _, size := range sizes {
 			used += size
 		}
-		fs := []*runtimeapi.FilesystemUsage{fsUsage(now, used)}
-		return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, nil
+		return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: []*runtimeapi.FilesystemUsage{fsUsage(now, used)}}, nil
 	})
 }
 
@@ -145,43 +144,43 @@ func (c *container) cpuLocked(now time.Time) uint64 {
 
 func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
 	age := c.age(now)
-	st := &runtimeapi.ContainerStats{
+	stats := &runtimeapi.ContainerStats{
 		Attributes: &runtimeapi.ContainerAttributes{
 			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
 		},
 		WritableLayer: fsUsage(now, whole(c.behaviour.Disk.at(age))),
 	}
 	if c.running() {
-		st.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
-		st.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
+		stats.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
 	}
-	return st
+	return stats
 }
 
 func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 	linux := &runtimeapi.LinuxPodSandboxStats{}
-	used, cores, memory, limit := s.cpuUsed, 0.0, uint64(0), int64(0)
-	processes := uint64(1) // that which holds the sandbox
+	used, cores, memory, processes := s.cpuUsed, 0.0, uint64(0), uint64(0)
 	for _, c := range s.containers {
 		linux.Containers = append(linux.Containers, c.statsLocked(now))
-		if !c.running() {
-			continue
+		if c.running() {
+			used += c.cpuLocked(now)
+			cores += c.behaviour.CPU.at(c.age(now))
+			memory += whole(c.behaviour.Memory.at(c.age(now)))
+			processes++
 		}
-		used += c.cpuLocked(now)
-		cores += c.behaviour.CPU.at(c.age(now))
-		memory += whole(c.behaviour.Memory.at(c.age(now)))
-		processes++
 	}
-	if limit = s.resources.GetMemoryLimitInBytes(); limit == 0 {
+	limit := s.resources.GetMemoryLimitInBytes()
+	if limit == 0 {
 		limit = s.config.GetLinux().GetResources().GetMemoryLimitInBytes()
 	}
 	linux.Cpu = cpuUsage(now, used, cores)
 	linux.Memory = memoryUsage(now, memory, limit)
 	linux.Process = &runtimeapi.ProcessUsage{Timestamp: now.UnixNano(), ProcessCount: number(processes)}
 	if !s.hostNetwork() {
-		linux.Network = &runtimeapi.NetworkUsage{Timestamp: now.UnixNano(), DefaultInterface: &runtimeapi.NetworkInterfaceUsage{
-			Name: "eth0", RxBytes: number(0), RxErrors: number(0), TxBytes: number(0), TxErrors: number(0),
-		}}
+		eth0 := &runtimeapi.NetworkInterfaceUsage{Name: "eth0", RxBytes: number(0), RxErrors: number(0), TxBytes: number(0), TxErrors: number(0)}
+		linux.Network = &runtimeapi.NetworkUsage{
+			Timestamp: now.UnixNano(), DefaultInterface: eth0, Interfaces: []*runtimeapi.NetworkInterfaceUsage{eth0},
+		}
 	}
 	return &runtimeapi.PodSandboxStats{
 		Attributes: &runtimeapi.PodSandboxAttributes{
