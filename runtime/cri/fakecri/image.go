@@ -154,8 +154,8 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
-// ListImages lists what is on the node, in the order in which it came. As with
-// containerd the filter is ignored.
+// ListImages lists what is on the node, in the order in which it came. The filter
+// is ignored: containerd 2.4 was seen to do that.
 func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
