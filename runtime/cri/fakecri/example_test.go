@@ -71,3 +71,30 @@ func ExampleRandom() {
 	// start 4 is lost: false
 	// start 5 is lost: false
 }
+
+// A node in a file: what its containers and images are like, and what goes wrong.
+func ExampleParseScript() {
+	script, err := fakecri.ParseScript([]byte(`
+containers:
+  web: {logs: [{text: "hello %d", every: 1s}], endpoints: [{port: 8080, http: true, readyAfter: 5s}]}
+  crash: {runFor: 2s, exitCode: 1, crashes: 3, memory: 64Mi, cpu: 250m}
+images:
+  busybox: {pullTime: 2s, layers: [{name: base, size: 4Mi}]}
+faults:
+  - {method: StartContainer, container: web, count: 1, error: no shim, code: Unavailable}
+`))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake, err := fakecri.New(script.Config(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(fake.StopContainer(context.Background(), "nobody", 0), script.Containers["crash"].RunFor)
+
+	_, err = fakecri.ParseScript([]byte("containers: {web: {runFor: 5}}"))
+	fmt.Println(err)
+	// Output:
+	// <nil> 2s
+	// fakecri: script: containers.web.runFor: 5 is not a duration such as "90s"
+}
