@@ -135,6 +135,8 @@ type ImageBehaviour struct {
 	PullTime  time.Duration
 	PullError string
 	PullFails int
+	// Absent: the registry does not have it; pulls fail with NotFound.
+	Absent bool
 	// Auth, if set, is the "user:password" that a pull has to bring.
 	Auth string
 	// User as the image's configuration names it: "1000", "nobody", "".

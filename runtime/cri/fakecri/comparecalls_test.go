@@ -164,7 +164,7 @@ func (s *subject) callMore(ctx context.Context, verb string, w words) (string, e
 		timeout, _ := strconv.Atoi(s.arg(w, 1))
 		out, _, err := s.runtime.ExecSync(ctx, first, command(w[2:]), time.Duration(timeout)*time.Second)
 		if len(out) > 100 {
-			return fmt.Sprintf("%d bytes", len(out)), err
+			return fmt.Sprintf("%d MiB", len(out)>>20), err
 		}
 		return strings.TrimSpace(string(out)), err
 	case "exec":
@@ -191,7 +191,7 @@ func (s *subject) callMore(ctx context.Context, verb string, w words) (string, e
 
 	case "stats":
 		resp, err := s.runtime.ContainerStats(ctx, first)
-		return fmt.Sprintf("cpu=%t memory=%t disk=%t", resp.GetCpu() != nil, resp.GetMemory() != nil, resp.GetWritableLayer() != nil), err
+		return figures(resp), err
 	case "pod-stats":
 		resp, err := s.runtime.PodSandboxStats(ctx, first)
 		list := resp.GetLinux().GetContainers()
@@ -211,11 +211,11 @@ func (s *subject) callMore(ctx context.Context, verb string, w words) (string, e
 		list, err := s.runtime.ListPodSandboxStats(ctx, filter)
 		return names(s, list, podOf), err
 	case "metric-descriptors":
-		_, err := s.runtime.ListMetricDescriptors(ctx)
-		return "", err
+		list, err := s.runtime.ListMetricDescriptors(ctx)
+		return fmt.Sprint(len(list) > 0), err
 	case "list-metrics":
-		_, err := s.runtime.ListPodSandboxMetrics(ctx)
-		return "", err
+		list, err := s.runtime.ListPodSandboxMetrics(ctx)
+		return names(s, list, (*runtimeapi.PodSandboxMetrics).GetPodSandboxId), err
 	case "checkpoint":
 		return "", s.runtime.CheckpointContainer(ctx, &runtimeapi.CheckpointContainerRequest{ContainerId: first, Location: s.logs + "/checkpoint"})
 	case "checkpoint-pod":
@@ -375,6 +375,25 @@ func (s *subject) url(url string, err error) (string, error) {
 	return "a URL", err
 }
 
-func containerOf(st *runtimeapi.ContainerStats) string { return st.GetAttributes().GetId() }
+func containerOf(st *runtimeapi.ContainerStats) string {
+	return st.GetAttributes().GetId() + figures(st)
+}
+
+// figures are which of them there are.
+func figures(st *runtimeapi.ContainerStats) string {
+	var all []string
+	for _, f := range []struct {
+		name string
+		has  bool
+	}{
+		{"cpu", st.GetCpu().GetUsageCoreNanoSeconds() != nil}, // and the cores only where there were two samples
+		{"memory", st.GetMemory().GetWorkingSetBytes() != nil}, {"disk", st.GetWritableLayer().GetUsedBytes() != nil},
+	} {
+		if f.has {
+			all = append(all, f.name)
+		}
+	}
+	return "(" + strings.Join(all, ",") + ")"
+}
 
 func podOf(st *runtimeapi.PodSandboxStats) string { return st.GetAttributes().GetId() }

@@ -154,29 +154,21 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
-// ListImages lists what is on the node, in the order in which it came. A filter
-// leaves the one image that it names.
-func (r *Runtime) ListImages(ctx context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
+// ListImages lists what is on the node, in the order in which it came. The filter
+// is ignored: containerd 2.4 was seen to do that.
+func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
 		defer r.mu.Unlock()
-		only := ""
-		if name := filter.GetImage().GetImage(); name != "" {
-			img, err := r.findImageLocked(name)
-			if img == nil {
-				return nil, err
-			}
-			only = img.id
-		}
 		var was map[string]*runtimeapi.Image
 		if age > 0 {
 			was = r.images.past.since(age)
 		}
 		var list []*runtimeapi.Image
 		add := func(item *runtimeapi.Image) {
-			if item != nil && (only == "" || item.Id == only) {
+			if item != nil {
 				list = append(list, item)
 			}
 		}

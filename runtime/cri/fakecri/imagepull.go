@@ -78,6 +78,10 @@ func (r *Runtime) endPullLocked(p *pull, named reference.Named) {
 	r.dropPullLocked(p, named)
 	p.over = true
 	b := r.images.of(named)
+	if b.Absent {
+		p.err = status.Errorf(codes.NotFound, "fakecri: pull image %q: not found", name)
+		return
+	}
 	if b.PullFails > 0 && r.images.failed[name] < b.PullFails || b.PullFails == 0 && b.PullError != "" {
 		r.images.failed[name]++
 		text := b.PullError

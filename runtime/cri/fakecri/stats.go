@@ -93,20 +93,6 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 	})
 }
 
-// ListMetricDescriptors is not implemented.
-func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
-	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
-		return nil, unimplemented("ListMetricDescriptors", "see ListContainerStats")
-	})
-}
-
-// ListPodSandboxMetrics is not implemented.
-func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-		return nil, unimplemented("ListPodSandboxMetrics", "see ListPodSandboxStats")
-	})
-}
-
 // ImageFsInfo tells how much space the layers of images take, each once however
 // many images have it, with those of removed images that containers are made of,
 // and the writable layers of containers. It is one file system, so that there is

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strconv"
 	"sync"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -48,71 +47,57 @@ func (r *Runtime) readyLocked(id string) (*sandbox, error) {
 }
 
 // StreamPortForward connects to a port of the pod: to an [Endpoint] of one of its
-// containers that run, or else to a Forward of theirs. Where nobody listens the
+// containers that run, or else to their Forward. Where nobody listens the
 // connection is refused. Faults know it by this name. It closes conn.
 func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	return act(ctx, r, r.ofSandbox("StreamPortForward", sandboxID), func(ctx context.Context) error {
-		address, serve, err := r.listener(sandboxID, port)
+		s, to, serve, err := r.listener(sandboxID, port)
 		switch {
 		case err != nil:
 			return err
+		case to != nil:
+			err = join(ctx, to, conn)
 		case serve != nil:
 			err = serve(ctx, port, conn)
-		case address == "":
-			err = errors.New("connection refused")
 		default:
-			err = join(ctx, address, conn)
+			err = errors.New("connection refused")
 		}
 		if ctx.Err() != nil {
 			return ended(ctx)
 		}
 		if err != nil {
-			return refused("forward to port %d of sandbox %s: %v", port, sandboxID, err)
+			return refused("forward to port %d of sandbox %s: %v", port, s.id, err)
 		}
 		return nil
 	})
 }
 
-// listener finds who answers at a port: an address of loopback, or a func.
-func (r *Runtime) listener(sandboxID string, port int32) (address string, serve func(context.Context, int32, io.ReadWriteCloser) error, err error) {
+// listener finds who answers at a port: a connection, or a func.
+func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Conn, serve func(context.Context, int32, io.ReadWriteCloser) error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s, err := r.readyLocked(sandboxID)
-	if err != nil {
-		return "", nil, err
+	if s, err = r.readyLocked(sandboxID); err != nil {
+		return nil, nil, nil, err
+	}
+	if to = r.connectLocked([]*sandbox{s}, port); to != nil {
+		return s, to, nil, nil
 	}
 	for _, c := range s.containers {
-		if !c.running() {
-			continue
-		}
-		for _, e := range c.behaviour.Endpoints {
-			if e.Port == port {
-				return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), nil, nil
-			}
-		}
-		if serve == nil {
-			serve = c.behaviour.Forward
+		if c.running() && c.behaviour.Forward != nil {
+			return s, nil, c.behaviour.Forward, nil
 		}
 	}
-	return "", serve, nil
+	return s, nil, nil, nil
 }
 
-// join connects conn to an address, until that has no more to say.
-func join(ctx context.Context, address string, conn io.ReadWriteCloser) error {
-	to, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
+// join copies between a pod's end and a client's, until the pod's has no more to
+// say.
+func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
 	defer context.AfterFunc(ctx, func() { to.Close(); conn.Close() })()
 	var sending sync.WaitGroup
-	sending.Go(func() {
-		if _, err := io.Copy(to, conn); err == nil {
-			_ = to.(*net.TCPConn).CloseWrite() // who reads the other half sees what is wrong
-		}
-	})
-	_, err = io.Copy(conn, to)
+	sending.Go(func() { _, _ = io.Copy(to, conn) }) // who reads the other half sees what is wrong
+	_, err := io.Copy(conn, to)
 	conn.Close()
 	to.Close()
 	sending.Wait()
@@ -123,6 +108,25 @@ func join(ctx context.Context, address string, conn io.ReadWriteCloser) error {
 // Its input is thrown away. Faults know it by this name.
 func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error {
 	return act(ctx, r, r.ofContainer("StreamAttach", containerID), func(ctx context.Context) error {
-		return unimplemented("StreamAttach", "not yet")
+		c, _, err := r.running("attach to", containerID)
+		if err != nil {
+			return err
+		}
+		if s.Stdin != nil {
+			go func() { _, _ = io.Copy(io.Discard, s.Stdin) }()
+		}
+		s = complete(s)
+		err = r.follow(ctx, c, func(line string, stderr bool) error {
+			out := s.Stdout
+			if stderr {
+				out = s.Stderr
+			}
+			_, err := io.WriteString(out, line+"\n")
+			return err
+		})
+		if ctx.Err() != nil {
+			return ended(ctx)
+		}
+		return err
 	})
 }
