@@ -57,8 +57,6 @@ func (c *chain[T]) remove(id string) {
 	}
 }
 
-func (c *chain[T]) len() int { return len(c.byID) }
-
 // find returns the object whose ID begins so, as containerd does. Only whole
 // IDs are found at once.
 func (c *chain[T]) find(id string) (T, error) {

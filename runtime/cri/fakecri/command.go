@@ -22,12 +22,33 @@ func (r *Runtime) OOM(podUID, container string) error {
 	return r.endRunning(podUID, container, codeKill, "OOMKilled")
 }
 
+// Hang lets the running container of this name in the pod do nothing more by
+// itself: it does not end, and ignores TERM, also if it got that already. It is
+// an error if there is none that runs.
+func (r *Runtime) Hang(podUID, container string) error {
+	r.mu.Lock()
+	defer r.unlock()
+	c := r.runningLocked(podUID, container)
+	if c == nil {
+		return noneRuns(podUID, container)
+	}
+	b := *c.behaviour
+	b.IgnoreTerm = true
+	c.behaviour = &b
+	c.stayLocked()
+	return nil
+}
+
+func noneRuns(uid, name string) error {
+	return fmt.Errorf("fakecri: no container %s of pod %s runs", name, uid)
+}
+
 func (r *Runtime) endRunning(uid, name string, code int32, reason string) error {
 	r.mu.Lock()
 	c := r.runningLocked(uid, name)
 	r.mu.Unlock()
-	if c == nil || !r.exit(c, code, reason) {
-		return fmt.Errorf("fakecri: no container %s of pod %s runs", name, uid)
+	if c == nil || !r.exit(c, code, reason, false) {
+		return noneRuns(uid, name)
 	}
 	return nil
 }

@@ -43,6 +43,14 @@ type container struct {
 
 func (c *container) name() string { return c.config.GetMetadata().GetName() }
 
+// asked is the image that the container was to be of.
+func (c *container) asked() string {
+	if name := c.config.GetImage().GetUserSpecifiedImage(); name != "" {
+		return name
+	}
+	return c.config.GetImage().GetImage()
+}
+
 func (c *container) running() bool { return c.state == runtimeapi.ContainerState_CONTAINER_RUNNING }
 
 // goneLocked returns a channel that is closed once the container has ended.
@@ -120,7 +128,8 @@ func containerName(m *runtimeapi.ContainerMetadata, s *runtimeapi.PodSandboxMeta
 
 func (r *Runtime) containerChangedLocked(c *container, from, to State) {
 	ch := Change{
-		Pod: c.sandbox.uid(), Container: c.name(), ID: c.id, Attempt: c.config.GetMetadata().GetAttempt(), From: from, To: to,
+		Pod: c.sandbox.uid(), Container: c.name(), ID: c.id, Attempt: c.config.GetMetadata().GetAttempt(),
+		Sandbox: c.sandbox.id, Image: c.asked(), From: from, To: to,
 	}
 	if to == Exited {
 		ch.ExitCode, ch.Reason = c.code, c.reason

@@ -30,7 +30,7 @@ func (r *Runtime) Up() {
 
 // Reboot restarts the machine, and the daemon, which is up then: no sandbox is
 // ready, and what ran has exited with 255 and reason Unknown, as containerd has
-// it. Who was created still is.
+// it. What was created still is, and cannot be started.
 func (r *Runtime) Reboot() {
 	r.mu.Lock()
 	defer r.unlock()

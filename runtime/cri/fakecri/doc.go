@@ -27,11 +27,11 @@
 // A [Script] says the same in YAML. Package runtime/cri/serve serves a Runtime on
 // a unix socket, for any other client of the CRI.
 //
-// A test makes things happen with [Runtime.Exit], [Runtime.Kill], [Runtime.OOM]
-// and [Runtime.KillSandbox], ends the daemon with [Runtime.Down] and the machine
-// with [Runtime.Reboot]. It sees what is true, whatever faults make callers see,
-// with [Runtime.Containers] and [Runtime.Sandboxes], and each change at its
-// instant with Config.Observe.
+// A test makes things happen with [Runtime.Exit], [Runtime.Kill], [Runtime.OOM],
+// [Runtime.Hang] and [Runtime.KillSandbox], ends the daemon with [Runtime.Down]
+// and the machine with [Runtime.Reboot]. It sees what is true, whatever faults
+// make callers see, with [Runtime.Containers] and [Runtime.Sandboxes], and each
+// change at its instant with Config.Observe.
 //
 // Faults are functions from a [Call] to a [Fault]: an error, a delay, a hang, an
 // effect whose answer is lost, a list that is stale. [Always], [Every], [Times],

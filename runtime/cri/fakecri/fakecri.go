@@ -42,7 +42,8 @@ type Config struct {
 	// Observe is told every change of a sandbox or container: one at a time, in
 	// order, at the instant of the change. No lock is held: it may call the
 	// Runtime. While one goroutine is in it, others leave their changes to that
-	// one and go on. Nil: nobody is told.
+	// one and go on; so if it waits, what is told next is told late. Nil: nobody
+	// is told.
 	Observe func(Change)
 
 	// Seed is what IDs are made from: the same calls in the same order give the

@@ -47,6 +47,10 @@ type Change struct {
 	ID        string
 	Attempt   uint32
 
+	// Sandbox is the ID of the container's sandbox, and Image that which it was
+	// to be of, in the words of the pod where they were handed down.
+	Sandbox, Image string
+
 	From, To State
 
 	// ExitCode and Reason, of one whose To is Exited: "OOMKilled".

@@ -42,6 +42,17 @@ func TestEveryChangeIsObserved(t *testing.T) {
 	})
 }
 
+func TestAChangeSaysWhatAContainerIsOf(t *testing.T) {
+	var last fakecri.Change
+	on(t, fakecri.Config{Observe: func(c fakecri.Change) { last = c }}, func(n *node) {
+		id, sandbox := n.started()
+		assert.Equal(n, fakecri.Change{
+			At: time.Now(), Pod: "a", Container: "web", ID: id, Sandbox: sandbox, Image: "registry.example/web:1",
+			From: fakecri.Created, To: fakecri.Running,
+		}, last)
+	})
+}
+
 func TestAnObserverMayCallTheRuntime(t *testing.T) {
 	var r *fakecri.Runtime
 	var seen []fakecri.State

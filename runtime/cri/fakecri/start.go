@@ -100,15 +100,16 @@ func (r *Runtime) finish(c *container) {
 	case b.Signal != 0:
 		code, reason = 128+b.Signal, reasonOf(128+b.Signal)
 	}
-	r.exit(c, code, reason)
+	r.exit(c, code, reason, true)
 }
 
-// exit ends a container by itself, if it runs.
-func (r *Runtime) exit(c *container, code int32, reason string) bool {
+// exit ends a container by itself, if it runs; if that is due, unless it was
+// taken back.
+func (r *Runtime) exit(c *container, code int32, reason string, due bool) bool {
 	r.writeMessage(c)
 	r.mu.Lock()
 	defer r.unlock()
-	if !c.running() {
+	if !c.running() || due && c.end == nil {
 		return false
 	}
 	r.endLocked(c, code, reason)
@@ -125,18 +126,23 @@ func reasonOf(code int32) string {
 // endLocked ends a container that runs.
 func (r *Runtime) endLocked(c *container, code int32, reason string) {
 	r.ceaseLocked(c)
-	for _, t := range []*time.Timer{c.end, c.dying} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	c.end, c.dying = nil, nil
+	c.stayLocked()
 	r.endedLocked(c, code, reason, "")
 	if c.gone != nil {
 		close(c.gone)
 		c.gone = nil
 	}
 	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id)
+}
+
+// stayLocked takes back the ends that are to come.
+func (c *container) stayLocked() {
+	for _, t := range []*time.Timer{c.end, c.dying} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	c.end, c.dying = nil, nil
 }
 
 // endedLocked makes a container exited. That one could not be started is no

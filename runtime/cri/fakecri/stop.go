@@ -85,7 +85,7 @@ func (r *Runtime) termLocked(c *container) {
 	c.dying = time.AfterFunc(b.StopDelay, func() {
 		r.mu.Lock()
 		defer r.unlock()
-		if c.running() {
+		if c.running() && c.dying != nil {
 			r.endLocked(c, code, reasonOf(code))
 		}
 	})

@@ -95,3 +95,19 @@ func TestAStoppedSandboxHasNothingThatRuns(t *testing.T) {
 		assert.Zero(n, n.look(created).FinishedAt)
 	})
 }
+
+func TestAContainerThatHangsHasToBeKilled(t *testing.T) {
+	on(t, does(fakecri.Behaviour{RunFor: time.Minute, StopDelay: 10 * time.Second}), func(n *node) {
+		id, _ := n.started()
+		go func() { assert.NoError(n, n.StopContainer(n.ctx, id, 3600)) }()
+		time.Sleep(time.Second)
+		require.NoError(n, n.Hang("a", "web"))
+		time.Sleep(30 * time.Minute)
+		n.runs(id)
+		begun := time.Now()
+		require.NoError(n, n.StopContainer(n.ctx, id, 30))
+		assert.Equal(n, 30*time.Second, time.Since(begun))
+		n.exited(id, 137, "Error", 0)
+		assert.ErrorContains(n, n.Hang("a", "web"), "no container web of pod a runs")
+	})
+}

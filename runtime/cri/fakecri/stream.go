@@ -112,8 +112,8 @@ func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtim
 		if err != nil {
 			return err
 		}
-		if s.Stdin != nil {
-			go func() { _, _ = io.Copy(io.Discard, s.Stdin) }()
+		if in := s.Stdin; in != nil {
+			go func() { _, _ = io.Copy(io.Discard, in) }()
 		}
 		s = complete(s)
 		err = r.follow(ctx, c, func(line string, stderr bool) error {
