@@ -24,8 +24,14 @@
 //	})
 //	rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: …})
 //
-// A [Script] says the same in YAML. Package runtime/cri/serve serves a Runtime on
-// a unix socket, for any other client of the CRI.
+// A [Script] says the same in YAML, and an annotation of a pod says it for that
+// pod alone, so that a test need not know the runtime beneath:
+//
+//	fakecri.kubeparts.io/behaviour: "{runFor: 1m, exitCode: 1}"
+//	behaviour.fakecri.kubeparts.io/web: "{endpoints: [{port: 8080, http: true, readyAfter: 5s}]}"
+//
+// Package runtime/cri/serve serves a Runtime on a unix socket, for any other
+// client of the CRI.
 //
 // A test makes things happen with [Runtime.Exit], [Runtime.Kill], [Runtime.OOM],
 // [Runtime.Hang] and [Runtime.KillSandbox], ends the daemon with [Runtime.Down]
@@ -65,6 +71,20 @@
 // A stream of events whose reader falls 4096 events behind is ended with
 // ResourceExhausted: nobody else waits for that reader. Stale lists go back 4096
 // changes.
+//
+// Images need no registry: whatever name is pulled is there afterwards, with IDs
+// that come from the name. A container needs its image to be there. The space of
+// images is that of their layers and of what containers write; it falls when
+// they are removed, those of images in use when their last container is.
+//
+// Logs are written with Config.WriteLogs only, and endpoints listen on loopback
+// with Config.Listen only, which a synctest bubble does not bear. In one
+// [Runtime.DialContext] reaches endpoints by the addresses of pods; an
+// http.Transport over it is to be without keep-alive, or to be closed, since
+// the goroutines of its idle connections are in the bubble too.
+//
+// Use of cpu, memory and disk is what curves say, whatever the limits. There is
+// no pressure stall information, no swap and no traffic.
 //
 // Nothing is isolated, mounted or limited: resources, mounts, security contexts
 // and namespaces are reported as they were asked for. A termination message is

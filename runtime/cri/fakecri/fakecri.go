@@ -93,6 +93,7 @@ type Runtime struct {
 	telling     bool     // somebody is at it
 	past        history
 	images      images
+	annotated   map[string]*Behaviour // by what annotations say
 	byIP        map[string]*sandbox
 
 	behaviours repertoire // never changed

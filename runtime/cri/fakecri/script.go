@@ -155,18 +155,18 @@ func newRepertoire(b Behaviours) repertoire {
 // zero is the behaviour of what has none.
 var zero Behaviour
 
-// behaviourOf returns what a container of an image does: never nil, and never
+// behaviourOf, with r.mu held, returns what a container of an image does: never nil, and never
 // changed. An annotation that cannot be read is an error, so that whoever wrote
 // it sees it.
 func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of resolved) (*Behaviour, error) {
 	name := config.GetMetadata().GetName()
 	for _, key := range []string{AnnotationContainerBehaviour + name, AnnotationBehaviour} {
 		if text, ok := s.config.GetAnnotations()[key]; ok {
-			b, err := ParseBehaviour([]byte(text))
+			b, err := r.annotatedLocked(text)
 			if err != nil {
 				return nil, refused("annotation %s: %s", key, strings.TrimPrefix(err.Error(), "fakecri: "))
 			}
-			return &b, nil
+			return b, nil
 		}
 	}
 	if b, ok := r.behaviours.containers[name]; ok {
@@ -185,4 +185,23 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 		}
 	}
 	return &zero, nil
+}
+
+// maxAnnotated is how many behaviours of annotations are remembered.
+const maxAnnotated = 1000
+
+// annotatedLocked reads an annotation. Thousands of pods have the same, mostly.
+func (r *Runtime) annotatedLocked(text string) (*Behaviour, error) {
+	if b, ok := r.annotated[text]; ok {
+		return b, nil
+	}
+	b, err := ParseBehaviour([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	if r.annotated == nil || len(r.annotated) >= maxAnnotated {
+		r.annotated = map[string]*Behaviour{}
+	}
+	r.annotated[text] = &b
+	return &b, nil
 }
