@@ -32,9 +32,7 @@ func (r *Runtime) Hang(podUID, container string) error {
 	if c == nil {
 		return noneRuns(podUID, container)
 	}
-	b := *c.behaviour
-	b.IgnoreTerm = true
-	c.behaviour = &b
+	c.hung = true
 	c.stayLocked()
 	return nil
 }

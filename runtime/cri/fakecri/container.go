@@ -27,6 +27,7 @@ type container struct {
 
 	starting bool          // a start is under way
 	termed   bool          // it got TERM
+	hung     bool          // it takes no notice of anything but KILL
 	end      *time.Timer   // of its own
 	dying    *time.Timer   // of its StopDelay
 	gone     chan struct{} // closed when it has ended; nil: nobody waits

@@ -71,7 +71,7 @@ func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan st
 // termLocked lets a container have TERM.
 func (r *Runtime) termLocked(c *container) {
 	b := c.behaviour
-	if b.IgnoreTerm {
+	if b.IgnoreTerm || c.hung {
 		return
 	}
 	code := b.StopCode
