@@ -62,7 +62,7 @@ type Config struct {
 	Listen bool
 
 	// Logger is told of what cannot be told otherwise, such as a log file that
-	// cannot be written. Nil: it is lost.
+	// cannot be written, and must not call the Runtime. Nil: it is lost.
 	Logger *slog.Logger
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -102,6 +104,9 @@ func (f FaultRule) check(at string) error {
 	if f.Method != "" && !isMethod(f.Method) {
 		err = errors.Join(err, fmt.Errorf("%s: the CRI has no method %q", under(at, "method"), f.Method))
 	}
+	if f.Stale > 0 && f.Method != "" && !slices.Contains(staleLists, f.Method) {
+		err = errors.Join(err, fmt.Errorf("%s: only %s can be", under(at, "stale"), strings.Join(staleLists, ", ")))
+	}
 	if f.After < 0 {
 		err = errors.Join(err, negative(under(at, "after"), f.After))
 	}
@@ -119,6 +124,9 @@ func (f FaultRule) check(at string) error {
 	}
 	return err
 }
+
+// staleLists are the lists that can be stale.
+var staleLists = []string{"ListPodSandbox", "ListContainers", "ListImages"}
 
 // isMethod reports whether the name is that of a call that can be faulty.
 func isMethod(name string) bool {

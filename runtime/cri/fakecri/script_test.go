@@ -137,6 +137,7 @@ func TestAMistakeInAScriptIsNamedWithItsPlace(t *testing.T) {
 		{"images: {a: {run: {runFor: -1s}}}", "images.a.run.runFor: -1s is negative"},
 		{"faults: [{method: Start}]", `faults[0].method: the CRI has no method "Start"`},
 		{"faults: [{method: Close}]", `faults[0].method: the CRI has no method "Close"`},
+		{"faults: [{method: StartContainer, stale: 1s}]", "faults[0].stale: only ListPodSandbox, ListContainers, ListImages can be"},
 		{"faults: [{probability: 1.1}]", "faults[0].probability: 1.1 is not from 0 to 1"},
 		{"faults: [{count: -1}]", "faults[0].count: -1 is negative"},
 		{"faults: [{after: -1}]", "faults[0].after: -1 is negative"},
