@@ -1,0 +1,92 @@
+package fakecri_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// What is nearest to the container counts: each of these exits with a code of
+// its own.
+func TestTheNearestBehaviourCounts(t *testing.T) {
+	exits := func(code int32) fakecri.Behaviour { return fakecri.Behaviour{RunFor: time.Second, ExitCode: code} }
+	ofPod := map[string]string{fakecri.AnnotationBehaviour: "{runFor: 1s, exitCode: 2}"}
+	for _, test := range []struct {
+		name        string
+		annotations map[string]string
+		container   string
+		image       string
+		containers  map[string]fakecri.Behaviour
+		images      map[string]fakecri.Behaviour
+		want        int32
+	}{
+		{
+			name: "an annotation for the container", want: 1, container: "web", image: "app",
+			annotations: map[string]string{fakecri.AnnotationBehaviour: "{runFor: 1s, exitCode: 2}", fakecri.AnnotationContainerBehaviour + "web": "{runFor: 1s, exitCode: 1}"},
+			containers:  map[string]fakecri.Behaviour{"web": exits(3)},
+		},
+		{
+			name: "an annotation for the pod", want: 2, container: "web", image: "app",
+			annotations: map[string]string{fakecri.AnnotationBehaviour: "{runFor: 1s, exitCode: 2}", fakecri.AnnotationContainerBehaviour + "other": "{runFor: 1s, exitCode: 1}"},
+			containers:  map[string]fakecri.Behaviour{"web": exits(3)}, images: map[string]fakecri.Behaviour{"app": exits(4)},
+		},
+		{name: "its name", want: 3, container: "web", image: "app", containers: map[string]fakecri.Behaviour{"web": exits(3)}, images: map[string]fakecri.Behaviour{"app": exits(4)}},
+		{name: "its image", want: 4, container: "web", image: "app", images: map[string]fakecri.Behaviour{"docker.io/library/app:latest": exits(4), "app": exits(5), "*": exits(6)}},
+		{name: "any tag of its image", want: 5, container: "web", image: "app:2", images: map[string]fakecri.Behaviour{"app:latest": exits(4), "app": exits(5), "*": exits(6)}},
+		{name: "any image", want: 6, container: "web", image: "other", images: map[string]fakecri.Behaviour{"app": exits(5), "*": exits(6)}},
+		{name: "a pod alone", want: 2, container: "web", image: "app", annotations: ofPod},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			on(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: test.containers, Images: test.images}}, func(n *node) {
+				pod := podConfig("a")
+				pod.Annotations = test.annotations
+				sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
+				require.NoError(n, err)
+				// As the kubelet does it: by the ID of what was pulled.
+				imageID := n.pull(test.image)
+				for i, image := range []*runtimeapi.ImageSpec{
+					{Image: imageID, UserSpecifiedImage: test.image}, {Image: imageID}, {Image: test.image},
+				} {
+					cfg := containerConfig("a", test.container)
+					cfg.Metadata.Attempt, cfg.Image = uint32(i), image
+					id, err := n.CreateContainer(n.ctx, sandbox, cfg, pod)
+					require.NoError(n, err)
+					require.NoError(n, n.StartContainer(n.ctx, id))
+					time.Sleep(time.Minute)
+					assert.Equal(n, test.want, n.look(id).ExitCode, "%v", image)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAnnotationThatCannotBeReadIsAnErrorOfItsContainer(t *testing.T) {
+	on(t, fakecri.Config{}, func(n *node) {
+		pod := podConfig("a")
+		pod.Annotations = map[string]string{fakecri.AnnotationContainerBehaviour + "web": "{runfor: 1s}"}
+		sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
+		require.NoError(n, err)
+		cfg := containerConfig("a", "web")
+		cfg.Image.Image = n.pull("app")
+		_, err = n.CreateContainer(n.ctx, sandbox, cfg, pod)
+		hasCode(n, codes.Unknown, err)
+		assert.ErrorContains(n, err, "annotation behaviour.fakecri.kubeparts.io/web: behaviour: runfor: there is no such field")
+		assert.Empty(n, n.Containers("a"))
+		n.created(sandbox, "a", "other", 0)
+	})
+}
+
+func TestTheKeyOfAnAnnotationFitsTheLongestContainer(t *testing.T) {
+	// A prefix of up to 253 bytes, which is a subdomain, and up to 63 after it.
+	prefix, rest, ok := strings.Cut(fakecri.AnnotationContainerBehaviour+strings.Repeat("x", 63), "/")
+	assert.True(t, ok)
+	assert.LessOrEqual(t, len(prefix), 253)
+	assert.LessOrEqual(t, len(rest), 63)
+}

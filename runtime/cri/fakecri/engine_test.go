@@ -1,0 +1,90 @@
+package fakecri_test
+
+import (
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// An annotation is all that a test writes, on a pod that it has an agent run.
+func TestTheEngineSeesWhatAnAnnotationSays(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		fake, err := fakecri.New(fakecri.Config{WriteLogs: true, Images: map[string]fakecri.ImageBehaviour{"*": {PullTime: 3 * time.Second}}})
+		require.NoError(t, err)
+		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		require.NoError(t, err)
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{
+				fakecri.AnnotationContainerBehaviour + "web": `
+logs: [{text: "request %d", every: 1s}]
+endpoints: [{port: 8080, http: true, readyAfter: 5s}]
+memory: 64Mi
+cpu: 250m
+disk: 1Mi
+`}},
+			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "shop/web:1", ImagePullPolicy: v1.PullAlways}}},
+		}
+		start := time.Now()
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+		assert.Equal(t, 3*time.Second, time.Since(start), "the pull")
+		st, err := rt.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		require.Len(t, st.Containers, 1)
+
+		code, err := probe(fake.DialContext, st.IPs[0]+":8080")
+		require.NoError(t, err)
+		assert.Equal(t, 503, code)
+		time.Sleep(5500 * time.Millisecond)
+		code, err = probe(fake.DialContext, st.IPs[0]+":8080")
+		require.NoError(t, err)
+		assert.Equal(t, 200, code)
+
+		path, err := rt.LogPath(t.Context(), st.Containers[0].ID)
+		require.NoError(t, err)
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, string(data), "2000-01-01T00:00:08.000000000Z stdout F request 6\n")
+
+		stats, err := rt.PodStats(t.Context())
+		require.NoError(t, err)
+		require.Len(t, stats, 1)
+		assert.EqualValues(t, 64<<20, stats[0].Memory.WorkingSet.Value)
+		assert.EqualValues(t, 250e6, stats[0].Containers[0].CPU.NanoCores.Value)
+		images, _, err := rt.ImageFS(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 2<<20, images[0].Bytes.Value, "an image and a writable layer")
+
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		_, err = probe(fake.DialContext, st.IPs[0]+":8080")
+		assert.Error(t, err)
+	})
+}
+
+func TestTheEngineTellsWhatIsWrongWithAnAnnotation(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		fake, err := fakecri.New(fakecri.Config{})
+		require.NoError(t, err)
+		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		require.NoError(t, err)
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{
+				fakecri.AnnotationBehaviour: "{runFor: 5}",
+			}},
+			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "shop/web:1"}}},
+		}})
+		assert.ErrorContains(t, err, "annotation fakecri.kubeparts.io/behaviour: behaviour: runFor: 5 is not a duration")
+	})
+}

@@ -1,0 +1,91 @@
+package fakecri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// What was printed is not printed again by one who comes later.
+func TestSkippingLinesIsPrintingThem(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for range 300 {
+		var lines []LogLine
+		for range rnd.IntN(5) {
+			l := LogLine{Text: "%d", After: time.Duration(rnd.IntN(3)) * time.Second}
+			if rnd.IntN(2) == 0 {
+				l.Every, l.Times = time.Duration(1+rnd.IntN(3))*time.Second, 1+rnd.IntN(4)
+			}
+			lines = append(lines, l)
+		}
+		lines = append(lines, LogLine{Text: "end %d", Every: time.Duration(1+rnd.IntN(4)) * time.Second})
+		now := time.Duration(rnd.IntN(40)) * 500 * time.Millisecond
+		printed, skipped := printer{lines: lines}, printer{lines: lines}
+		for at, ok := printed.next(); ok && at <= now; at, ok = printed.next() {
+			printed.print()
+		}
+		skipped.skip(now)
+		require.Equal(t, printed, skipped, "%+v at %v", lines, now)
+	}
+}
+
+func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
+	p := printer{lines: []LogLine{{Every: time.Millisecond}}}
+	p.skip(9 * 365 * 24 * time.Hour)
+	at, ok := p.next()
+	assert.True(t, ok)
+	assert.Equal(t, 9*365*24*time.Hour+time.Millisecond, at)
+}
+
+func TestAFollowerSeesWhatIsPrintedFromNowOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New(Config{Behaviours: Behaviours{Containers: map[string]Behaviour{"web": {
+			RunFor: 5 * time.Second, Logs: []LogLine{{Text: "first"}, {Text: "%d", After: time.Second, Every: time.Second, Err: true}},
+		}}}})
+		require.NoError(t, err)
+		ctx := t.Context()
+		image := &runtimeapi.ImageSpec{Image: "app"}
+		_, err = r.PullImage(ctx, image, nil, nil)
+		require.NoError(t, err)
+		pod := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "a", Uid: "a"}}
+		sandbox, err := r.RunPodSandbox(ctx, pod, "")
+		require.NoError(t, err)
+		id, err := r.CreateContainer(ctx, sandbox, &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: "web"}, Image: image}, pod)
+		require.NoError(t, err)
+		require.NoError(t, r.StartContainer(ctx, id))
+		c, err := r.containers.find(id)
+		require.NoError(t, err)
+
+		time.Sleep(2500 * time.Millisecond)
+		start := time.Now()
+		var lines []string
+		emit := func(line string, stderr bool) error {
+			lines = append(lines, fmt.Sprintf("%v %s %v", time.Since(start), line, stderr))
+			return nil
+		}
+		// Who stops to listen leaves the others alone.
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		assert.ErrorIs(t, r.follow(short, c, emit), context.DeadlineExceeded)
+		broken := errors.New("broken pipe")
+		go func() {
+			assert.ErrorIs(t, r.follow(ctx, c, func(string, bool) error { return broken }), broken)
+		}()
+		start = time.Now()
+		require.NoError(t, r.follow(ctx, c, emit))
+		assert.Equal(t, []string{"499ms 3 true", "1.499s 4 true", "2.499s 5 true"}, lines, "the last as it ends")
+		lines = nil
+		require.NoError(t, r.follow(ctx, c, emit))
+		assert.Empty(t, lines, "it has ended")
+	})
+}
