@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +55,56 @@ func (s *session) PortForward(_ context.Context, sandboxID, _ string, port int32
 		return errOver
 	}
 	defer s.calls.leave()
-	return s.streams.StreamPortForward(s.ctx, sandboxID, port, conn)
+	return s.streams.StreamPortForward(s.ctx, sandboxID, port, &forwarded{ReadWriteCloser: conn, ctx: s.ctx})
+}
+
+// forwarded is the client's end of a forwarded port. The library hands it out
+// before it has told the client that it accepts it; if the client goes at that
+// moment, the library's Write and Close wait for ever.
+type forwarded struct {
+	io.ReadWriteCloser
+	ctx      context.Context // ends with the connection
+	accepted atomic.Bool
+}
+
+func (f *forwarded) Write(p []byte) (int, error) {
+	if f.accepted.Load() {
+		return f.ReadWriteCloser.Write(p)
+	}
+	p = bytes.Clone(p) // whoever waits for ever keeps it
+	return f.await(func() (int, error) { return f.ReadWriteCloser.Write(p) })
+}
+
+func (f *forwarded) Close() error {
+	_, err := f.await(func() (int, error) { return 0, f.ReadWriteCloser.Close() })
+	return err
+}
+
+// await does something that may wait for the acceptance, until the connection
+// ends.
+func (f *forwarded) await(do func() (int, error)) (int, error) {
+	if f.accepted.Load() {
+		return do()
+	}
+	if f.ctx.Err() != nil {
+		return 0, errOver
+	}
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := do()
+		done <- result{n, err}
+	}()
+	select {
+	case r := <-done:
+		f.accepted.Store(true)
+		return r.n, r.err
+	case <-f.ctx.Done():
+		return 0, errOver
+	}
 }
 
 // streamsOf puts streams together; ctx ends when they are not used any more.
