@@ -1,4 +1,4 @@
-package sim
+package timeline
 
 import (
 	"bufio"
@@ -25,7 +25,10 @@ var letters = map[What]byte{
 	Condition: 0, // in the list; a chart has no room for them
 }
 
-const legend = "- runs  = ready  . waits  ~ backs off  x failed  o succeeded  K killed  ! probe failed  F fault  A agent  | gone  * note"
+var legend = []string{
+	"- runs  = ready  . waits  ~ backs off  x failed  o succeeded",
+	"K killed  ! probe failed  F fault  A agent  | gone  * note",
+}
 
 // WriteChart draws the timeline in text, this many columns wide (at least 44):
 // a lane for each pod's phase, one below it for each of its containers, and an
@@ -48,7 +51,9 @@ func (t Timeline) WriteChart(w io.Writer, width int) error {
 		}
 	}
 	c.axis(out)
-	fmt.Fprintf(out, "%*s%s\n", nameWidth, "", legend)
+	for _, line := range legend {
+		c.row(out, "", line)
+	}
 	return out.Flush()
 }
 

@@ -1,4 +1,4 @@
-package sim
+package timeline
 
 import (
 	"cmp"
@@ -50,15 +50,7 @@ func (r *Recorder) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 func (r *Recorder) DeletePod(_ context.Context, pod *v1.Pod) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	name := pod.Namespace + "/" + pod.Name
-	if old := r.pods[pod.UID]; old != nil {
-		for _, c := range slices.Concat(old.InitContainerStatuses, old.ContainerStatuses) {
-			if c.State.Waiting != nil {
-				r.marks = append(r.marks, Mark{At: time.Now(), Pod: name, Container: c.Name, What: Gone})
-			}
-		}
-	}
-	r.marks = append(r.marks, Mark{At: time.Now(), Pod: name, What: Gone})
+	r.marks = append(r.marks, Mark{At: time.Now(), Pod: pod.Namespace + "/" + pod.Name, What: Gone})
 	delete(r.pods, pod.UID)
 	delete(r.asked, pod.UID)
 	return nil

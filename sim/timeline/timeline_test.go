@@ -1,4 +1,4 @@
-package sim_test
+package timeline_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/sim"
+	"github.com/kubeparts/kubeparts/sim/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -32,49 +32,49 @@ func at(seconds float64) time.Time {
 
 // aday is what a pod may go through: an init container, a crash with back-off,
 // a failed probe, a fault, a restart of the agent, its end.
-var aday = sim.Timeline{Marks: []sim.Mark{
-	{At: at(0), Pod: "shop/web", What: sim.Phase, Text: "Pending"},
-	{At: at(0), Pod: "shop/web", Container: "setup", What: sim.Waiting, Text: "PodInitializing"},
-	{At: at(1), Pod: "shop/web", Container: "setup", What: sim.Running},
-	{At: at(1), Pod: "shop/web", Container: "app", What: sim.Waiting, Text: "PodInitializing"},
-	{At: at(12), Pod: "shop/web", Container: "setup", What: sim.Succeeded, Text: "exit code 0, Completed"},
-	{At: at(12), Pod: "shop/web", What: sim.Condition, Text: "Initialized=True"},
-	{At: at(13), Pod: "shop/web", Container: "app", What: sim.Running},
-	{At: at(13), Pod: "shop/web", What: sim.Phase, Text: "Running"},
-	{At: at(20), Pod: "shop/web", Container: "app", What: sim.Ready},
-	{At: at(20), Pod: "shop/web", What: sim.PodReady},
-	{At: at(45), Pod: "shop/web", Container: "app", What: sim.Exited, Text: "exit code 3, Error"},
-	{At: at(45), Pod: "shop/web", What: sim.Unready, Text: "ContainersNotReady"},
-	{At: at(45.5), Pod: "shop/web", Container: "app", What: sim.BackOff, Text: "CrashLoopBackOff"},
-	{At: at(55), Pod: "shop/web", Container: "app", What: sim.Running, Text: "restart 1"},
-	{At: at(58), What: sim.Fault, Text: "PodStatus answers an error"},
-	{At: at(62), What: sim.Agent, Text: "killed"},
-	{At: at(66), What: sim.Agent, Text: "started"},
-	{At: at(70), Pod: "shop/web", Container: "app", What: sim.Ready},
-	{At: at(70), Pod: "shop/web", What: sim.PodReady},
-	{At: at(80), Pod: "shop/web", Container: "app", What: sim.Probe, Text: "liveness: connection refused"},
-	{At: at(85), Pod: "shop/web", Container: "app", What: sim.Note, Text: "an operator looked at it"},
-	{At: at(90), Pod: "shop/web", What: sim.Kill, Text: "deletion asked for"},
-	{At: at(91), Pod: "shop/web", Container: "app", What: sim.Kill, Text: "TERM"},
-	{At: at(100), Pod: "shop/web", Container: "app", What: sim.Exited, Text: "exit code 143, Error"},
-	{At: at(100), Pod: "shop/web", What: sim.Unready},
-	{At: at(101), Pod: "shop/web", What: sim.Phase, Text: "Failed"},
-	{At: at(102), Pod: "shop/web", What: sim.Gone},
-	{At: at(30), Pod: "shop/job", What: sim.Phase, Text: "Pending"},
-	{At: at(31), Pod: "shop/job", Container: "main", What: sim.Running},
-	{At: at(31), Pod: "shop/job", What: sim.Phase, Text: "Running"},
-	{At: at(75), Pod: "shop/job", Container: "main", What: sim.Succeeded},
-	{At: at(75), Pod: "shop/job", What: sim.Phase, Text: "Succeeded"},
+var aday = timeline.Timeline{Marks: []timeline.Mark{
+	{At: at(0), Pod: "shop/web", What: timeline.Phase, Text: "Pending"},
+	{At: at(0), Pod: "shop/web", Container: "setup", What: timeline.Waiting, Text: "PodInitializing"},
+	{At: at(1), Pod: "shop/web", Container: "setup", What: timeline.Running},
+	{At: at(1), Pod: "shop/web", Container: "app", What: timeline.Waiting, Text: "PodInitializing"},
+	{At: at(12), Pod: "shop/web", Container: "setup", What: timeline.Succeeded, Text: "exit code 0, Completed"},
+	{At: at(12), Pod: "shop/web", What: timeline.Condition, Text: "Initialized=True"},
+	{At: at(13), Pod: "shop/web", Container: "app", What: timeline.Running},
+	{At: at(13), Pod: "shop/web", What: timeline.Phase, Text: "Running"},
+	{At: at(20), Pod: "shop/web", Container: "app", What: timeline.Ready},
+	{At: at(20), Pod: "shop/web", What: timeline.PodReady},
+	{At: at(45), Pod: "shop/web", Container: "app", What: timeline.Exited, Text: "exit code 3, Error"},
+	{At: at(45), Pod: "shop/web", What: timeline.Unready, Text: "ContainersNotReady"},
+	{At: at(45.5), Pod: "shop/web", Container: "app", What: timeline.BackOff, Text: "CrashLoopBackOff"},
+	{At: at(55), Pod: "shop/web", Container: "app", What: timeline.Running, Text: "restart 1"},
+	{At: at(58), What: timeline.Fault, Text: "PodStatus answers an error"},
+	{At: at(62), What: timeline.Agent, Text: "killed"},
+	{At: at(66), What: timeline.Agent, Text: "started"},
+	{At: at(70), Pod: "shop/web", Container: "app", What: timeline.Ready},
+	{At: at(70), Pod: "shop/web", What: timeline.PodReady},
+	{At: at(80), Pod: "shop/web", Container: "app", What: timeline.Probe, Text: "liveness: connection refused"},
+	{At: at(85), Pod: "shop/web", Container: "app", What: timeline.Note, Text: "an operator looked at it"},
+	{At: at(90), Pod: "shop/web", What: timeline.Kill, Text: "deletion asked for"},
+	{At: at(91), Pod: "shop/web", Container: "app", What: timeline.Kill, Text: "TERM"},
+	{At: at(100), Pod: "shop/web", Container: "app", What: timeline.Exited, Text: "exit code 143, Error"},
+	{At: at(100), Pod: "shop/web", What: timeline.Unready},
+	{At: at(101), Pod: "shop/web", What: timeline.Phase, Text: "Failed"},
+	{At: at(102), Pod: "shop/web", What: timeline.Gone},
+	{At: at(30), Pod: "shop/job", What: timeline.Phase, Text: "Pending"},
+	{At: at(31), Pod: "shop/job", Container: "main", What: timeline.Running},
+	{At: at(31), Pod: "shop/job", What: timeline.Phase, Text: "Running"},
+	{At: at(75), Pod: "shop/job", Container: "main", What: timeline.Succeeded},
+	{At: at(75), Pod: "shop/job", What: timeline.Phase, Text: "Succeeded"},
 }, Until: at(120)}
 
 // hostile has names and words that nobody should have let in.
-var hostile = sim.Timeline{Marks: []sim.Mark{
-	{At: at(0), Pod: `"/><script>alert(1)</script>`, What: sim.Phase, Text: "Pending & <b>bold</b>"},
-	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", What: sim.Running},
+var hostile = timeline.Timeline{Marks: []timeline.Mark{
+	{At: at(0), Pod: `"/><script>alert(1)</script>`, What: timeline.Phase, Text: "Pending & <b>bold</b>"},
+	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", What: timeline.Running},
 	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", What: "</title>", Text: "\xff\xfe"},
-	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", What: sim.Phase, Text: "Running" + strings.Repeat("!", 1000)},
-	{At: at(3), Container: "of nobody", What: sim.Waiting, Text: `'"<>&`},
-	{At: at(9), What: sim.Note, Text: "line\nbreak"},
+	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", What: timeline.Phase, Text: "Running" + strings.Repeat("!", 1000)},
+	{At: at(3), Container: "of nobody", What: timeline.Waiting, Text: `'"<>&`},
+	{At: at(9), What: timeline.Note, Text: "line\nbreak"},
 }}
 
 func written(t *testing.T, write func(io.Writer) error) string {
@@ -85,12 +85,12 @@ func written(t *testing.T, write func(io.Writer) error) string {
 }
 
 func TestATimelineIsShownAsItWas(t *testing.T) {
-	for name, line := range map[string]sim.Timeline{"day": aday, "hostile": hostile, "pod": aday.Of("shop/job"), "nothing": {}} {
+	for name, line := range map[string]timeline.Timeline{"day": aday, "hostile": hostile, "pod": aday.Of("shop/job"), "nothing": {}} {
 		for kind, text := range map[string]string{
 			".txt": written(t, func(w io.Writer) error { return line.WriteChart(w, 100) }) + "\n" + written(t, line.WriteList),
 			".svg": written(t, line.WriteSVG),
 		} {
-			golden := filepath.Join("testdata", "timeline", name+kind)
+			golden := filepath.Join("testdata", name+kind)
 			if *update {
 				require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 				require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
@@ -103,7 +103,7 @@ func TestATimelineIsShownAsItWas(t *testing.T) {
 }
 
 func TestAPictureIsWellFormedAndHasNothingInItThatOthersWrote(t *testing.T) {
-	for _, line := range []sim.Timeline{aday, hostile, {}} {
+	for _, line := range []timeline.Timeline{aday, hostile, {}} {
 		text := written(t, line.WriteSVG)
 		for d := xml.NewDecoder(strings.NewReader(text)); ; {
 			token, err := d.Token()
@@ -170,7 +170,7 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
 		after := func(s int) metav1.Time { return metav1.NewTime(start.Add(time.Duration(s) * time.Second)) }
 		crash := &v1.ContainerStateTerminated{ContainerID: "1", ExitCode: 3, Reason: "Error", StartedAt: after(2), FinishedAt: after(8)}
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"}}
-		r := new(sim.Recorder)
+		r := new(timeline.Recorder)
 		tell := func(second int, phase v1.PodPhase, ready v1.ConditionStatus, c v1.ContainerStatus) {
 			time.Sleep(time.Until(after(second).Time))
 			c.Name = "app"
@@ -190,7 +190,7 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
 		again.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ContainerID: "2", Reason: "Completed", StartedAt: after(20), FinishedAt: after(21)}
 		tell(31, v1.PodRunning, v1.ConditionFalse, again)
 		time.Sleep(time.Second)
-		r.Add(sim.Mark{What: sim.Fault, Text: "the sink fails"})
+		r.Add(timeline.Mark{What: timeline.Fault, Text: "the sink fails"})
 		pod.DeletionTimestamp = new(after(40))
 		tell(40, v1.PodFailed, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "3", RestartCount: 2, State: v1.ContainerState{
 			Terminated: &v1.ContainerStateTerminated{ContainerID: "3", ExitCode: 143, Reason: "Error", StartedAt: after(30), FinishedAt: after(39)}}})

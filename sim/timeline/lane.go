@@ -1,4 +1,4 @@
-package sim
+package timeline
 
 import (
 	"slices"
@@ -51,6 +51,13 @@ func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 			find(m.Pod, "")
 		}
 		find(m.Pod, m.Container).add(m)
+		if m.What == Gone && m.Container == "" {
+			for _, l := range rows {
+				if l.pod == m.Pod { // its containers went along
+					l.spans = end(l.spans, m.At)
+				}
+			}
+		}
 	}
 	for _, l := range rows {
 		l.spans = within(l.spans, from, until)
