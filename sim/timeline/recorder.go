@@ -21,8 +21,14 @@ import (
 type Recorder struct {
 	mu    sync.Mutex // guards the fields below
 	marks []Mark
-	pods  map[types.UID]*v1.PodStatus // what was told last
-	asked map[types.UID]bool          // to stop
+	pods  map[types.UID]told
+	asked map[types.UID]bool // to stop
+}
+
+// told is what a pod's last status was, and when.
+type told struct {
+	at     time.Time
+	status v1.PodStatus
 }
 
 // UpdatePodStatus adds marks of what is new in status.
@@ -30,19 +36,16 @@ func (r *Recorder) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pods == nil {
-		r.pods, r.asked = map[types.UID]*v1.PodStatus{}, map[types.UID]bool{}
+		r.pods, r.asked = map[types.UID]told{}, map[types.UID]bool{}
 	}
 	now, name := time.Now(), pod.Namespace+"/"+pod.Name
 	old := r.pods[pod.UID]
-	if old == nil {
-		old = new(v1.PodStatus)
-	}
 	if pod.DeletionTimestamp != nil && !r.asked[pod.UID] {
 		r.asked[pod.UID] = true
 		r.marks = append(r.marks, Mark{At: now, Pod: name, What: Kill, Text: "deletion asked for"})
 	}
-	r.marks = append(r.marks, marksOf(now, name, old, &status)...)
-	r.pods[pod.UID] = status.DeepCopy()
+	r.marks = append(r.marks, marksOf(clock{old.at, now}, name, &old.status, &status)...)
+	r.pods[pod.UID] = told{now, *status.DeepCopy()}
 	return nil
 }
 
@@ -74,10 +77,30 @@ func (r *Recorder) Timeline() Timeline {
 	return Timeline{Marks: slices.Clone(r.marks), Until: time.Now()}
 }
 
+// A clock says when what a status shows has happened.
+type clock struct {
+	before time.Time // when the status before it was told
+	now    time.Time
+}
+
+// when returns the time at which a status says that something happened. Statuses
+// have whole seconds: what is less than one ago is said to be now. What was
+// not told before has not happened before, so that marks keep their order.
+func (c clock) when(at time.Time) time.Time {
+	switch {
+	case at.IsZero() || c.now.Sub(at) < time.Second:
+		return c.now
+	case at.Before(c.before):
+		return c.before
+	}
+	return at
+}
+
 // marksOf puts the change from old to new into marks. What the status dates
 // itself (starts, exits) is marked at its own time, the rest at now.
-func marksOf(now time.Time, pod string, old, new *v1.PodStatus) []Mark {
+func marksOf(clock clock, pod string, old, new *v1.PodStatus) []Mark {
 	var out []Mark
+	now := clock.now
 	if new.Phase != old.Phase {
 		why := strings.TrimSuffix(" ("+new.Reason+")", " ()")
 		out = append(out, Mark{At: now, Pod: pod, What: Phase, Text: string(new.Phase) + why})
@@ -110,7 +133,7 @@ func marksOf(now time.Time, pod string, old, new *v1.PodStatus) []Mark {
 			if at := slices.IndexFunc(list[0], func(o v1.ContainerStatus) bool { return o.Name == c.Name }); at >= 0 {
 				was = &list[0][at]
 			}
-			for _, m := range marksOfContainer(now, was, c) {
+			for _, m := range marksOfContainer(clock, was, c) {
 				m.Pod, m.Container = pod, c.Name
 				out = append(out, m)
 			}
@@ -119,42 +142,42 @@ func marksOf(now time.Time, pod string, old, new *v1.PodStatus) []Mark {
 	return out
 }
 
-func marksOfContainer(now time.Time, old, new *v1.ContainerStatus) []Mark {
+func marksOfContainer(clock clock, old, new *v1.ContainerStatus) []Mark {
 	var out []Mark
 	// A run that began or ended between two statuses is told by the last
 	// termination alone.
 	if t := new.LastTerminationState.Terminated; t != nil && !knows(old, t) {
 		if old.State.Running == nil || !old.State.Running.StartedAt.Equal(&t.StartedAt) {
-			out = append(out, Mark{At: dated(t.StartedAt.Time, now), What: Running})
+			out = append(out, Mark{At: clock.when(t.StartedAt.Time), What: Running})
 		}
-		out = append(out, exit(t, now))
+		out = append(out, exit(t, clock))
 	}
 	switch s := new.State; {
 	case s.Running != nil:
-		at := now
+		at := clock.now
 		if old.State.Running == nil || !old.State.Running.StartedAt.Equal(&s.Running.StartedAt) {
-			at = dated(s.Running.StartedAt.Time, now)
+			at = clock.when(s.Running.StartedAt.Time)
 			out = append(out, Mark{At: at, What: Running, Text: again(new)})
 		} else if old.Ready == new.Ready {
 			break
 		}
 		if new.Ready {
-			out = append(out, Mark{At: now, What: Ready})
-		} else if at.Equal(now) && old.Ready {
-			out = append(out, Mark{At: now, What: Running, Text: "not ready"})
+			out = append(out, Mark{At: clock.now, What: Ready})
+		} else if at.Equal(clock.now) && old.Ready {
+			out = append(out, Mark{At: clock.now, What: Running, Text: "not ready"})
 		}
 	case s.Terminated != nil:
 		if !knows(old, s.Terminated) {
 			if old.State.Running == nil && !s.Terminated.StartedAt.IsZero() {
-				out = append(out, Mark{At: dated(s.Terminated.StartedAt.Time, now), What: Running, Text: again(new)})
+				out = append(out, Mark{At: clock.when(s.Terminated.StartedAt.Time), What: Running, Text: again(new)})
 			}
-			out = append(out, exit(s.Terminated, now))
+			out = append(out, exit(s.Terminated, clock))
 		}
 	case s.Waiting != nil:
 		if old.State.Waiting != nil && old.State.Waiting.Reason == s.Waiting.Reason {
 			break
 		}
-		m := Mark{At: now, What: Waiting, Text: s.Waiting.Reason}
+		m := Mark{At: clock.now, What: Waiting, Text: s.Waiting.Reason}
 		if strings.HasSuffix(s.Waiting.Reason, "BackOff") {
 			m.What = BackOff
 		}
@@ -178,18 +201,10 @@ func again(c *v1.ContainerStatus) string {
 	return fmt.Sprint("restart ", c.RestartCount)
 }
 
-func exit(t *v1.ContainerStateTerminated, now time.Time) Mark {
-	m := Mark{At: dated(t.FinishedAt.Time, now), What: Exited, Text: fmt.Sprintf("exit code %d, %s", t.ExitCode, cmp.Or(t.Reason, "no reason"))}
+func exit(t *v1.ContainerStateTerminated, clock clock) Mark {
+	m := Mark{At: clock.when(t.FinishedAt.Time), What: Exited, Text: fmt.Sprintf("exit code %d, %s", t.ExitCode, cmp.Or(t.Reason, "no reason"))}
 	if t.ExitCode == 0 {
 		m.What = Succeeded
 	}
 	return m
-}
-
-// dated returns the time that a status says, unless it says none.
-func dated(at, now time.Time) time.Time {
-	if at.IsZero() || at.After(now) {
-		return now
-	}
-	return at
 }
