@@ -44,7 +44,7 @@ func (r *Recorder) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 		r.asked[pod.UID] = true
 		r.marks = append(r.marks, Mark{At: now, Pod: name, What: Kill, Text: "deletion asked for"})
 	}
-	r.marks = append(r.marks, marksOf(clock{old.at, now}, name, &old.status, &status)...)
+	r.marks = append(r.marks, Changes(name, old.at, &old.status, now, &status)...)
 	r.pods[pod.UID] = told{now, *status.DeepCopy()}
 	return nil
 }
@@ -96,11 +96,13 @@ func (c clock) when(at time.Time) time.Time {
 	return at
 }
 
-// marksOf puts the change from old to new into marks. What the status dates
-// itself (starts, exits) is marked at its own time, the rest at now.
-func marksOf(clock clock, pod string, old, new *v1.PodStatus) []Mark {
+// Changes returns the marks of what is different between two statuses of a pod,
+// of which old was told at that time (the zero status: never) and new is told
+// now. What the status dates itself (starts, exits) is marked at its own time
+// if that lies between the two.
+func Changes(pod string, told time.Time, old *v1.PodStatus, now time.Time, new *v1.PodStatus) []Mark {
 	var out []Mark
-	now := clock.now
+	clock := clock{told, now}
 	if new.Phase != old.Phase {
 		why := strings.TrimSuffix(" ("+new.Reason+")", " ()")
 		out = append(out, Mark{At: now, Pod: pod, What: Phase, Text: string(new.Phase) + why})
