@@ -45,6 +45,7 @@ func Draw(seed uint64, o Options) Schedule {
 	for i := range o.Pods {
 		name := fmt.Sprint("pod-", i)
 		p := &drawn{name: name, uid: types.UID(name)}
+		p.shape = d.shape()
 		d.pods[name] = p
 		d.names = append(d.names, name)
 		out = append(out, d.add(p, time.Duration(d.Int64N(int64(o.Duration/time.Millisecond/4)))*time.Millisecond))
@@ -71,14 +72,6 @@ type drawn struct {
 }
 
 func (d *draw) add(p *drawn, at time.Duration) Step {
-	if len(p.shape.Containers) == 0 || d.IntN(2) == 0 {
-		static := p.shape.Static
-		fresh := len(p.shape.Containers) == 0
-		p.shape = d.shape()
-		if !fresh {
-			p.shape.Static = static
-		}
-	}
 	return Step{At: at, Do: Add, Pod: p.name, UID: p.uid, Shape: p.shape}
 }
 
@@ -158,6 +151,9 @@ func (d *draw) step(at time.Duration, o Options) Step {
 			if d.IntN(2) == 0 {
 				p.uids++
 				p.uid = types.UID(fmt.Sprint(p.name, "-", p.uids))
+				static := p.shape.Static
+				p.shape = d.shape()
+				p.shape.Static = static
 			}
 			return d.add(p, at)
 		case n == 8:

@@ -68,8 +68,8 @@ func statusLaws() []Law {
 					(*last)[c.Name] = c.RestartCount
 				}
 				for name, n := range before {
-					if (*last)[name] < n {
-						return fmt.Sprintf("%s went from %d to %d", name, n, (*last)[name])
+					if now, ok := (*last)[name]; ok && now < n {
+						return fmt.Sprintf("%s went from %d to %d", name, n, now)
 					}
 				}
 				return ""

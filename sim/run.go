@@ -352,21 +352,16 @@ func (r *run) add(s Step) {
 		}
 		return
 	}
-	if other, static := r.store.get(pod.UID); other != nil && !(static && other.Name == pod.Name) {
+	if other, _ := r.store.get(pod.UID); other != nil {
 		return // the UID is taken
 	}
-	kind := Wanted
 	for _, old := range r.store.list(true) {
-		switch {
-		case old.Name != pod.Name:
-		case old.UID == pod.UID:
-			kind = Changed
-		default:
+		if old.Name == pod.Name {
 			r.note(Entry{Kind: Gone, Pod: old.Name, UID: old.UID, Object: old})
 		}
 	}
 	r.store.write(pod)
-	r.note(Entry{Kind: kind, Pod: pod.Name, UID: pod.UID, Object: pod, Static: true})
+	r.note(Entry{Kind: Wanted, Pod: pod.Name, UID: pod.UID, Object: pod, Static: true})
 }
 
 // setImage gives the named container the image, and reports whether that is a
