@@ -32,6 +32,12 @@ type Runtime struct {
 	// the next SyncPod. Not to be changed once the runtime is in use.
 	Backoff time.Duration
 
+	// Observe is told every change of what there is, as it happens and in order:
+	// the truth, which no injected fault touches. It is called under the
+	// Runtime's lock, so it must not call the Runtime. Nil: nobody is told. Not
+	// to be changed once the runtime is in use.
+	Observe func(Change)
+
 	mu         sync.Mutex
 	pods       map[types.UID]*pod
 	order      []*pod // the values of pods, oldest first

@@ -1,0 +1,2 @@
+// Package sim simulates a node from a seed.
+package sim

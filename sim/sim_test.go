@@ -1,0 +1,68 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+func TestNoLawIsBroken(t *testing.T) {
+	for seed := range uint64(300) {
+		synctest.Test(t, func(t *testing.T) {
+			report, err := sim.Run(t.Context(), sim.Config{Seed: seed})
+			require.NoError(t, err, "seed %d", seed)
+			if !assert.Empty(t, report.Violations, "seed %d", seed) {
+				for _, e := range report.Trace {
+					t.Log(e)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func TestASchedulesTextIsTheSchedule(t *testing.T) {
+	for seed := range uint64(200) {
+		s := sim.Draw(seed, sim.Options{})
+		again, err := sim.Parse(s.String())
+		require.NoError(t, err, "seed %d", seed)
+		require.Equal(t, s.String(), again.String(), "seed %d", seed)
+	}
+}
+
+// text returns a trace as text.
+func text(trace []sim.Entry) string {
+	var b strings.Builder
+	for _, e := range trace {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}
+
+func TestASeedIsARun(t *testing.T) {
+	for seed := range uint64(30) {
+		var first string
+		for i := range 5 {
+			synctest.Test(t, func(t *testing.T) {
+				report, err := sim.Run(t.Context(), sim.Config{Seed: seed})
+				require.NoError(t, err)
+				if i == 0 {
+					first = text(report.Trace)
+					return
+				}
+				assert.Equal(t, first, text(report.Trace), "seed %d", seed)
+			})
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
