@@ -1,0 +1,70 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+var (
+	seeds    = flag.Uint64("seeds", 200, "how many seeds TestSeeds goes through")
+	seed     = flag.Uint64("seed", 0, "the first seed of TestSeeds, the one of TestReplay")
+	schedule = flag.String("schedule", "", "file with the schedule for TestReplay; none: the one of the seed")
+)
+
+// TestSeeds ends with the first seed that breaks a law.
+func TestSeeds(t *testing.T) {
+	begun := time.Now()
+	var next, steps, virtual atomic.Int64
+	var failed atomic.Bool
+	t.Run("workers", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				for !failed.Load() {
+					n := uint64(next.Add(1)) - 1
+					if n >= *seeds {
+						return
+					}
+					report := sim.Check(t, sim.Config{Seed: *seed + n})
+					if t.Failed() {
+						failed.Store(true)
+						return
+					}
+					steps.Add(int64(len(report.Schedule)))
+					virtual.Add(int64(report.Took))
+				}
+			})
+		}
+	})
+	if !t.Failed() {
+		took := time.Since(begun)
+		t.Logf("%d seeds, %d steps, %v of virtual time in %v: %.0f seeds/s", *seeds, steps.Load(),
+			time.Duration(virtual.Load()).Round(time.Hour), took.Round(time.Millisecond), float64(*seeds)/took.Seconds())
+	}
+}
+
+// TestReplay runs what a failed test has printed.
+func TestReplay(t *testing.T) {
+	cfg := sim.Config{Seed: *seed}
+	if *schedule != "" {
+		text, err := os.ReadFile(*schedule)
+		require.NoError(t, err)
+		cfg.Schedule, err = sim.Parse(string(text))
+		require.NoError(t, err)
+	}
+	report := sim.Check(t, cfg)
+	if testing.Verbose() && report != nil {
+		for _, e := range report.Trace {
+			t.Log(e)
+		}
+	}
+}
