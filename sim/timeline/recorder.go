@@ -188,12 +188,13 @@ func marksOfContainer(clock clock, old, new *v1.ContainerStatus) []Mark {
 	return out
 }
 
-// knows reports whether the status shows this exit, as its state or its last.
+// knows reports whether the status shows this exit, as its state or its last, or
+// a later one: that exit was its last in its time.
 func knows(c *v1.ContainerStatus, t *v1.ContainerStateTerminated) bool {
-	same := func(o *v1.ContainerStateTerminated) bool {
-		return o != nil && o.ContainerID == t.ContainerID && o.FinishedAt.Equal(&t.FinishedAt)
+	covers := func(o *v1.ContainerStateTerminated) bool {
+		return o != nil && (o.ContainerID == t.ContainerID || t.FinishedAt.Before(&o.FinishedAt))
 	}
-	return same(c.State.Terminated) || same(c.LastTerminationState.Terminated)
+	return covers(c.State.Terminated) || covers(c.LastTerminationState.Terminated)
 }
 
 func again(c *v1.ContainerStatus) string {
