@@ -126,7 +126,7 @@ func (d *draw) does(ends bool) Behaviour {
 	case 0:
 		b.Stubborn = true
 	case 1:
-		b.StopDelay = d.seconds(6)
+		b.StopDelay = time.Duration(100+d.IntN(6000)) * time.Millisecond
 	case 2:
 		b.StartDelay = d.seconds(4)
 	case 3:

@@ -22,8 +22,30 @@ type gate struct {
 
 	// Guarded by run.mu.
 	dead   bool
-	counts map[outside]int // calls so far
-	kill   func()          // ends the agent's context
+	counts map[outside]uint64 // calls so far
+
+	done <-chan struct{} // closed at the end of the agent's context, which
+	kill func()          // brings about
+}
+
+// pace is a call of the outside that does nothing, and nothing happens to: see
+// there.
+func (g *gate) pace(what string, uid types.UID) {
+	n := g.number(outside{what, uid})
+	t := time.NewTimer(moment(g.run.dice(4, uint64(g.agent), n, what, string(uid))) / 16)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-g.done:
+	}
+}
+
+// number returns how many calls of that kind there have been, this one included.
+func (g *gate) number(what outside) uint64 {
+	g.run.mu.Lock()
+	defer g.run.mu.Unlock()
+	g.counts[what]++
+	return g.counts[what]
 }
 
 // An outside is a kind of calls of the outside: their numbers, and with them
@@ -46,12 +68,9 @@ const hangs = 2 * time.Minute
 // do anything at the same instant is what makes runs repeatable.
 func (g *gate) call(ctx context.Context, method string, uid types.UID, do func() error) error {
 	r := g.run
-	r.mu.Lock()
 	what := outside{method, uid}
-	g.counts[what]++
-	n := g.counts[what]
-	r.mu.Unlock()
-	dice := func(salt uint64) uint64 { return r.dice(salt, uint64(g.agent), uint64(n), method, string(uid)) }
+	n := g.number(what)
+	dice := func(salt uint64) uint64 { return r.dice(salt, uint64(g.agent), n, method, string(uid)) }
 
 	if err := pause(ctx, moment(dice(0))); err != nil {
 		return err

@@ -32,11 +32,12 @@ type machine interface {
 // A memory is the machine that is a runtimetest.Runtime: an agent's calls are
 // those of the contract, each of which is one call of the outside.
 type memory struct {
-	rt *runtimetest.Runtime
+	run *run
+	rt  *runtimetest.Runtime
 }
 
 func newMemory(r *run) machine {
-	return &memory{rt: &runtimetest.Runtime{Backoff: 10 * time.Second, Observe: func(c runtimetest.Change) {
+	return &memory{r, &runtimetest.Runtime{Backoff: 10 * time.Second, Observe: func(c runtimetest.Change) {
 		r.note(changeEntry(c.UID, c.Name, c.Container, c.Sandbox, c.Removed))
 	}}}
 }
@@ -64,7 +65,10 @@ func changeEntry(uid types.UID, name string, c *runtime.ContainerStatus, sb *run
 func (m *memory) connect(g *gate) (runtime.Runtime, error) { return memoryClient{m.rt, g}, nil }
 
 func (m *memory) behave(image string, b Behaviour) {
-	v := runtimetest.Behaviour{Stubborn: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay, ReadyAfter: b.ReadyAfter}
+	v := runtimetest.Behaviour{
+		Stubborn: b.Stubborn, StopDelay: b.StopDelay, ReadyAfter: b.ReadyAfter,
+		StartDelay: b.StartDelay + moment(m.run.dice(5, 0, 0, image)), // no two start at one instant
+	}
 	if b.Exits {
 		v.Exit = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}
 		if b.OOM {
@@ -113,9 +117,9 @@ func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtim
 }
 
 func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out runtime.SyncResult, err error) {
-	c.gate.run.note(Entry{Agent: c.gate.agent, Kind: SyncBegan, UID: req.Pod.UID, Pod: req.Pod.Name})
 	var failed error // of actions: an answer
 	err = c.gate.call(ctx, "SyncPod", req.Pod.UID, func() error {
+		c.gate.run.note(Entry{Agent: c.gate.agent, Kind: SyncBegan, UID: req.Pod.UID, Pod: req.Pod.Name})
 		out, failed = c.rt.SyncPod(ctx, req)
 		return nil
 	})
@@ -126,8 +130,10 @@ func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out
 }
 
 func (c memoryClient) KillPod(ctx context.Context, req runtime.KillRequest) error {
-	c.gate.run.note(Entry{Agent: c.gate.agent, Kind: KillBegan, UID: req.UID, Grace: req.GracePeriodSeconds})
-	return c.gate.call(ctx, "KillPod", req.UID, func() error { return c.rt.KillPod(ctx, req) })
+	return c.gate.call(ctx, "KillPod", req.UID, func() error {
+		c.gate.run.note(Entry{Agent: c.gate.agent, Kind: KillBegan, UID: req.UID, Grace: req.GracePeriodSeconds})
+		return c.rt.KillPod(ctx, req)
+	})
 }
 
 func (c memoryClient) Check(ctx context.Context) (out runtime.Health, err error) {

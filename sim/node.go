@@ -46,6 +46,8 @@ type NodeConfig struct {
 
 	// Logger; nil discards.
 	Logger *slog.Logger
+
+	pace pace // of a simulation; nil: nothing takes time
 }
 
 // A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
@@ -70,6 +72,9 @@ type Node struct {
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = new(runtimetest.Runtime)
+	}
+	if cfg.pace == nil {
+		cfg.pace = func(string, types.UID) {}
 	}
 	if cfg.ReadyAfter == nil {
 		if r, ok := cfg.Runtime.(interface {
@@ -100,6 +105,7 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	n.changes, err = pleg.New(pleg.Config{
 		Runtime: cfg.Runtime, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
+			cfg.pace("Handle", e.UID)
 			if e.Type != pleg.ContainerRemoved {
 				n.loop.PodChanged(e.UID)
 			}
@@ -116,14 +122,14 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 		network = n.health.Network
 	}
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: cfg.Runtime, Status: n.statuses, Network: network,
+		Runtime: cfg.Runtime, Status: pacedReporter{n.statuses, cfg.pace}, Network: network,
 		Relist: n.changes.RequestRelist, Reinspect: n.changes.RequestReinspect, Record: cfg.Record, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
 	n.workers, err = podworker.New(podworker.Config{
-		Handler: pipeline, Statuses: n.changes, Pods: n.changes.Pods,
+		Handler: pipeline, Statuses: pacedStatuses{n.changes, cfg.pace}, Pods: n.changes.Pods,
 		Jitter: cfg.Jitter, Hooks: cfg.Hooks, Record: cfg.Record, Logger: cfg.Logger,
 	})
 	if err != nil {
@@ -139,7 +145,7 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	if err != nil {
 		return err
 	}
-	n.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: cfg.Sources, Sink: n.loop, Record: cfg.Record, Logger: cfg.Logger})
+	n.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: cfg.Sources, Sink: pacedSink{n.loop, cfg.pace}, Record: cfg.Record, Logger: cfg.Logger})
 	return err
 }
 

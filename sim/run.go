@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -170,7 +171,7 @@ func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
 	defer kill()
 	r.mu.Lock()
 	r.generation++
-	g := &gate{run: r, agent: r.generation, counts: map[outside]int{}, kill: kill}
+	g := &gate{run: r, agent: r.generation, counts: map[outside]uint64{}, done: ctx.Done(), kill: kill}
 	r.mu.Unlock()
 
 	rt, err := r.machine.connect(g)
@@ -179,10 +180,11 @@ func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
 	}
 	look := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
-			return g.call(ctx, sourceCall, "", func() error { list(); return nil })
+			return g.call(ctx, sourceCall, types.UID(name), func() error { list(); return nil })
 		}
 	}
 	node, err := NewNode(NodeConfig{
+		pace:    g.pace,
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
