@@ -18,12 +18,13 @@ import (
 type store struct {
 	mu        sync.Mutex
 	objects   map[types.UID]*v1.Pod // of the API; no two have one name
+	names     map[string]bool       // of objects
 	manifests map[string]*v1.Pod    // by name
 	watching  map[chan struct{}]struct{}
 }
 
 func newStore() *store {
-	return &store{objects: map[types.UID]*v1.Pod{}, manifests: map[string]*v1.Pod{}, watching: map[chan struct{}]struct{}{}}
+	return &store{objects: map[types.UID]*v1.Pod{}, names: map[string]bool{}, manifests: map[string]*v1.Pod{}, watching: map[chan struct{}]struct{}{}}
 }
 
 // watch returns a channel that gets a signal with every change, until stop.
@@ -79,12 +80,10 @@ func (s *store) create(pod *v1.Pod) bool {
 	if s.objects[pod.UID] != nil {
 		return false
 	}
-	for _, other := range s.objects {
-		if fullName(other) == fullName(pod) {
-			return false
-		}
+	if s.names[fullName(pod)] {
+		return false
 	}
-	s.objects[pod.UID] = pod
+	s.objects[pod.UID], s.names[fullName(pod)] = pod, true
 	s.changedLocked()
 	return true
 }
@@ -150,6 +149,7 @@ func (s *store) drop(uid types.UID) *v1.Pod {
 		delete(s.manifests, fullName(pod))
 	default:
 		delete(s.objects, uid)
+		delete(s.names, fullName(pod))
 	}
 	s.changedLocked()
 	return pod
@@ -198,6 +198,7 @@ func (s *store) DeletePod(_ context.Context, pod *v1.Pod) error {
 	defer s.mu.Unlock()
 	if old := s.objects[pod.UID]; old != nil && old.DeletionTimestamp != nil {
 		delete(s.objects, pod.UID)
+		delete(s.names, fullName(old))
 		s.changedLocked()
 	}
 	return nil

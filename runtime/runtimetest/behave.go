@@ -82,12 +82,8 @@ func (r *Runtime) behaviourLocked(c *v1.Container) Behaviour {
 func (r *Runtime) ReadyAfter(c runtime.ContainerStatus) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.order {
-		for _, v := range p.containers {
-			if v.status.ID == c.ID {
-				return v.behaviour.ReadyAfter
-			}
-		}
+	if v := r.instances[c.ID]; v != nil {
+		return v.behaviour.ReadyAfter
 	}
 	return 0
 }

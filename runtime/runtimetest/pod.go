@@ -124,6 +124,10 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 	}
 	p.attempts[c.Name]++
 	p.containers = append(p.containers, v)
+	if r.instances == nil {
+		r.instances = map[string]*instance{}
+	}
+	r.instances[v.status.ID] = v
 	if e := b.Exit; e != nil {
 		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
 	}
@@ -188,6 +192,7 @@ func (r *Runtime) removeLocked(p *pod, container func(*instance) bool, sandbox f
 	p.containers = slices.DeleteFunc(p.containers, func(v *instance) bool {
 		gone := container(v)
 		if gone {
+			delete(r.instances, v.status.ID)
 			r.observeLocked(p, Change{Container: &v.status, Removed: true})
 		}
 		return gone

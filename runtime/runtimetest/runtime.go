@@ -40,9 +40,10 @@ type Runtime struct {
 
 	mu         sync.Mutex
 	pods       map[types.UID]*pod
-	order      []*pod // the values of pods, oldest first
-	ids        int    // last number given to an ID
-	addresses  int    // last number given to an IP
+	order      []*pod               // the values of pods, oldest first
+	instances  map[string]*instance // of all pods, by ID
+	ids        int                  // last number given to an ID
+	addresses  int                  // last number given to an IP
 	behaviours map[string]Behaviour
 	inject     func(Call) Fault
 	health     runtime.Health
