@@ -31,13 +31,27 @@ type gate struct {
 // pace is a call of the outside that does nothing, and nothing happens to: see
 // there.
 func (g *gate) pace(what string, uid types.UID) {
-	n := g.number(outside{what, uid})
-	t := time.NewTimer(moment(g.run.dice(4, uint64(g.agent), n, what, string(uid))) / 16)
+	t := time.NewTimer(g.step(what, uid))
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-g.done:
 	}
+}
+
+// later has do done after a moment, if the agent lives then.
+func (g *gate) later(what string, uid types.UID, do func()) {
+	time.AfterFunc(g.step(what, uid), func() {
+		if !g.isDead() {
+			do()
+		}
+	})
+}
+
+// step returns how long a step inside the agent takes.
+func (g *gate) step(what string, uid types.UID) time.Duration {
+	n := g.number(outside{what, uid})
+	return moment(g.run.dice(4, uint64(g.agent), n, what, string(uid))) / 16
 }
 
 // number returns how many calls of that kind there have been, this one included.

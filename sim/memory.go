@@ -150,9 +150,7 @@ func (c memoryClient) CollectGarbage(ctx context.Context, policy runtime.GCPolic
 
 // Watch passes hints on, each after its moment.
 func (c memoryClient) Watch(ctx context.Context, changed func(uid types.UID)) error {
-	return c.rt.Watch(ctx, func(uid types.UID) {
-		if c.gate.call(ctx, hintsCall, uid, func() error { return nil }) == nil {
-			changed(uid)
-		}
-	})
+	h := hinter{gate: c.gate, changed: changed, coming: map[types.UID]bool{}}
+	defer h.wg.Wait()
+	return c.rt.Watch(ctx, func(uid types.UID) { h.hint(ctx, uid) })
 }

@@ -47,7 +47,8 @@ type NodeConfig struct {
 	// Logger; nil discards.
 	Logger *slog.Logger
 
-	pace pace // of a simulation; nil: nothing takes time
+	pace  pace // of a simulation; nil: nothing takes time
+	later later
 }
 
 // A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
@@ -75,6 +76,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	}
 	if cfg.pace == nil {
 		cfg.pace = func(string, types.UID) {}
+		cfg.later = func(_ string, _ types.UID, do func()) { do() }
 	}
 	if cfg.ReadyAfter == nil {
 		if r, ok := cfg.Runtime.(interface {
@@ -105,9 +107,8 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	n.changes, err = pleg.New(pleg.Config{
 		Runtime: cfg.Runtime, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
-			cfg.pace("Handle", e.UID)
 			if e.Type != pleg.ContainerRemoved {
-				n.loop.PodChanged(e.UID)
+				cfg.later("Handle", e.UID, func() { n.loop.PodChanged(e.UID) })
 			}
 		},
 	})

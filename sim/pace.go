@@ -18,6 +18,9 @@ import (
 // moments that are drawn from the seed, it is the seed's.
 type pace func(what string, uid types.UID)
 
+// A later is a pace for those who must not wait: do is done after the moment.
+type later func(what string, uid types.UID, do func())
+
 // The wrappers below take their moment before each call.
 
 type pacedReporter struct {

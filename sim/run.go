@@ -184,7 +184,7 @@ func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
 		}
 	}
 	node, err := NewNode(NodeConfig{
-		pace:    g.pace,
+		pace: g.pace, later: g.later,
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
