@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +20,7 @@ import (
 var (
 	seeds    = flag.Uint64("seeds", 200, "how many seeds TestSeeds goes through")
 	seed     = flag.Uint64("seed", 0, "the first seed of TestSeeds, the one of TestReplay")
+	shrink   = flag.Bool("shrink", true, "whether TestSeeds looks for the least schedule that fails")
 	schedule = flag.String("schedule", "", "file with the schedule for TestReplay; none: the one of the seed")
 )
 
@@ -34,7 +38,7 @@ func TestSeeds(t *testing.T) {
 					if n >= *seeds {
 						return
 					}
-					report := sim.Check(t, sim.Config{Seed: *seed + n})
+					report := check(t, sim.Config{Seed: *seed + n})
 					if t.Failed() {
 						failed.Store(true)
 						return
@@ -50,6 +54,26 @@ func TestSeeds(t *testing.T) {
 		t.Logf("%d seeds, %d steps, %v of virtual time in %v: %.0f seeds/s", *seeds, steps.Load(),
 			time.Duration(virtual.Load()).Round(time.Hour), took.Round(time.Millisecond), float64(*seeds)/took.Seconds())
 	}
+}
+
+// check is sim.Check, or the same without a search for the least schedule.
+func check(t *testing.T, cfg sim.Config) (report *sim.Report) {
+	if *shrink {
+		return sim.Check(t, cfg)
+	}
+	var err error
+	synctest.Test(t, func(t *testing.T) { report, err = sim.Run(t.Context(), cfg) })
+	require.NoError(t, err)
+	var laws []string
+	for _, v := range report.Violations {
+		if !slices.Contains(laws, v.Law) {
+			laws = append(laws, v.Law)
+		}
+	}
+	if len(laws) > 0 {
+		t.Errorf("seed %d broke %s\n%s", cfg.Seed, strings.Join(laws, ", "), report.Violations[0])
+	}
+	return report
 }
 
 // TestReplay runs what a failed test has printed.
