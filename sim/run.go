@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -76,6 +77,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err == nil {
 		err = r.settle(ctx)
 	}
+	if err == nil {
+		r.rest()
+	}
 	r.note(Entry{Kind: RunEnded})
 	cancel()
 	if agentErr := <-failed; err == nil {
@@ -103,10 +107,10 @@ type run struct {
 	trace      []Entry
 	violations []Violation
 	windows    []window
-	generation int      // of the last agent
-	gate       *gate    // of the agent that runs; nil: none does
-	node       *Node    // that agent
-	pending    *killing // of the agent that runs
+	generation int   // of the last agent
+	gate       *gate // of the agent that runs; nil: none does
+	node       *Node // that agent
+	pending    *doom // of the agent that runs
 }
 
 type judge struct {
@@ -114,8 +118,8 @@ type judge struct {
 	check func(*Entry) string
 }
 
-// A killing is a Kill step that waits for its call.
-type killing struct {
+// A doom is a Kill step that waits for its call.
+type doom struct {
 	gate *gate
 	step Step
 }
@@ -128,8 +132,9 @@ func (r *run) note(e Entry) {
 }
 
 func (r *run) noteLocked(e Entry) {
-	e.At = time.Since(r.start)
-	r.truth.take(&e)
+	now := time.Now()
+	e.At = now.Sub(r.start)
+	r.truth.take(&e, now)
 	if e.UID != "" && e.Pod == "" {
 		e.Pod = r.truth.pod(e.UID).name
 	}
@@ -269,10 +274,19 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.windows = nil
+	r.windows, r.pending = nil, nil
 	r.noteLocked(Entry{Kind: FaultsOver})
 	r.mu.Unlock()
 	return pause(ctx, r.cfg.Settle)
+}
+
+// rest holds every pod against what should have become of it.
+func (r *run) rest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, uid := range slices.Sorted(maps.Keys(r.truth.pods)) {
+		r.noteLocked(Entry{Kind: Rested, UID: uid})
+	}
 }
 
 // take takes one step.
@@ -315,9 +329,10 @@ func (r *run) take(index uint64, s Step) {
 		r.machine.remove(uid)
 	case Evict:
 		r.mu.Lock()
-		node := r.node
+		node, agent := r.node, r.generation
 		r.mu.Unlock()
 		if node != nil {
+			r.note(Entry{Kind: Evicted, Agent: agent, UID: uid})
 			opts := podworker.KillOptions{Evict: true, Ending: runtime.Ending{Failed: true, Reason: "Evicted", Message: "The node was low on resource"}}
 			if s.Grace > 0 {
 				opts.GracePeriodSeconds = new(s.Grace)
@@ -333,7 +348,7 @@ func (r *run) take(index uint64, s Step) {
 		g := r.gate
 		free := g != nil && r.pending == nil
 		if free {
-			r.pending = &killing{g, s}
+			r.pending = &doom{g, s}
 		}
 		r.mu.Unlock()
 		if free && s.Count == 0 {

@@ -48,11 +48,13 @@ const (
 	AgentBegan EntryKind = "agent-began" // an agent was started
 	AgentDied  EntryKind = "agent-died"  // it was killed
 	FaultsOver EntryKind = "faults-over" // from here on nothing goes wrong any more
+	Rested     EntryKind = "rested"      // the end has come, for one pod
 	RunEnded   EntryKind = "run-ended"
 
 	Wanted   EntryKind = "wanted"   // a source wants a pod that it did not want
 	Changed  EntryKind = "changed"  // it wants it otherwise
 	Deleting EntryKind = "deleting" // it wants it deleted
+	Evicted  EntryKind = "evicted"  // an agent was told to end it
 	Gone     EntryKind = "gone"     // it does not know it any more
 
 	Started        EntryKind = "started" // a container runs: the truth, seen by nobody yet

@@ -3,16 +3,19 @@ package sim
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A truth is what is so at one moment of a run, known to the laws and to no
 // agent. It is made of the entries of the trace.
 type truth struct {
+	now  time.Time
 	pods map[types.UID]*podTruth
 }
 
@@ -21,12 +24,28 @@ type podTruth struct {
 	uid  types.UID
 	name string
 
-	wanted   *v1.Pod // what its source has; nil: nothing
-	static   bool
-	lives    int // how many times it began to be wanted
-	said     *v1.PodStatus
+	// wanted is what its source has, nil if nothing; spec what it had last.
+	wanted, spec *v1.Pod
+	static       bool
+	lives        int  // how many times it began to be wanted
+	changed      bool // its spec was, at any time
+
+	said    *v1.PodStatus // in this life
+	evicted int           // by this agent; zero: by none
+
 	instance map[string]*runtime.ContainerStatus // by ID; those that have not been removed
 	sandbox  map[string]*runtime.SandboxStatus
+	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
+	touched  time.Time                           // when something of it last changed, in the runtime or its source
+
+	killing *killing // of the agent that runs, in this life; nil: none has begun
+}
+
+// A killing is a KillPod that has begun.
+type killing struct {
+	agent, life int
+	at          time.Time
+	grace       *int64
 }
 
 func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
@@ -35,14 +54,18 @@ func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
 func (t *truth) pod(uid types.UID) *podTruth {
 	p := t.pods[uid]
 	if p == nil {
-		p = &podTruth{uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{}}
+		p = &podTruth{
+			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
+			ever: map[string]*runtime.ContainerStatus{},
+		}
 		t.pods[uid] = p
 	}
 	return p
 }
 
 // take makes an entry part of the truth.
-func (t *truth) take(e *Entry) {
+func (t *truth) take(e *Entry, now time.Time) {
+	t.now = now
 	if e.UID == "" {
 		return
 	}
@@ -57,10 +80,12 @@ func (t *truth) take(e *Entry) {
 		p.said = nil
 	case Changed, Deleting:
 		p.wanted = e.Object
+		p.changed = p.changed || e.Kind == Changed
 	case Gone:
 		p.wanted = nil
 	case Started, Exited:
 		p.instance[e.Container.ID] = e.Container
+		p.ever[e.Container.ID] = e.Container
 	case Removed:
 		delete(p.instance, e.Container.ID)
 	case SandboxReady, SandboxStopped:
@@ -69,6 +94,16 @@ func (t *truth) take(e *Entry) {
 		delete(p.sandbox, e.Sandbox.ID)
 	case Said:
 		p.said = e.Status
+	case Evicted:
+		p.evicted = e.Agent
+	case KillBegan:
+		p.killing = &killing{agent: e.Agent, life: p.lives, at: now, grace: e.Grace}
+	}
+	if p.wanted != nil {
+		p.spec = p.wanted
+	}
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Rested {
+		p.touched = now
 	}
 }
 
@@ -82,12 +117,67 @@ func (p *podTruth) running() (out []*runtime.ContainerStatus) {
 	return out
 }
 
-// ready reports whether a sandbox of it is ready.
-func (p *podTruth) ready() bool {
-	for _, sb := range p.sandbox {
-		if sb.State == runtime.SandboxReady {
-			return true
+// newest returns the instance of the named container that was created last, of
+// those that there are; nil: there is none.
+func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
+	for _, c := range p.instance {
+		if c.Name == name && (newest == nil || c.RestartCount > newest.RestartCount || c.RestartCount == newest.RestartCount && c.CreatedAt.After(newest.CreatedAt)) {
+			newest = c
 		}
 	}
-	return false
+	return newest
+}
+
+// before returns the instance of the same container and sandbox that came before
+// c, if it has not been removed.
+func (p *podTruth) before(c *runtime.ContainerStatus) (before *runtime.ContainerStatus) {
+	for _, o := range p.instance {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.ID != c.ID && (before == nil || o.CreatedAt.After(before.CreatedAt)) {
+			before = o
+		}
+	}
+	return before
+}
+
+// ready returns the IDs of the sandboxes that are ready.
+func (p *podTruth) ready() (out []string) {
+	for id, sb := range p.sandbox {
+		if sb.State == runtime.SandboxReady {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// container returns the named container of the spec, and whether it is an init
+// container. Nil: the spec has none.
+func (p *podTruth) container(name string) (c *v1.Container, init bool) {
+	if p.spec == nil {
+		return nil, false
+	}
+	for i := range p.spec.Spec.InitContainers {
+		if c := &p.spec.Spec.InitContainers[i]; c.Name == name {
+			return c, true
+		}
+	}
+	for i := range p.spec.Spec.Containers {
+		if c := &p.spec.Spec.Containers[i]; c.Name == name {
+			return c, false
+		}
+	}
+	return nil, false
+}
+
+// final reports whether an instance has exited for good by the restart policy
+// of its pod and container.
+func (p *podTruth) final(c *runtime.ContainerStatus) bool {
+	spec, init := p.container(c.Name)
+	if spec == nil || c.State != runtime.ContainerExited {
+		return false
+	}
+	if init && !restart.Sidecar(spec) && c.ExitCode == 0 {
+		return true
+	}
+	return restart.After(p.spec, spec, c.ExitCode) == restart.Final
 }
