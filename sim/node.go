@@ -47,8 +47,9 @@ type NodeConfig struct {
 	// Logger; nil discards.
 	Logger *slog.Logger
 
-	pace  pace // of a simulation; nil: nothing takes time
-	later later
+	pace    pace // of a simulation; nil: nothing takes time
+	later   later
+	noticed func(pleg.Event)
 }
 
 // A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
@@ -77,6 +78,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.pace == nil {
 		cfg.pace = func(string, types.UID) {}
 		cfg.later = func(_ string, _ types.UID, do func()) { do() }
+		cfg.noticed = func(pleg.Event) {}
 	}
 	if cfg.ReadyAfter == nil {
 		if r, ok := cfg.Runtime.(interface {
@@ -107,6 +109,7 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	n.changes, err = pleg.New(pleg.Config{
 		Runtime: cfg.Runtime, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
+			cfg.noticed(e)
 			if e.Type != pleg.ContainerRemoved {
 				cfg.later("Handle", e.UID, func() { n.loop.PodChanged(e.UID) })
 			}

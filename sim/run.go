@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -190,6 +191,9 @@ func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
 	}
 	node, err := NewNode(NodeConfig{
 		pace: g.pace, later: g.later,
+		noticed: func(e pleg.Event) {
+			r.note(Entry{Agent: g.agent, Kind: Noticed, UID: e.UID, Event: &e})
+		},
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -33,6 +34,7 @@ type Entry struct {
 	Container *runtime.ContainerStatus // Started, Exited, Removed
 	Sandbox   *runtime.SandboxStatus   // SandboxReady, SandboxStopped, SandboxRemoved
 	Status    *v1.PodStatus            // Said
+	Event     *pleg.Event              // Noticed
 	Call      string                   // Called: the method
 	Grace     *int64                   // Called: of a KillPod, in seconds
 	Err       string                   // Called: what it failed with, if it did
@@ -67,6 +69,7 @@ const (
 	Called      EntryKind = "called"       // an agent called the outside, which has answered; of SyncPod, PodStatus and lists only failures
 	KillBegan   EntryKind = "kill-began"   // KillPod was called, with Grace
 	SyncBegan   EntryKind = "sync-began"   // SyncPod was called
+	Noticed     EntryKind = "noticed"      // pleg told an agent of a change
 	Said        EntryKind = "said"         // the sink took a status
 	SaidDeleted EntryKind = "said-deleted" // the sink was told that nothing of the pod is left
 
@@ -98,6 +101,8 @@ func (e Entry) String() string {
 		fmt.Fprintf(&b, " %s", e.Sandbox.ID)
 	case e.Status != nil:
 		fmt.Fprintf(&b, " %s", summary(e.Status))
+	case e.Event != nil:
+		fmt.Fprintf(&b, " %s %s", e.Event.Type, e.Event.ContainerID)
 	case e.Broken != nil:
 		fmt.Fprintf(&b, " %s", e.Broken)
 	case e.Call != "":

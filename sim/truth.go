@@ -102,7 +102,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if p.wanted != nil {
 		p.spec = p.wanted
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Rested {
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Rested {
 		p.touched = now
 	}
 }
