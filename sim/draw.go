@@ -117,6 +117,9 @@ func (d *draw) does(ends bool) Behaviour {
 	var b Behaviour
 	if ends {
 		b.Exits, b.ExitAfter = true, d.seconds(60)
+		if d.IntN(8) == 0 {
+			b.ExitAfter = 10*time.Minute + d.seconds(120) // long enough to be forgiven what was before
+		}
 		b.Code = pick[int32](d, 0, 0, 1, 3)
 		if d.IntN(10) == 0 {
 			b.Code, b.OOM = 137, true

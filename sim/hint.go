@@ -12,7 +12,7 @@ import (
 // while one is on its way are that one, so that it does not matter in how many
 // pieces the runtime told of what happened at one instant.
 type hinter struct {
-	gate    *gate
+	agent   *Agent
 	changed func(uid types.UID)
 	wg      sync.WaitGroup
 
@@ -28,7 +28,7 @@ func (h *hinter) hint(ctx context.Context, uid types.UID) {
 	}
 	h.coming[uid] = true
 	h.wg.Go(func() {
-		err := h.gate.call(ctx, hintsCall, uid, func() error {
+		err := h.agent.Call(ctx, hintsCall, uid, func() error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			delete(h.coming, uid) // what happens from now on is another hint

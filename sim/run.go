@@ -30,6 +30,9 @@ type Config struct {
 	// Options of the Draw.
 	Options Options
 
+	// Machine makes what runs the containers. Nil: Memory.
+	Machine func(Setup) (Machine, error)
+
 	// Settle is how long after the last step, and the end of the last fault, the
 	// node has to come to rest. Zero: 10 minutes.
 	Settle time.Duration
@@ -65,7 +68,16 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.Settle = 10 * time.Minute
 	}
 	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth()}
-	r.machine = newMemory(r)
+	if cfg.Machine == nil {
+		cfg.Machine = Memory
+	}
+	var err error
+	r.machine, err = cfg.Machine(Setup{
+		Seed: cfg.Seed, Images: cfg.Schedule.images(), Observe: func(f Fact) { r.note(f.entry()) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sim: make the machine: %w", err)
+	}
 	for _, law := range Laws() {
 		r.judges = append(r.judges, judge{law.Name, law.begin(r.truth)})
 	}
@@ -74,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() { failed <- r.agents(ctx) }()
-	err := r.steps(ctx)
+	err = r.steps(ctx)
 	if err == nil {
 		err = r.settle(ctx)
 	}
@@ -99,7 +111,7 @@ type run struct {
 	cfg     Config
 	start   time.Time
 	store   *store
-	machine machine
+	machine Machine
 
 	// mu guards the fields below. Nothing is called under it but the laws.
 	mu         sync.Mutex
@@ -108,10 +120,10 @@ type run struct {
 	trace      []Entry
 	violations []Violation
 	windows    []window
-	generation int   // of the last agent
-	gate       *gate // of the agent that runs; nil: none does
-	node       *Node // that agent
-	pending    *doom // of the agent that runs
+	generation int    // of the last agent
+	agent      *Agent // that runs; nil: none does
+	node       *Node  // that agent
+	pending    *doom  // of the agent that runs
 }
 
 type judge struct {
@@ -121,8 +133,8 @@ type judge struct {
 
 // A doom is a Kill step that waits for its call.
 type doom struct {
-	gate *gate
-	step Step
+	agent *Agent
+	step  Step
 }
 
 // note adds an entry to the trace, and holds the laws against it.
@@ -159,7 +171,7 @@ func (r *run) appendLocked(e Entry) {
 // agents runs one agent after the other until ctx ends.
 func (r *run) agents(ctx context.Context) error {
 	for ctx.Err() == nil {
-		down, err := r.agent(ctx)
+		down, err := r.live(ctx)
 		if err != nil {
 			return err
 		}
@@ -170,57 +182,60 @@ func (r *run) agents(ctx context.Context) error {
 	return nil
 }
 
-// agent runs one agent, until it is killed or ctx ends, and returns how long it
+// live runs one agent, until it is killed or ctx ends, and returns how long it
 // is before the next one.
-func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
+func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	r.mu.Lock()
 	r.generation++
-	g := &gate{run: r, agent: r.generation, counts: map[outside]uint64{}, done: ctx.Done(), kill: kill}
+	a := &Agent{run: r, agent: r.generation, counts: map[outside]uint64{}, done: ctx.Done(), kill: kill}
 	r.mu.Unlock()
 
-	rt, err := r.machine.connect(g)
+	rt, err := r.machine.Connect(a)
 	if err != nil {
 		return 0, fmt.Errorf("sim: connect to the runtime: %w", err)
 	}
 	look := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
-			return g.call(ctx, sourceCall, types.UID(name), func() error { list(); return nil })
+			return a.Call(ctx, sourceCall, types.UID(name), func() error { list(); return nil })
 		}
 	}
 	node, err := NewNode(NodeConfig{
-		pace: g.pace, later: g.later,
+		pace: a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
-			r.note(Entry{Agent: g.agent, Kind: Noticed, UID: e.UID, Event: &e})
+			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
 		},
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
-		Sink:       sink{r, g},
-		ReadyAfter: r.machine.readyAfter,
+		Sink: sink{r, a},
+		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
+			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
+			return b.ReadyAfter
+		},
 		Jitter: func(d time.Duration) time.Duration {
-			return d + d/1000*time.Duration(r.dice(3, uint64(g.agent), uint64(time.Since(r.start)))%500)
+			return d + d/1000*time.Duration(dice(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)
 		},
 	})
 	if err != nil {
 		return 0, fmt.Errorf("sim: make the node: %w", err)
 	}
 	r.mu.Lock()
-	r.noteLocked(Entry{Kind: AgentBegan, Agent: g.agent})
-	r.gate, r.node = g, node
+	r.noteLocked(Entry{Kind: AgentBegan, Agent: a.agent})
+	r.agent, r.node = a, node
 	r.mu.Unlock()
 
 	err = node.Run(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("sim: agent %d: %w", g.agent, err)
+		return 0, fmt.Errorf("sim: agent %d: %w", a.agent, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.gate, r.node = nil, nil
-	if r.pending != nil && r.pending.gate == g {
+	r.agent, r.node = nil, nil
+	if r.pending != nil && r.pending.agent == a {
 		down = r.pending.step.Down
 		r.pending = nil
 	}
@@ -229,20 +244,20 @@ func (r *run) agent(ctx context.Context) (down time.Duration, err error) {
 
 // A sink is the API as an agent tells it statuses.
 type sink struct {
-	run  *run
-	gate *gate
+	run   *run
+	agent *Agent
 }
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	return s.gate.call(ctx, "UpdatePodStatus", pod.UID, func() error {
-		s.run.note(Entry{Kind: Said, Agent: s.gate.agent, Pod: pod.Name, UID: pod.UID, Status: status.DeepCopy()})
+	return s.agent.Call(ctx, "UpdatePodStatus", pod.UID, func() error {
+		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Status: status.DeepCopy()})
 		return s.run.store.UpdatePodStatus(ctx, pod, status)
 	})
 }
 
 func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	return s.gate.call(ctx, "DeletePod", pod.UID, func() error {
-		s.run.note(Entry{Kind: SaidDeleted, Agent: s.gate.agent, Pod: pod.Name, UID: pod.UID, Object: pod})
+	return s.agent.Call(ctx, "DeletePod", pod.UID, func() error {
+		s.run.note(Entry{Kind: SaidDeleted, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod})
 		before, _ := s.run.store.get(pod.UID)
 		err := s.run.store.DeletePod(ctx, pod)
 		if after, _ := s.run.store.get(pod.UID); before != nil && after == nil {
@@ -259,7 +274,7 @@ func (r *run) steps(ctx context.Context) error {
 			return err
 		}
 		r.note(Entry{Kind: StepTaken, Pod: step.Pod, UID: step.uid(), Step: &step})
-		r.take(uint64(i), step)
+		r.take(ctx, uint64(i), step)
 	}
 	return nil
 }
@@ -294,13 +309,12 @@ func (r *run) rest() {
 }
 
 // take takes one step.
-func (r *run) take(index uint64, s Step) {
+func (r *run) take(ctx context.Context, index uint64, s Step) {
 	uid := s.uid()
 	switch s.Do {
 	case Add:
 		r.add(s)
 	case Change:
-		r.machine.behave(s.Does.Image(), s.Does)
 		pod := r.store.change(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, s.Does.Image()) })
 		if pod != nil {
 			r.note(Entry{Kind: Changed, Pod: pod.Name, UID: uid, Object: pod})
@@ -322,15 +336,15 @@ func (r *run) take(index uint64, s Step) {
 			r.note(Entry{Kind: Gone, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Exit:
-		r.machine.exit(uid, s.Container, s.Code, false)
+		r.machine.Exit(uid, s.Container, s.Code, false)
 	case OOM:
-		r.machine.exit(uid, s.Container, 137, true)
+		r.machine.Exit(uid, s.Container, 137, true)
 	case Hang:
-		r.machine.hang(uid, s.Container)
+		r.machine.Hang(uid, s.Container)
 	case Crash:
-		r.machine.crash(uid)
+		r.machine.Crash(uid)
 	case Remove:
-		r.machine.remove(uid)
+		r.machine.Remove(ctx, uid)
 	case Evict:
 		r.mu.Lock()
 		node, agent := r.node, r.generation
@@ -349,23 +363,20 @@ func (r *run) take(index uint64, s Step) {
 		r.mu.Unlock()
 	case Kill:
 		r.mu.Lock()
-		g := r.gate
-		free := g != nil && r.pending == nil
+		a := r.agent
+		free := a != nil && r.pending == nil
 		if free {
-			r.pending = &doom{g, s}
+			r.pending = &doom{a, s}
 		}
 		r.mu.Unlock()
 		if free && s.Count == 0 {
-			g.die()
+			a.die()
 		}
 	}
 }
 
 // add lets a pod be wanted.
 func (r *run) add(s Step) {
-	for _, c := range s.Shape.Containers {
-		r.machine.behave(c.Does.Image(), c.Does)
-	}
 	pod := s.Shape.Pod(s.Pod, s.uid())
 	if !s.Shape.Static {
 		if r.store.create(pod) {

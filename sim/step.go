@@ -272,3 +272,17 @@ func (s Step) check(line string) error {
 	}
 	return nil
 }
+
+// images returns what containers do, by the images of all steps.
+func (s Schedule) images() map[string]Behaviour {
+	out := map[string]Behaviour{}
+	for _, step := range s {
+		if step.Do == Change {
+			out[step.Does.Image()] = step.Does
+		}
+		for _, c := range step.Shape.Containers {
+			out[c.Does.Image()] = c.Does
+		}
+	}
+	return out
+}

@@ -59,6 +59,7 @@ const (
 	Evicted  EntryKind = "evicted"  // an agent was told to end it
 	Gone     EntryKind = "gone"     // it does not know it any more
 
+	Created        EntryKind = "created" // a container was made, and does not run yet
 	Started        EntryKind = "started" // a container runs: the truth, seen by nobody yet
 	Exited         EntryKind = "exited"
 	Removed        EntryKind = "removed"

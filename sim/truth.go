@@ -83,7 +83,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 		p.changed = p.changed || e.Kind == Changed
 	case Gone:
 		p.wanted = nil
-	case Started, Exited:
+	case Created, Started, Exited:
 		p.instance[e.Container.ID] = e.Container
 		p.ever[e.Container.ID] = e.Container
 	case Removed:
@@ -121,7 +121,7 @@ func (p *podTruth) running() (out []*runtime.ContainerStatus) {
 // those that there are; nil: there is none.
 func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
 	for _, c := range p.instance {
-		if c.Name == name && (newest == nil || c.RestartCount > newest.RestartCount || c.RestartCount == newest.RestartCount && c.CreatedAt.After(newest.CreatedAt)) {
+		if c.Name == name && c.State != runtime.ContainerCreated && (newest == nil || c.RestartCount > newest.RestartCount || c.RestartCount == newest.RestartCount && c.CreatedAt.After(newest.CreatedAt)) {
 			newest = c
 		}
 	}
@@ -132,7 +132,7 @@ func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
 // c, if it has not been removed.
 func (p *podTruth) before(c *runtime.ContainerStatus) (before *runtime.ContainerStatus) {
 	for _, o := range p.instance {
-		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.ID != c.ID && (before == nil || o.CreatedAt.After(before.CreatedAt)) {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.ID != c.ID && o.State != runtime.ContainerCreated && (before == nil || o.CreatedAt.After(before.CreatedAt)) {
 			before = o
 		}
 	}

@@ -53,6 +53,7 @@ func Parse(text string) (Mutant, error) {
 	if !found {
 		return m, errors.New(`no line "--- replace"`)
 	}
+	m.Find, m.Replace = strings.TrimSuffix(m.Find, "\n"), strings.TrimSuffix(m.Replace, "\n") // it may be part of a line
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		value = strings.TrimSpace(value)

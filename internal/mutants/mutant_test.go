@@ -102,7 +102,7 @@ func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
 	good := "file: a.go\nlaw: x, y\nwhy: because\n--- find\none\n--- replace\ntwo\n"
 	m, err := mutants.Parse(good)
 	require.NoError(t, err)
-	assert.Equal(t, mutants.Mutant{File: "a.go", Laws: []string{"x", "y"}, Why: "because", Find: "one\n", Replace: "two\n"}, m)
+	assert.Equal(t, mutants.Mutant{File: "a.go", Laws: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
 	for cut, want := range map[string]string{
 		"file: a.go\n":       "no file",
 		"law: x, y\n":        "no law",

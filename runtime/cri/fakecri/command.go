@@ -95,7 +95,7 @@ type Sandbox struct {
 	Pod, Name, Namespace, ID string
 	Attempt                  uint32
 	State                    State
-	IP                       string // empty: the host's
+	IP                       string // empty: the host's, or there is none any more
 	Created                  time.Time
 }
 

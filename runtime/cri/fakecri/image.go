@@ -2,6 +2,7 @@ package fakecri
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -108,20 +109,23 @@ func (r *Runtime) noteImageLocked(img *image) {
 }
 
 // findImageLocked returns the image of a name or ID, or of the beginning of an
-// ID; nil if there is none.
-func (r *Runtime) findImageLocked(name string) *image {
+// ID; nil if there is none. A beginning that is not the only one is an error.
+func (r *Runtime) findImageLocked(name string) (*image, error) {
 	if !strings.HasPrefix(name, "sha256:") {
 		if named, err := parseImage(name); err == nil {
 			if img, ok := r.images.byName[named.String()]; ok {
-				return img
+				return img, nil
 			}
 		}
 	}
 	img, err := r.images.here.find(bareID(name))
-	if err != nil {
-		return nil
+	switch {
+	case err == nil:
+		return img, nil
+	case errors.Is(err, errNoSuchID) || name == "sha256:":
+		return nil, nil
 	}
-	return img
+	return nil, refused("image %q: %v", name, err)
 }
 
 func bareID(id string) string { return strings.TrimPrefix(id, "sha256:") }
@@ -137,7 +141,10 @@ type resolved struct {
 
 // resolveLocked finds an image that is there.
 func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
-	img := r.findImageLocked(spec.GetImage())
+	img, err := r.findImageLocked(spec.GetImage())
+	if err != nil {
+		return resolved{}, err
+	}
 	if img == nil {
 		return resolved{}, status.Errorf(codes.NotFound, "fakecri: image %q not found", spec.GetImage())
 	}
@@ -157,9 +164,9 @@ func (r *Runtime) ListImages(ctx context.Context, filter *runtimeapi.ImageFilter
 		defer r.mu.Unlock()
 		only := ""
 		if name := filter.GetImage().GetImage(); name != "" {
-			img := r.findImageLocked(name)
+			img, err := r.findImageLocked(name)
 			if img == nil {
-				return nil, nil
+				return nil, err
 			}
 			only = img.id
 		}
@@ -196,7 +203,10 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 			return nil, err
 		}
 		defer r.mu.Unlock()
-		img := r.findImageLocked(spec.GetImage())
+		img, err := r.findImageLocked(spec.GetImage())
+		if err != nil {
+			return nil, err
+		}
 		if img == nil {
 			return &runtimeapi.ImageStatusResponse{}, nil
 		}
@@ -217,9 +227,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) e
 			return err
 		}
 		defer r.unlock()
-		img := r.findImageLocked(spec.GetImage())
+		img, err := r.findImageLocked(spec.GetImage())
 		if img == nil {
-			return nil
+			return err
 		}
 		for _, name := range slices.Concat(img.tags, img.digests) {
 			delete(r.images.byName, name)

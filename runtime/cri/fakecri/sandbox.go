@@ -155,6 +155,7 @@ func (r *Runtime) stopSandboxLocked(s *sandbox) {
 	for _, c := range s.containers {
 		r.killLocked(c)
 	}
+	delete(r.byIP, s.ip)
 	s.ip = ""
 	r.fellLocked(s)
 }
@@ -196,7 +197,6 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 
 func (r *Runtime) dropSandboxLocked(s *sandbox) {
 	r.sandboxes.remove(s.id)
-	delete(r.byIP, s.ip)
 	delete(r.names, s.name)
 	s.pod.sandboxes = slices.DeleteFunc(s.pod.sandboxes, func(o *sandbox) bool { return o == s })
 	if len(s.pod.sandboxes) == 0 {

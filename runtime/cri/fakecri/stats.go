@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -31,8 +33,8 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 	})
 }
 
-// ListContainerStats tells what the running containers that the filter matches
-// use, oldest first.
+// ListContainerStats tells what the containers that the filter matches use,
+// oldest first: those that do not run have nothing but their writable layers.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -43,7 +45,7 @@ func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.Con
 		id, sandboxID := r.containers.whole(filter.GetId()), r.sandboxes.whole(filter.GetPodSandboxId())
 		var list []*runtimeapi.ContainerStats
 		for c := range r.containersOfLocked(id, sandboxID, filter.GetLabelSelector()) {
-			if c.running() && (id == "" || c.id == id) && (sandboxID == "" || c.sandbox.id == sandboxID) &&
+			if (id == "" || c.id == id) && (sandboxID == "" || c.sandbox.id == sandboxID) &&
 				selects(filter.GetLabelSelector(), c.config.GetLabels()) {
 				list = append(list, c.statsLocked(now))
 			}
@@ -65,7 +67,7 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 			return nil, unknownID("sandbox", podSandboxID, err)
 		}
 		if !s.ready {
-			return nil, refused("stats of sandbox %s: it is not ready", s.id)
+			return nil, status.Errorf(codes.Unavailable, "fakecri: stats of sandbox %s: it is not ready", s.id)
 		}
 		return s.statsLocked(time.Now()), nil
 	})
@@ -91,14 +93,14 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 	})
 }
 
-// ListMetricDescriptors is not implemented, as by containerd before 2.2.
+// ListMetricDescriptors is not implemented.
 func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 		return nil, unimplemented("ListMetricDescriptors", "see ListContainerStats")
 	})
 }
 
-// ListPodSandboxMetrics is not implemented, as by containerd before 2.2.
+// ListPodSandboxMetrics is not implemented.
 func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 		return nil, unimplemented("ListPodSandboxMetrics", "see ListPodSandboxStats")
@@ -107,7 +109,8 @@ func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodS
 
 // ImageFsInfo tells how much space the layers of images take, each once however
 // many images have it, with those of removed images that containers are made of,
-// and the writable layers of containers. It is one file system.
+// and the writable layers of containers. It is one file system, so that there is
+// none of containers.
 func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 	return call(ctx, r, Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -131,8 +134,7 @@ func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRespo
 		for _, size := range sizes {
 			used += size
 		}
-		fs := []*runtimeapi.FilesystemUsage{fsUsage(now, used)}
-		return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, nil
+		return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: []*runtimeapi.FilesystemUsage{fsUsage(now, used)}}, nil
 	})
 }
 
@@ -156,40 +158,43 @@ func (c *container) cpuLocked(now time.Time) uint64 {
 
 func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
 	age := c.age(now)
-	return &runtimeapi.ContainerStats{
+	stats := &runtimeapi.ContainerStats{
 		Attributes: &runtimeapi.ContainerAttributes{
 			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
 		},
-		Cpu:           cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age)),
-		Memory:        memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes()),
 		WritableLayer: fsUsage(now, whole(c.behaviour.Disk.at(age))),
 	}
+	if c.running() {
+		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
+		stats.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+	}
+	return stats
 }
 
 func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 	linux := &runtimeapi.LinuxPodSandboxStats{}
-	used, cores, memory, limit := s.cpuUsed, 0.0, uint64(0), int64(0)
-	processes := uint64(1) // that which holds the sandbox
+	used, cores, memory, processes := s.cpuUsed, 0.0, uint64(0), uint64(0)
 	for _, c := range s.containers {
-		if !c.running() {
-			continue
-		}
 		linux.Containers = append(linux.Containers, c.statsLocked(now))
-		used += c.cpuLocked(now)
-		cores += c.behaviour.CPU.at(c.age(now))
-		memory += whole(c.behaviour.Memory.at(c.age(now)))
-		processes++
+		if c.running() {
+			used += c.cpuLocked(now)
+			cores += c.behaviour.CPU.at(c.age(now))
+			memory += whole(c.behaviour.Memory.at(c.age(now)))
+			processes++
+		}
 	}
-	if limit = s.resources.GetMemoryLimitInBytes(); limit == 0 {
+	limit := s.resources.GetMemoryLimitInBytes()
+	if limit == 0 {
 		limit = s.config.GetLinux().GetResources().GetMemoryLimitInBytes()
 	}
 	linux.Cpu = cpuUsage(now, used, cores)
 	linux.Memory = memoryUsage(now, memory, limit)
 	linux.Process = &runtimeapi.ProcessUsage{Timestamp: now.UnixNano(), ProcessCount: number(processes)}
 	if !s.hostNetwork() {
-		linux.Network = &runtimeapi.NetworkUsage{Timestamp: now.UnixNano(), DefaultInterface: &runtimeapi.NetworkInterfaceUsage{
-			Name: "eth0", RxBytes: number(0), RxErrors: number(0), TxBytes: number(0), TxErrors: number(0),
-		}}
+		eth0 := &runtimeapi.NetworkInterfaceUsage{Name: "eth0", RxBytes: number(0), RxErrors: number(0), TxBytes: number(0), TxErrors: number(0)}
+		linux.Network = &runtimeapi.NetworkUsage{
+			Timestamp: now.UnixNano(), DefaultInterface: eth0, Interfaces: []*runtimeapi.NetworkInterfaceUsage{eth0},
+		}
 	}
 	return &runtimeapi.PodSandboxStats{
 		Attributes: &runtimeapi.PodSandboxAttributes{
