@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -197,10 +198,10 @@ func (a *Agent) Hints(ctx context.Context, watch func(context.Context, func(type
 	return watch(ctx, func(uid types.UID) { h.hint(ctx, uid) })
 }
 
-// Began notes that the agent has called SyncPod of a pod, or KillPod with that
-// grace. A Machine calls it when the call begins to have effects.
-func (a *Agent) Began(kind EntryKind, pod string, uid types.UID, grace *int64) {
-	a.run.note(Entry{Agent: a.agent, Kind: kind, Pod: pod, UID: uid, Grace: grace})
+// Began notes that the agent has called SyncPod of a pod (SyncBegan), or KillPod
+// with that grace (KillBegan); pod is what it was called with. A Machine calls it when the call begins to have effects.
+func (a *Agent) Began(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
+	a.run.note(Entry{Agent: a.agent, Kind: kind, UID: uid, Object: pod, Grace: grace})
 }
 
 // Moment lets one of the moments go by that calls of the outside take: for what

@@ -78,7 +78,7 @@ func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtim
 func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out runtime.SyncResult, err error) {
 	var failed error // of actions: an answer
 	err = c.agent.Call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
-		c.agent.Began(SyncBegan, req.Pod.Name, req.Pod.UID, nil)
+		c.agent.Began(SyncBegan, req.Pod.UID, req.Pod, nil)
 		out, failed = c.rt.SyncPod(ctx, req)
 		return nil
 	})
@@ -90,7 +90,7 @@ func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out
 
 func (c memoryClient) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	return c.agent.Call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
-		c.agent.Began(KillBegan, "", req.UID, req.GracePeriodSeconds)
+		c.agent.Began(KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
 		return c.rt.KillPod(ctx, req)
 	})
 }

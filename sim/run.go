@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -245,7 +246,7 @@ type sink struct {
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	return s.agent.Call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
-		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Status: status.DeepCopy()})
+		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()})
 		return s.run.store.UpdatePodStatus(ctx, pod, status)
 	})
 }
@@ -373,6 +374,9 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 // add lets a pod be wanted.
 func (r *run) add(s Step) {
 	pod := s.Shape.Pod(s.Pod, s.uid())
+	r.mu.Lock()
+	pod.Annotations = map[string]string{lifeAnnotation: strconv.Itoa(r.truth.pod(pod.UID).lives + 1)}
+	r.mu.Unlock()
 	if !s.Shape.Static {
 		if r.store.create(pod) {
 			r.note(Entry{Kind: Wanted, Pod: pod.Name, UID: pod.UID, Object: pod})

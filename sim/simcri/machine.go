@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -162,18 +161,16 @@ type engine struct {
 
 func (e *engine) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	e.agent.Moment("SyncPod", req.Pod.UID)
-	e.agent.Began(sim.SyncBegan, req.Pod.Name, req.Pod.UID, nil)
+	e.agent.Began(sim.SyncBegan, req.Pod.UID, req.Pod, nil)
 	return e.Runtime.SyncPod(ctx, req)
 }
 
 func (e *engine) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	e.agent.Moment("KillPod", req.UID)
-	e.agent.Began(sim.KillBegan, "", req.UID, req.GracePeriodSeconds)
+	e.agent.Began(sim.KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
 	return e.Runtime.KillPod(ctx, req)
 }
 
 func (e *engine) Watch(ctx context.Context, changed func(uid types.UID)) error {
 	return e.agent.Hints(ctx, e.Runtime.Watch, changed)
 }
-
-var _ = v1.NamespaceDefault
