@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -20,7 +21,7 @@ type Agent struct {
 
 	// Guarded by run.mu.
 	dead   bool
-	counts map[outside]uint64 // calls so far
+	counts map[Call]uint64 // calls so far
 
 	done <-chan struct{} // closed at the end of the agent's context, which
 	kill func()          // brings about
@@ -48,23 +49,24 @@ func (a *Agent) later(what string, uid types.UID, do func()) {
 
 // step returns how long a step inside the agent takes.
 func (a *Agent) step(what string, uid types.UID) time.Duration {
-	n := a.number(outside{what, uid})
+	n := a.number(Call{Method: what, UID: uid})
 	return moment(dice(a.run.cfg.Seed, 4, uint64(a.agent), n, what, string(uid))) / 16
 }
 
 // number returns how many calls of that kind there have been, this one included.
-func (a *Agent) number(what outside) uint64 {
+func (a *Agent) number(what Call) uint64 {
 	a.run.mu.Lock()
 	defer a.run.mu.Unlock()
 	a.counts[what]++
 	return a.counts[what]
 }
 
-// An outside is a kind of calls of the outside: their numbers, and with them
-// what chance has in store for each, don't depend on what else goes on.
-type outside struct {
-	method string
-	uid    types.UID
+// A Call is a call of the outside: what its Fault steps, its number, and what
+// chance has in store for it depend on, whatever else goes on.
+type Call struct {
+	Method string    // "SyncPod"
+	UID    types.UID // of the pod that it is about; empty: none
+	Of     string    // tells it from calls that are made at the same time: a container's ID
 }
 
 // errFault is what a call fails with that a Fault step hits.
@@ -74,16 +76,16 @@ var errFault = errors.New("a simulated fault")
 // what callers of a CRI wait.
 const hangs = 2*time.Minute + time.Second
 
-// Call makes a call of the outside: do is its effect, and method and uid (of the
-// pod it is about, if any) are what Fault steps, and chance, know it by. Each call takes a moment
+// Call makes a call of the outside: do is its effect. Each call takes a moment
 // before its effect and another one after it, drawn from the seed and from the
 // call, not from the order in which goroutines run; that no two calls of a run
 // do anything at the same instant is what makes runs repeatable.
-func (a *Agent) Call(ctx context.Context, method string, uid types.UID, do func() error) error {
+func (a *Agent) Call(ctx context.Context, what Call, do func() error) error {
 	r := a.run
-	what := outside{method, uid}
 	n := a.number(what)
-	roll := func(salt uint64) uint64 { return dice(r.cfg.Seed, salt, uint64(a.agent), n, method, string(uid)) }
+	roll := func(salt uint64) uint64 {
+		return dice(r.cfg.Seed, salt, uint64(a.agent), n, what.Method, string(what.UID), what.Of)
+	}
 
 	if err := pause(ctx, moment(roll(0))); err != nil {
 		return err
@@ -126,9 +128,9 @@ func (a *Agent) Call(ctx context.Context, method string, uid types.UID, do func(
 }
 
 // failed notes that a fault hit a call.
-func (a *Agent) failed(what outside, why error) error {
+func (a *Agent) failed(what Call, why error) error {
 	err := errors.Join(errFault, why)
-	a.run.note(Entry{Agent: a.agent, Kind: Called, Call: what.method, UID: what.uid, Err: why.Error()})
+	a.run.note(Entry{Agent: a.agent, Kind: Called, Call: what.Method, UID: what.UID, Err: why.Error()})
 	return err
 }
 
@@ -196,10 +198,10 @@ func (a *Agent) Hints(ctx context.Context, watch func(context.Context, func(type
 	return watch(ctx, func(uid types.UID) { h.hint(ctx, uid) })
 }
 
-// Began notes that the agent has called SyncPod of a pod, or KillPod with that
-// grace. A Machine calls it when the call begins to have effects.
-func (a *Agent) Began(kind EntryKind, pod string, uid types.UID, grace *int64) {
-	a.run.note(Entry{Agent: a.agent, Kind: kind, Pod: pod, UID: uid, Grace: grace})
+// Began notes that the agent has called SyncPod of a pod (SyncBegan), or KillPod
+// with that grace (KillBegan); pod is what it was called with. A Machine calls it when the call begins to have effects.
+func (a *Agent) Began(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
+	a.run.note(Entry{Agent: a.agent, Kind: kind, UID: uid, Object: pod, Grace: grace})
 }
 
 // Moment lets one of the moments go by that calls of the outside take: for what

@@ -43,14 +43,14 @@ type window struct {
 // hit all others but hints and sources.
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
 
-func (w window) hits(what outside) bool {
+func (w window) hits(what Call) bool {
 	switch w.step.Calls {
-	case what.method:
+	case what.Method:
 		return true
 	case "sink":
-		return slices.Contains(sinkCalls, what.method)
+		return slices.Contains(sinkCalls, what.Method)
 	case "runtime":
-		return !slices.Contains(sinkCalls, what.method) && what.method != hintsCall && what.method != sourceCall
+		return !slices.Contains(sinkCalls, what.Method) && what.Method != hintsCall && what.Method != sourceCall
 	default:
 		return false
 	}
@@ -63,7 +63,7 @@ const (
 )
 
 // fault returns what goes wrong with a call that is made now.
-func (r *run) fault(what outside, roll func(uint64) uint64) (FaultKind, time.Duration) {
+func (r *run) fault(what Call, roll func(uint64) uint64) (FaultKind, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()

@@ -28,7 +28,7 @@ func (h *hinter) hint(ctx context.Context, uid types.UID) {
 	}
 	h.coming[uid] = true
 	h.wg.Go(func() {
-		err := h.agent.Call(ctx, hintsCall, uid, func() error {
+		err := h.agent.Call(ctx, Call{Method: hintsCall, UID: uid}, func() error {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			delete(h.coming, uid) // what happens from now on is another hint

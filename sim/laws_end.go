@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -48,7 +46,8 @@ func afterKill(kind EntryKind) func(*truth) func(*Entry) string {
 				return ""
 			}
 			p := t.pod(e.UID)
-			if k := p.killing; k != nil && k.agent == agent && k.life == p.lives {
+			// What is started belongs to the life that was synced last.
+			if k := p.killing; k != nil && k.agent == agent && k.life == p.synced {
 				return "after the KillPod of " + k.at.Format(time.TimeOnly)
 			}
 			return ""
@@ -65,7 +64,7 @@ func graceShrinks(t *truth) func(*Entry) string {
 		p := t.pod(e.UID)
 		before := last[p]
 		last[p] = p.killing
-		if before != nil && before.agent == e.Agent && before.life == p.lives && *before.grace < *e.Grace {
+		if before != nil && before.grace != nil && before.agent == e.Agent && before.life == life(e) && *before.grace < *e.Grace {
 			return fmt.Sprintf("from %d s to %d s", *before.grace, *e.Grace)
 		}
 		return ""
@@ -78,7 +77,7 @@ func killedForCause(t *truth) func(*Entry) string {
 		if e.Kind != KillBegan || p.lives != 1 || p.wanted == nil || p.wanted.DeletionTimestamp != nil || p.evicted == e.Agent {
 			return ""
 		}
-		if p.said != nil && p.said.StartTime != nil && p.wanted.Spec.ActiveDeadlineSeconds != nil {
+		if p.wanted.Spec.ActiveDeadlineSeconds != nil {
 			return "" // whether that was right, the end of the run shows
 		}
 		for i := range p.wanted.Spec.Containers {
@@ -113,8 +112,3 @@ func sidecarsLast(t *truth) func(*Entry) string {
 		return ""
 	}
 }
-
-// evictedReason is what the status of an evicted pod says.
-const evictedReason = "Evicted"
-
-var _ = v1.PodFailed

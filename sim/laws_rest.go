@@ -82,6 +82,9 @@ func restRuns(t *truth, p *podTruth) string {
 		return ""
 	}
 	spec := &p.wanted.Spec
+	if stuck(p) {
+		return ""
+	}
 	if d := spec.ActiveDeadlineSeconds; d != nil && p.said.StartTime != nil {
 		if late := t.now.Sub(p.said.StartTime.Add(time.Duration(*d) * time.Second)); late > 2*time.Minute {
 			return fmt.Sprintf("its deadline was %v ago", late)
@@ -111,6 +114,13 @@ func restRuns(t *truth, p *podTruth) string {
 		}
 	}
 	return ""
+}
+
+// stuck reports whether a pod of policy Never lost its sandbox before its regular
+// containers had a turn. It is not begun anew and stays Pending, here as in the
+// kubelet (rt-41).
+func stuck(p *podTruth) bool {
+	return p.wanted.Spec.RestartPolicy == v1.RestartPolicyNever && len(p.ready()) == 0 && len(p.instance) > 0 && p.said.Phase == v1.PodPending
 }
 
 // overdue reports what is wrong with a container that should run if it can.

@@ -32,7 +32,7 @@ func runtimeLaws() []Law {
 		begin: initOrder,
 	}, {
 		Name: "back-off", Rules: "rt-90, rt-91, lq-29",
-		Says:  "from its second restart on, a container that exits again and again rests for 10 seconds or more before it is started",
+		Says:  "after its second exit and those that follow, a container rests for 10 seconds or more before it is started again",
 		begin: onStarted(backOff),
 	}, {
 		Name: "static-alone", Rules: "inv-3",
@@ -81,8 +81,12 @@ func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
 	if before := p.before(c); before != nil && before.Image == c.Image && p.final(before) {
 		return fmt.Sprintf("%s was started though %s has exited for good, with %d", c.ID, before.ID, before.ExitCode)
 	}
-	spec, _ := p.container(c.Name)
-	if spec == nil || p.spec.Spec.RestartPolicy != v1.RestartPolicyNever || restart.Restartable(p.spec, spec) {
+	if spec, init := p.container(c.Name); spec == nil || init {
+		return ""
+	}
+	if p.spec.Spec.RestartPolicy != v1.RestartPolicyNever || slices.ContainsFunc(p.spec.Spec.Containers, func(c v1.Container) bool {
+		return restart.Restartable(p.spec, &c) // it keeps the pod going
+	}) {
 		return ""
 	}
 	for _, other := range p.instance {
@@ -130,10 +134,15 @@ func initOrder(t *truth) func(*Entry) string {
 	}
 }
 
+// backOff counts the crashes that everybody can know of: those in this sandbox.
 func backOff(p *podTruth, c *runtime.ContainerStatus) string {
-	before := p.before(c)
-	if c.RestartCount < 2 || before == nil || before.Image != c.Image || before.State != runtime.ContainerExited ||
-		before.RestartCount == 0 || before.FinishedAt.Sub(before.StartedAt) > 10*time.Minute {
+	before, crashes := p.before(c), 0
+	for _, o := range p.ever {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited {
+			crashes++
+		}
+	}
+	if crashes < 2 || before == nil || before.FinishedAt.Sub(before.StartedAt) > 10*time.Minute {
 		return ""
 	}
 	if rest := c.StartedAt.Sub(before.FinishedAt); rest < 10*time.Second {

@@ -56,7 +56,7 @@ func remember[T any]() func(t *truth, e *Entry) *T {
 	kept := map[key]*T{}
 	return func(t *truth, e *Entry) *T {
 		p := t.pod(e.UID)
-		k := key{uid: e.UID, life: p.lives}
+		k := key{uid: e.UID, life: life(e)}
 		if p.static {
 			k.agent = e.Agent
 		}
@@ -109,7 +109,7 @@ func terminalMeansStopped(t *truth) func(*Entry) string {
 		if e.Kind != Said || !status.Terminal(e.Status.Phase) {
 			return ""
 		}
-		if running := t.pod(e.UID).running(); len(running) > 0 {
+		if running := t.pod(e.UID).running(); len(running) > 0 && life(e) == t.pod(e.UID).lives {
 			return fmt.Sprintf("%s was told while %s ran", e.Status.Phase, running[0].ID)
 		}
 		return ""
@@ -128,7 +128,7 @@ func terminalNotReady(*truth) func(*Entry) string {
 func deletedWhenGone(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
 		p := t.pod(e.UID)
-		if e.Kind != SaidDeleted || p.lives != 1 {
+		if e.Kind != SaidDeleted || life(e) != p.lives {
 			return ""
 		}
 		switch running := p.running(); {

@@ -54,7 +54,7 @@ type memoryClient struct {
 }
 
 func (c memoryClient) Pods(ctx context.Context) (out []*runtime.Pod, err error) {
-	err = c.agent.Call(ctx, "Pods", "", func() error {
+	err = c.agent.Call(ctx, Call{Method: "Pods"}, func() error {
 		out, err = c.rt.Pods(ctx)
 		return err
 	})
@@ -65,7 +65,7 @@ func (c memoryClient) Pods(ctx context.Context) (out []*runtime.Pod, err error) 
 }
 
 func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtime.PodStatus, err error) {
-	err = c.agent.Call(ctx, "PodStatus", uid, func() error {
+	err = c.agent.Call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
 		out, err = c.rt.PodStatus(ctx, uid)
 		return err
 	})
@@ -77,8 +77,8 @@ func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtim
 
 func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out runtime.SyncResult, err error) {
 	var failed error // of actions: an answer
-	err = c.agent.Call(ctx, "SyncPod", req.Pod.UID, func() error {
-		c.agent.Began(SyncBegan, req.Pod.Name, req.Pod.UID, nil)
+	err = c.agent.Call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
+		c.agent.Began(SyncBegan, req.Pod.UID, req.Pod, nil)
 		out, failed = c.rt.SyncPod(ctx, req)
 		return nil
 	})
@@ -89,14 +89,14 @@ func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out
 }
 
 func (c memoryClient) KillPod(ctx context.Context, req runtime.KillRequest) error {
-	return c.agent.Call(ctx, "KillPod", req.UID, func() error {
-		c.agent.Began(KillBegan, "", req.UID, req.GracePeriodSeconds)
+	return c.agent.Call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
+		c.agent.Began(KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
 		return c.rt.KillPod(ctx, req)
 	})
 }
 
 func (c memoryClient) Check(ctx context.Context) (out runtime.Health, err error) {
-	err = c.agent.Call(ctx, "Check", "", func() error {
+	err = c.agent.Call(ctx, Call{Method: "Check"}, func() error {
 		out, err = c.rt.Check(ctx)
 		return err
 	})
@@ -104,7 +104,7 @@ func (c memoryClient) Check(ctx context.Context) (out runtime.Health, err error)
 }
 
 func (c memoryClient) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	return c.agent.Call(ctx, "CollectGarbage", "", func() error { return c.rt.CollectGarbage(ctx, policy) })
+	return c.agent.Call(ctx, Call{Method: "CollectGarbage"}, func() error { return c.rt.CollectGarbage(ctx, policy) })
 }
 
 // Watch passes hints on, each after its moment.

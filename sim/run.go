@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -189,7 +189,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	defer kill()
 	r.mu.Lock()
 	r.generation++
-	a := &Agent{run: r, agent: r.generation, counts: map[outside]uint64{}, done: ctx.Done(), kill: kill}
+	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill}
 	r.mu.Unlock()
 
 	rt, err := r.machine.Connect(a)
@@ -198,7 +198,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	}
 	look := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
-			return a.Call(ctx, sourceCall, types.UID(name), func() error { list(); return nil })
+			return a.Call(ctx, Call{Method: sourceCall, Of: name}, func() error { list(); return nil })
 		}
 	}
 	node, err := NewNode(NodeConfig{
@@ -249,14 +249,14 @@ type sink struct {
 }
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	return s.agent.Call(ctx, "UpdatePodStatus", pod.UID, func() error {
-		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Status: status.DeepCopy()})
+	return s.agent.Call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
+		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()})
 		return s.run.store.UpdatePodStatus(ctx, pod, status)
 	})
 }
 
 func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	return s.agent.Call(ctx, "DeletePod", pod.UID, func() error {
+	return s.agent.Call(ctx, Call{Method: "DeletePod", UID: pod.UID}, func() error {
 		s.run.note(Entry{Kind: SaidDeleted, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod})
 		before, _ := s.run.store.get(pod.UID)
 		err := s.run.store.DeletePod(ctx, pod)
@@ -378,6 +378,9 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 // add lets a pod be wanted.
 func (r *run) add(s Step) {
 	pod := s.Shape.Pod(s.Pod, s.uid())
+	r.mu.Lock()
+	pod.Annotations = map[string]string{lifeAnnotation: strconv.Itoa(r.truth.pod(pod.UID).lives + 1)}
+	r.mu.Unlock()
 	if !s.Shape.Static {
 		if r.store.create(pod) {
 			r.note(Entry{Kind: Wanted, Pod: pod.Name, UID: pod.UID, Object: pod})

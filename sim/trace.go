@@ -30,7 +30,7 @@ type Entry struct {
 
 	Step      *Step                    // StepTaken
 	Static    bool                     // Wanted: it comes from a manifest
-	Object    *v1.Pod                  // Wanted, Changed, Deleting, Gone: as it is then, or was last
+	Object    *v1.Pod                  // Wanted, Changed, Deleting, Gone: as it is then, or was last; Said, SaidDeleted, SyncBegan, KillBegan: as the agent knows it
 	Container *runtime.ContainerStatus // Started, Exited, Removed
 	Sandbox   *runtime.SandboxStatus   // SandboxReady, SandboxStopped, SandboxRemoved
 	Status    *v1.PodStatus            // Said

@@ -3,6 +3,7 @@ package sim
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,7 +39,8 @@ type podTruth struct {
 	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
 	touched  time.Time                           // when something of it last changed, in the runtime or its source
 
-	killing *killing // of the agent that runs, in this life; nil: none has begun
+	synced  int      // life in which it was synced last
+	killing *killing // the last one; nil: there was none
 }
 
 // A killing is a KillPod that has begun.
@@ -49,6 +51,21 @@ type killing struct {
 }
 
 func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
+
+// lifeAnnotation of a wanted pod counts how many times its UID began to be
+// wanted. What an agent says and does of a pod may come late, when it is wanted
+// anew already: this tells which life it is meant for.
+const lifeAnnotation = "sim.kubeparts.io/life"
+
+// life returns which of its lives a pod was in as the agent knows it; zero: the
+// agent knows it from the runtime only.
+func life(e *Entry) int {
+	if e.Object == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(e.Object.Annotations[lifeAnnotation]) // what was always there has one
+	return n
+}
 
 // pod returns what is so of a UID, made if need be.
 func (t *truth) pod(uid types.UID) *podTruth {
@@ -93,11 +110,15 @@ func (t *truth) take(e *Entry, now time.Time) {
 	case SandboxRemoved:
 		delete(p.sandbox, e.Sandbox.ID)
 	case Said:
-		p.said = e.Status
+		if life(e) == p.lives {
+			p.said = e.Status
+		}
+	case SyncBegan:
+		p.synced = life(e)
 	case Evicted:
 		p.evicted = e.Agent
 	case KillBegan:
-		p.killing = &killing{agent: e.Agent, life: p.lives, at: now, grace: e.Grace}
+		p.killing = &killing{agent: e.Agent, life: life(e), at: now, grace: e.Grace}
 	}
 	if p.wanted != nil {
 		p.spec = p.wanted
