@@ -11,8 +11,8 @@ func TestImports(t *testing.T) {
 		Package: "sim", Max: 300,
 		House: []string{
 			"internal/qos", "internal/restart", "internal/staticpod",
-			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "status",
+			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "sim/timeline", "status",
 		},
-		Allow: []string{"testing"}, // of the suite beside runtimetest.Runtime
+		Allow: []string{"testing"}, // of Check, and of the suite beside runtimetest.Runtime
 	}.Check(t)
 }
