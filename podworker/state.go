@@ -75,6 +75,7 @@ type life struct {
 	ending runtime.Ending
 
 	deleted bool // no source wants it, or the API says so: its content may go
+	unheard bool // the API's deletion came during a Cleanup, which does not know of it
 	evicted bool // its containers may go while the object stays
 	again   bool // wanted anew while it was ending (pw-14): start over when finished
 }
@@ -116,6 +117,7 @@ func (l life) want(pod *v1.Pod, create, first, stopped bool) (life, effect) {
 		return l, effect{wake: true}
 	}
 	if pod.DeletionTimestamp != nil {
+		l.unheard = l.state == Cleaning
 		l.deleted = true
 	}
 	if l.deleted || terminal {
@@ -192,6 +194,7 @@ func (l life) begin(mayStart bool) (life, call) {
 	case Terminating:
 		return l, callTerminate
 	case Cleaning:
+		l.unheard = false
 		return l, callCleanup
 	default:
 		return l, callNone
@@ -212,6 +215,8 @@ func (l life) end(c call, terminal bool, err error) (life, effect) {
 	case c == callTerminate:
 		l.state = Cleaning // pw-40
 		return l, effect{wake: true, done: true}
+	case c == callCleanup && l.unheard:
+		return l, effect{wake: true} // the object may go only if it is told so
 	case c == callCleanup:
 		l.state = Finished // pw-42
 	}

@@ -169,3 +169,21 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 		assert.Equal(t, tc.want, l.state, tc.from.String())
 	}
 }
+
+// The Cleanup that is under way says nothing to the API of a deletion that it
+// does not know of, and nobody else would: the object would stay for ever. The
+// simulation found it.
+func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
+	deleted := new(v1.Pod)
+	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
+	l, c := life{state: Cleaning, pod: new(v1.Pod)}.begin(true)
+	assert.Equal(t, callCleanup, c)
+	l, _ = l.want(deleted, false, false, false)
+	l, e := l.end(callCleanup, false, nil)
+	assert.Equal(t, Cleaning, l.state)
+	assert.Equal(t, effect{wake: true}, e, "once more, with the object as it is now")
+	l, c = l.begin(true)
+	assert.Equal(t, callCleanup, c)
+	l, _ = l.end(callCleanup, false, nil)
+	assert.Equal(t, Finished, l.state)
+}

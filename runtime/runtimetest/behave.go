@@ -27,6 +27,10 @@ type Behaviour struct {
 	// StopDelay is how long it takes to exit after TERM.
 	StopDelay time.Duration
 
+	// ReadyAfter its start it would pass a readiness or startup probe. Nothing
+	// here probes; see [Runtime.ReadyAfter].
+	ReadyAfter time.Duration
+
 	// Stubborn: it ignores TERM, and exits with 137 (128 + KILL) when its
 	// grace period is over.
 	Stubborn bool
@@ -70,4 +74,16 @@ func (r *Runtime) behaviourLocked(c *v1.Container) Behaviour {
 		return b
 	}
 	return r.behaviours[c.Image]
+}
+
+// ReadyAfter returns how long after its start an instance is ready, as its
+// Behaviour says: for who plays the prober. An instance that there is not (any
+// more) is ready at once.
+func (r *Runtime) ReadyAfter(c runtime.ContainerStatus) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v := r.instances[c.ID]; v != nil {
+		return v.behaviour.ReadyAfter
+	}
+	return 0
 }

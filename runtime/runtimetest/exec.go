@@ -78,12 +78,5 @@ func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []stri
 func (r *Runtime) instance(id string) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, p := range r.order {
-		for _, v := range p.containers {
-			if v.status.ID == id {
-				return v
-			}
-		}
-	}
-	return nil
+	return r.instances[id]
 }

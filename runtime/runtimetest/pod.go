@@ -104,6 +104,7 @@ func (r *Runtime) newSandboxLocked(p *pod, hostNetwork bool) *runtime.SandboxSta
 	}
 	p.sandboxes = append(p.sandboxes, sb)
 	r.changedLocked(p.uid)
+	r.observeLocked(p, Change{Sandbox: sb})
 	return sb
 }
 
@@ -123,10 +124,15 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 	}
 	p.attempts[c.Name]++
 	p.containers = append(p.containers, v)
+	if r.instances == nil {
+		r.instances = map[string]*instance{}
+	}
+	r.instances[v.status.ID] = v
 	if e := b.Exit; e != nil {
 		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
 	}
 	r.changedLocked(p.uid)
+	r.observeLocked(p, Change{Container: &v.status})
 	return v
 }
 
@@ -164,6 +170,7 @@ func (r *Runtime) exitLocked(v *instance, code int32, reason string) {
 	}
 	close(v.done)
 	r.changedLocked(v.pod.uid)
+	r.observeLocked(v.pod, Change{Container: &v.status})
 }
 
 // stopSandboxesLocked takes the network away from the pod.
@@ -172,6 +179,7 @@ func (r *Runtime) stopSandboxesLocked(p *pod) {
 		if sb.State == runtime.SandboxReady {
 			sb.State = runtime.SandboxNotReady
 			r.changedLocked(p.uid)
+			r.observeLocked(p, Change{Sandbox: sb})
 		}
 	}
 }
@@ -181,8 +189,21 @@ func (r *Runtime) stopSandboxesLocked(p *pod) {
 // r.order needs sorting afterwards.
 func (r *Runtime) removeLocked(p *pod, container func(*instance) bool, sandbox func(*runtime.SandboxStatus) bool) {
 	before := len(p.containers) + len(p.sandboxes)
-	p.containers = slices.DeleteFunc(p.containers, container)
-	p.sandboxes = slices.DeleteFunc(p.sandboxes, sandbox)
+	p.containers = slices.DeleteFunc(p.containers, func(v *instance) bool {
+		gone := container(v)
+		if gone {
+			delete(r.instances, v.status.ID)
+			r.observeLocked(p, Change{Container: &v.status, Removed: true})
+		}
+		return gone
+	})
+	p.sandboxes = slices.DeleteFunc(p.sandboxes, func(sb *runtime.SandboxStatus) bool {
+		gone := sandbox(sb)
+		if gone {
+			r.observeLocked(p, Change{Sandbox: sb, Removed: true})
+		}
+		return gone
+	})
 	after := len(p.containers) + len(p.sandboxes)
 	if after == 0 {
 		delete(r.pods, p.uid)

@@ -32,11 +32,18 @@ type Runtime struct {
 	// the next SyncPod. Not to be changed once the runtime is in use.
 	Backoff time.Duration
 
+	// Observe is told every change of what there is, as it happens and in order:
+	// the truth, which no injected fault touches. It is called under the
+	// Runtime's lock, so it must not call the Runtime. Nil: nobody is told. Not
+	// to be changed once the runtime is in use.
+	Observe func(Change)
+
 	mu         sync.Mutex
 	pods       map[types.UID]*pod
-	order      []*pod // the values of pods, oldest first
-	ids        int    // last number given to an ID
-	addresses  int    // last number given to an IP
+	order      []*pod               // the values of pods, oldest first
+	instances  map[string]*instance // of all pods, by ID
+	ids        int                  // last number given to an ID
+	addresses  int                  // last number given to an IP
 	behaviours map[string]Behaviour
 	inject     func(Call) Fault
 	health     runtime.Health

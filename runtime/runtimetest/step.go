@@ -57,27 +57,24 @@ type decision struct {
 	step    step
 }
 
-// anew decides for a pod without a ready sandbox (rt-39 … rt-44).
+// anew decides for a pod without a ready sandbox (rt-39 … rt-44). Whose
+// containers have all had their run is not begun anew; one with a policy of its
+// own, by which it is to go on, keeps the pod going.
 func (d *decision) anew() {
 	spec := &d.pod.Spec
-	again := len(d.seen.Sandboxes) > 0
-	if again && spec.RestartPolicy == v1.RestartPolicyNever && len(d.seen.Containers) > 0 { // rt-41
-		d.step.stop = true
-		return
-	}
-	ever := false
+	ever, once := false, spec.RestartPolicy == v1.RestartPolicyNever && len(d.seen.Containers) > 0
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
 		last := d.seen.Container(c.Name)
 		ever = ever || last != nil
-		succeeded := last != nil && last.State == runtime.ContainerExited && last.ExitCode == 0
-		if succeeded && restart.Policy(d.pod, c) == v1.RestartPolicyOnFailure { // rt-42
+		if last != nil && last.State == runtime.ContainerExited && restart.After(d.pod, c, last.ExitCode) == restart.Final { // rt-42
 			continue
 		}
+		once = once && !restart.Restartable(d.pod, c)
 		d.add(c, last, 0)
 	}
-	if len(d.step.start) == 0 && ever { // rt-43
-		d.step.stop = true
+	if once || len(d.step.start) == 0 && ever || d.initFailed() { // rt-41, rt-43
+		d.step = step{stop: true}
 		return
 	}
 	d.step.sandbox = true
@@ -90,6 +87,16 @@ func (d *decision) anew() {
 		d.step.start = nil
 		d.addInit(0)
 	}
+}
+
+// initFailed reports whether an init container has failed for good, so that a new
+// sandbox leads nowhere.
+func (d *decision) initFailed() bool {
+	return slices.ContainsFunc(d.pod.Spec.InitContainers, func(c v1.Container) bool {
+		last := d.seen.Container(c.Name)
+		return last != nil && last.State == runtime.ContainerExited && last.ExitCode != 0 &&
+			restart.After(d.pod, &c, last.ExitCode) == restart.Final
+	})
 }
 
 // inPlace decides for a pod whose sandbox is ready (rt-45 … rt-51).

@@ -120,6 +120,8 @@ func TestDecide(t *testing.T) {
 
 		{"the sandbox is gone, Always (rt-39)", always, "a b", "gone a=137 b=0", "sandbox, start a b"},
 		{"the sandbox is gone, Never (rt-41)", never, "a b", "gone a=137 b=0", "stop"},
+		{"the sandbox is gone, Never, but one is to go on (rt-41)", never, "a b+", "gone a=137 b=1", "sandbox, start b"},
+		{"the sandbox is gone, Never, its init container failed (rt-41)", never, "i b+", "gone i=1 b=1", "stop"},
 		{"the sandbox is gone, Never, nothing ever ran (rt-41)", never, "a", "gone", "sandbox, start a"},
 		{"the sandbox is gone, OnFailure (rt-42)", onFailure, "a b", "gone a=137 b=0", "sandbox, start a"},
 		{"the sandbox is gone, all succeeded (rt-43)", onFailure, "a b", "gone a=0 b=0", "stop"},
@@ -140,13 +142,16 @@ func TestDecide(t *testing.T) {
 }
 
 // wantedPod makes a spec from words: "!" after a name is another image, "*" a
-// rule that restarts all on exit code 88.
+// rule that restarts all on exit code 88, "+" a policy Always of its own.
 func wantedPod(policy v1.RestartPolicy, words string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}, Spec: v1.PodSpec{RestartPolicy: policy}}
 	for _, word := range strings.Fields(words) {
-		c := v1.Container{Name: strings.TrimRight(word, "!*"), Image: "image"}
+		c := v1.Container{Name: strings.TrimRight(word, "!*+"), Image: "image"}
 		if strings.HasSuffix(word, "!") {
 			c.Image = "another"
+		}
+		if strings.HasSuffix(word, "+") {
+			c.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		}
 		if strings.HasSuffix(word, "*") {
 			c.RestartPolicy = new(v1.ContainerRestartPolicyNever)

@@ -2,7 +2,6 @@ package runtimetest
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -11,14 +10,16 @@ import (
 // a slow reader costs nothing and loses nothing.
 type watcher struct {
 	signal chan struct{} // of one: something is in changed
-	// changed is guarded by Runtime.mu; each UID once, oldest change first.
+	// changed is guarded by Runtime.mu; each UID once, oldest change first;
+	// in says which are there.
 	changed []types.UID
+	in      map[types.UID]struct{}
 }
 
 // Watch calls changed for each pod of which something is created, exits, stops
 // or is removed. See [runtime.Watcher].
 func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error {
-	w := &watcher{signal: make(chan struct{}, 1)}
+	w := &watcher{signal: make(chan struct{}, 1), in: map[types.UID]struct{}{}}
 	err := r.call(ctx, Call{Method: "Watch"}, func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -48,6 +49,7 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 		r.mu.Lock()
 		uids := w.changed
 		w.changed = nil
+		clear(w.in)
 		r.mu.Unlock()
 		for _, uid := range uids {
 			changed(uid)
@@ -58,7 +60,8 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 // changedLocked gives the hint to all who watch.
 func (r *Runtime) changedLocked(uid types.UID) {
 	for w := range r.watchers {
-		if !slices.Contains(w.changed, uid) {
+		if _, ok := w.in[uid]; !ok {
+			w.in[uid] = struct{}{}
 			w.changed = append(w.changed, uid)
 		}
 		select {

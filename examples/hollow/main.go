@@ -1,0 +1,41 @@
+// Hollow simulates a node in virtual time, prints a timeline of its pods and a
+// summary, and draws a picture if asked to:
+//
+//	go run ./examples/hollow --seed 7
+//	go run ./examples/hollow --manifest examples/hollow/pods/crash.yaml --svg crash.svg
+//
+// An hour takes some milliseconds, and the same seed has the same hour.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+func main() {
+	o, err := parseFlags(os.Args[1:], os.Stdout)
+	if err == nil && o.svg != "" {
+		err = os.WriteFile(o.svg, nil, 0o644) // rather now than in the end
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "hollow:", err)
+		os.Exit(2)
+	}
+	virtually(func(t *testing.T) int {
+		broken, err := hollow(t.Context(), o, os.Stdout)
+		switch {
+		case err != nil:
+			fmt.Fprintln(os.Stderr, "hollow:", err)
+			return 2
+		case broken:
+			return 1
+		}
+		return 0
+	})
+}

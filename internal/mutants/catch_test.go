@@ -1,0 +1,75 @@
+//go:build mutants
+
+package mutants_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// most is how many seeds the simulation has to catch a mutant in.
+const most = "2000"
+
+// broke is what TestSeeds of package sim says of a seed: its number and the laws.
+var broke = regexp.MustCompile(`seed (\d+) broke (?:the law )?([a-z, -]+[a-z])`)
+
+// simulate builds the tests of package sim, with an overlay or without, and runs
+// seeds until one breaks a law.
+func simulate(t *testing.T, overlay string) (out string, err error) {
+	t.Helper()
+	suite := filepath.Join(t.TempDir(), "sim.test")
+	args := []string{"test", "-c", "-o", suite}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	begun := time.Now()
+	build := exec.Command("go", append(args, "./sim")...)
+	build.Dir = root
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	built := time.Now()
+	run := exec.Command(suite, "-test.run=^TestSeeds$", "-test.timeout=3m", "-seeds="+most, "-shrink=false", "-test.v")
+	run.Dir = filepath.Join(root, "sim")
+	text, err = run.CombinedOutput()
+	t.Logf("built in %v, ran for %v", built.Sub(begun).Round(100*time.Millisecond), time.Since(built).Round(100*time.Millisecond))
+	return string(text), err
+}
+
+// TestTheSimulationCatches, and finds nothing where nothing is.
+func TestTheSimulationCatches(t *testing.T) {
+	t.Run("nothing", func(t *testing.T) {
+		out, err := simulate(t, "")
+		assert.NoError(t, err, "%s", out)
+		assert.Contains(t, out, most+" seeds", "it has run")
+	})
+	for _, m := range load(t) {
+		t.Run(m.Name, func(t *testing.T) {
+			after, err := m.Apply(source(t, m.File))
+			require.NoError(t, err)
+			out, err := simulate(t, overlay(t, t.TempDir(), map[string]string{m.File: after}))
+			require.Error(t, err, "no seed of %s breaks a law: %s\n%s", most, m.Why, out)
+			found := broke.FindStringSubmatch(out)
+			if !assert.NotNil(t, found, "it failed, but not by a law:\n%s", last(out, 60)) {
+				return
+			}
+			laws := strings.Split(found[2], ", ")
+			t.Logf("seed %s: %s", found[1], found[2])
+			assert.True(t, slices.ContainsFunc(m.Laws, func(law string) bool { return slices.Contains(laws, law) }),
+				"%v should have caught it, and did not:\n%s", m.Laws, last(out, 60))
+		})
+	}
+}
+
+// last returns the last lines of a text.
+func last(text string, n int) string {
+	lines := strings.SplitAfter(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "")
+}

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// moment returns a time between 20 µs and 2 ms.
+func moment(roll uint64) time.Duration {
+	return 20*time.Microsecond + time.Duration(roll%1_980_000)
+}
+
+// dice returns a number drawn from a seed and from what it is for.
+func dice(seed, salt, a, b uint64, words ...string) uint64 {
+	h := fnv.New64a()
+	var buf [32]byte
+	binary.LittleEndian.PutUint64(buf[0:], seed)
+	binary.LittleEndian.PutUint64(buf[8:], salt)
+	binary.LittleEndian.PutUint64(buf[16:], a)
+	binary.LittleEndian.PutUint64(buf[24:], b)
+	h.Write(buf[:])
+	for _, w := range words {
+		h.Write([]byte(w))
+		h.Write([]byte{0})
+	}
+	x := h.Sum64() // its low bits alone are poor
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	return x ^ x>>33
+}
+
+// A window is a Fault step while it lasts.
+type window struct {
+	step  Step
+	index uint64 // of the step
+	until time.Time
+}
+
+// sinkCalls are the methods that Fault steps for "sink" hit; those for "runtime"
+// hit all others but hints and sources.
+var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
+
+func (w window) hits(what Call) bool {
+	switch w.step.Calls {
+	case what.Method:
+		return true
+	case "sink":
+		return slices.Contains(sinkCalls, what.Method)
+	case "runtime":
+		return !slices.Contains(sinkCalls, what.Method) && what.Method != hintsCall && what.Method != sourceCall
+	default:
+		return false
+	}
+}
+
+// The names of calls that are no methods.
+const (
+	hintsCall  = "hints"
+	sourceCall = "source"
+)
+
+// fault returns what goes wrong with a call that is made now.
+func (r *run) fault(what Call, roll func(uint64) uint64) (FaultKind, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	for _, w := range r.windows {
+		if now.Before(w.until) && w.hits(what) && int(roll(100+w.index)%100) < w.step.Percent {
+			return w.step.Kind, w.step.Delay
+		}
+	}
+	return "", 0
+}
+
+// pause waits for d, or for the end of ctx, which is an error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,18 @@
+package sim_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "sim", Max: 300,
+		House: []string{
+			"internal/qos", "internal/restart", "internal/staticpod",
+			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "sim/timeline", "status",
+		},
+		Allow: []string{"testing"}, // of Check, and of the suite beside runtimetest.Runtime
+	}.Check(t)
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Options say what Draw draws. Zero values are chosen by the seed.
+type Options struct {
+	Pods     int           // how many names pods have
+	Steps    int           // how many steps besides
+	Duration time.Duration // until the last step
+
+	NoFaults bool // nothing fails
+	NoKills  bool // the agent lives on
+}
+
+// Draw returns the schedule of a seed: the same one for the same arguments, in
+// this version of the package.
+func Draw(seed uint64, o Options) Schedule {
+	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), pods: map[string]*drawn{}}
+	if o.Pods == 0 {
+		o.Pods = 1 + d.IntN(6)
+	}
+	if o.Steps == 0 {
+		o.Steps = 3 + d.IntN(25)
+	}
+	if o.Duration == 0 {
+		o.Duration = time.Duration(1+d.IntN(10)) * time.Minute
+	}
+	var out Schedule
+	at := func() time.Duration {
+		return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond))) * time.Millisecond
+	}
+	var times []time.Duration
+	for range o.Steps {
+		times = append(times, at())
+	}
+	slices.Sort(times)
+	for i := range o.Pods {
+		name := fmt.Sprint("pod-", i)
+		p := &drawn{name: name, uid: types.UID(name)}
+		p.shape = d.shape()
+		d.pods[name] = p
+		d.names = append(d.names, name)
+		out = append(out, d.add(p, time.Duration(d.Int64N(int64(o.Duration/time.Millisecond/4)))*time.Millisecond))
+	}
+	for _, t := range times {
+		out = append(out, d.step(t, o))
+	}
+	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
+	return out
+}
+
+type draw struct {
+	*rand.Rand
+	pods  map[string]*drawn
+	names []string
+}
+
+// A drawn is a name for pods in a schedule.
+type drawn struct {
+	name  string
+	uid   types.UID
+	uids  int
+	shape Shape
+}
+
+func (d *draw) add(p *drawn, at time.Duration) Step {
+	return Step{At: at, Do: Add, Pod: p.name, UID: p.uid, Shape: p.shape}
+}
+
+func pick[T any](d *draw, of ...T) T { return of[d.IntN(len(of))] }
+
+func (d *draw) seconds(most int) time.Duration { return time.Duration(1+d.IntN(most)) * time.Second }
+
+// shape draws a pod.
+func (d *draw) shape() Shape {
+	s := Shape{
+		Policy: pick(d, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever),
+		Grace:  pick[int64](d, 1, 2, 5, 10, 30),
+		Static: d.IntN(5) == 0,
+	}
+	if d.IntN(8) == 0 {
+		s.Deadline = int64(10 + d.IntN(120))
+	}
+	for i := range pick(d, 0, 0, 0, 1, 2, 3) {
+		if d.IntN(2) == 0 {
+			s.Containers = append(s.Containers, Container{Kind: Sidecar, Name: fmt.Sprint("s", i), Does: d.does(false)})
+			continue
+		}
+		c := Container{Kind: Init, Name: fmt.Sprint("i", i), Does: Behaviour{Exits: true, ExitAfter: d.seconds(5)}}
+		if d.IntN(6) == 0 {
+			c.Does.Code = 1
+		}
+		s.Containers = append(s.Containers, c)
+	}
+	for i := range 1 + d.IntN(3) {
+		c := Container{Kind: Main, Name: fmt.Sprint("c", i), Does: d.does(s.Policy != v1.RestartPolicyAlways || d.IntN(3) == 0)}
+		if d.IntN(8) == 0 {
+			c.Policy = pick(d, v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever)
+			if d.IntN(2) == 0 {
+				c.Rules = []Rule{{c.Does.Code, v1.ContainerRestartRuleActionRestart}}
+			}
+		}
+		s.Containers = append(s.Containers, c)
+	}
+	return s
+}
+
+func (d *draw) does(ends bool) Behaviour {
+	var b Behaviour
+	if ends {
+		b.Exits, b.ExitAfter = true, d.seconds(60)
+		if d.IntN(8) == 0 {
+			b.ExitAfter = 10*time.Minute + d.seconds(120) // long enough to be forgiven what was before
+		}
+		b.Code = pick[int32](d, 0, 0, 1, 3)
+		if d.IntN(10) == 0 {
+			b.Code, b.OOM = 137, true
+		}
+	}
+	switch d.IntN(8) {
+	case 0:
+		b.Stubborn = true
+	case 1:
+		b.StopDelay = time.Duration(100+d.IntN(6000)) * time.Millisecond
+	case 2:
+		b.StartDelay = d.seconds(4)
+	case 3:
+		b.ReadyAfter = d.seconds(10)
+	}
+	return b
+}
+
+// step draws a step.
+func (d *draw) step(at time.Duration, o Options) Step {
+	p := d.pods[pick(d, d.names...)]
+	s := Step{At: at, Pod: p.name, UID: p.uid}
+	container := pick(d, p.shape.Containers...)
+	for {
+		switch n := d.IntN(20); {
+		case n < 3:
+			s.Do = Delete
+			s.Grace = pick[int64](d, 0, 0, 1, 3, 20)
+		case n == 3:
+			s.Do = Vanish
+		case n < 8: // back again, under the same or another UID
+			if d.IntN(2) == 0 {
+				p.uids++
+				p.uid = types.UID(fmt.Sprint(p.name, "-", p.uids))
+				static := p.shape.Static
+				p.shape = d.shape()
+				p.shape.Static = static
+			}
+			return d.add(p, at)
+		case n == 8:
+			s.Do, s.Container, s.Does = Change, container.Name, container.Does
+			s.Does.Version = 1 + d.IntN(9)
+		case n < 11:
+			s.Do, s.Container, s.Code = Exit, container.Name, pick[int32](d, 0, 1, 3)
+		case n == 11:
+			s.Do, s.Container = pick(d, OOM, Hang), container.Name
+		case n == 12:
+			s.Do = pick(d, Crash, Crash, Remove)
+		case n == 13:
+			s.Do, s.Grace = Evict, pick[int64](d, 0, 1, 5)
+		case n < 17:
+			if o.NoFaults {
+				continue
+			}
+			return d.fault(at)
+		default:
+			if o.NoKills {
+				continue
+			}
+			return Step{At: at, Do: Kill, Count: d.IntN(12), After: d.IntN(2) == 0, Down: time.Duration(1+d.IntN(40_000)) * time.Millisecond}
+		}
+		return s
+	}
+}
+
+func (d *draw) fault(at time.Duration) Step {
+	s := Step{
+		At: at, Do: Fault, Percent: pick(d, 10, 50, 100), For: d.seconds(60),
+		Calls: pick(d, "runtime", "runtime", "sink", "hints", "Pods", "PodStatus", "SyncPod", "KillPod", "CollectGarbage", "UpdatePodStatus", "DeletePod", "Check"),
+		Kind:  pick(d, Error, Error, Lost, Lost, Slow, Hung),
+	}
+	if s.Calls == "hints" {
+		s.Kind = pick(d, Lost, Slow)
+	}
+	if s.Kind == Slow {
+		s.Delay = d.seconds(20)
+	}
+	return s
+}

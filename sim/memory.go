@@ -1,0 +1,113 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// A memory is the machine that is a runtimetest.Runtime: an agent's calls are
+// those of the contract, each of which is one call of the outside.
+type memory struct{ rt *runtimetest.Runtime }
+
+// Memory makes the Machine that a Config without one has: a runtimetest.Runtime.
+func Memory(s Setup) (Machine, error) {
+	rt := &runtimetest.Runtime{Backoff: 10 * time.Second, Observe: func(c runtimetest.Change) {
+		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
+	}}
+	for image, b := range s.Images {
+		v := runtimetest.Behaviour{
+			Stubborn: b.Stubborn, StopDelay: b.StopDelay,
+			StartDelay: b.StartDelay + moment(dice(s.Seed, 5, 0, 0, image)), // no two start at one instant
+		}
+		if b.Exits {
+			v.Exit = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}
+			if b.OOM {
+				v.Exit.Reason = "OOMKilled"
+			}
+		}
+		rt.Behave(image, v)
+	}
+	return &memory{rt}, nil
+}
+
+func (m *memory) Connect(a *Agent) (runtime.Runtime, error) { return memoryClient{m.rt, a}, nil }
+
+func (m *memory) Died(*Agent) {}
+
+// An error of these says that nothing of the name runs: nothing happens.
+func (m *memory) Exit(uid types.UID, container string, code int32, _ bool) {
+	_ = m.rt.Exit(uid, container, code)
+}
+func (m *memory) Hang(uid types.UID, container string)    { _ = m.rt.Hang(uid, container) }
+func (m *memory) Crash(uid types.UID)                     { m.rt.Crash(uid) }
+func (m *memory) Remove(_ context.Context, uid types.UID) { m.rt.Remove(uid) }
+
+// A memoryClient is a memory through its agent.
+type memoryClient struct {
+	rt    *runtimetest.Runtime
+	agent *Agent
+}
+
+func (c memoryClient) Pods(ctx context.Context) (out []*runtime.Pod, err error) {
+	err = c.agent.Call(ctx, Call{Method: "Pods"}, func() error {
+		out, err = c.rt.Pods(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtime.PodStatus, err error) {
+	err = c.agent.Call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
+		out, err = c.rt.PodStatus(ctx, uid)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out runtime.SyncResult, err error) {
+	var failed error // of actions: an answer
+	err = c.agent.Call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
+		c.agent.Began(SyncBegan, req.Pod.UID, req.Pod, nil)
+		out, failed = c.rt.SyncPod(ctx, req)
+		return nil
+	})
+	if err != nil {
+		return runtime.SyncResult{}, err
+	}
+	return out, failed
+}
+
+func (c memoryClient) KillPod(ctx context.Context, req runtime.KillRequest) error {
+	return c.agent.Call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
+		c.agent.Began(KillBegan, req.UID, req.Pod, req.GracePeriodSeconds)
+		return c.rt.KillPod(ctx, req)
+	})
+}
+
+func (c memoryClient) Check(ctx context.Context) (out runtime.Health, err error) {
+	err = c.agent.Call(ctx, Call{Method: "Check"}, func() error {
+		out, err = c.rt.Check(ctx)
+		return err
+	})
+	return out, err
+}
+
+func (c memoryClient) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
+	return c.agent.Call(ctx, Call{Method: "CollectGarbage"}, func() error { return c.rt.CollectGarbage(ctx, policy) })
+}
+
+// Watch passes hints on, each after its moment.
+func (c memoryClient) Watch(ctx context.Context, changed func(uid types.UID)) error {
+	return c.agent.Hints(ctx, c.rt.Watch, changed)
+}

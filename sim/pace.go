@@ -1,0 +1,79 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A pace lets the parts of a node take a moment where one hands something to
+// another. In a bubble all that happens between two calls of the outside happens
+// at one virtual instant, and in which order is the scheduler's choice; with
+// moments that are drawn from the seed, it is the seed's.
+type pace func(what string, uid types.UID)
+
+// A later is a pace for those who must not wait: do is done after the moment.
+type later func(what string, uid types.UID, do func())
+
+// The wrappers below take their moment before each call.
+
+type pacedReporter struct {
+	podworker.Reporter
+	pace pace
+}
+
+func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+	r.pace("Report", pod.UID)
+	return r.Reporter.Report(pod, observed, starts, end)
+}
+
+func (r pacedReporter) Finish(pod *v1.Pod) {
+	r.pace("Finish", pod.UID)
+	r.Reporter.Finish(pod)
+}
+
+func (r pacedReporter) Forget(pod *v1.Pod) {
+	r.pace("Forget", pod.UID)
+	r.Reporter.Forget(pod)
+}
+
+type pacedStatuses struct {
+	podworker.Statuses
+	pace pace
+}
+
+func (s pacedStatuses) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
+	s.pace("GetNewerThan", uid)
+	return s.Statuses.GetNewerThan(ctx, uid, t)
+}
+
+type pacedSink struct {
+	podsource.Sink
+	pace pace
+}
+
+func (s pacedSink) AddPods(pods []*v1.Pod) {
+	s.pace("AddPods", pods[0].UID)
+	s.Sink.AddPods(pods)
+}
+
+func (s pacedSink) UpdatePods(pods []*v1.Pod) {
+	s.pace("UpdatePods", pods[0].UID)
+	s.Sink.UpdatePods(pods)
+}
+
+func (s pacedSink) RemovePods(pods []*v1.Pod) {
+	s.pace("RemovePods", pods[0].UID)
+	s.Sink.RemovePods(pods)
+}
+
+func (s pacedSink) SourceSynced(source string) {
+	s.pace("SourceSynced", types.UID(source))
+	s.Sink.SourceSynced(source)
+}

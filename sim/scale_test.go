@@ -1,0 +1,144 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+// started starts a node whose runtime is rt, in whatever time t runs, and
+// returns what ends it.
+func started(t testing.TB, cfg sim.NodeConfig) (node *sim.Node, stop func()) {
+	t.Helper()
+	node, err := sim.NewNode(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- node.Run(ctx) }()
+	return node, func() {
+		cancel()
+		require.NoError(t, <-done)
+	}
+}
+
+// podOf returns a pod whose containers do that.
+func podOf(name string, policy v1.RestartPolicy, does ...sim.Behaviour) *v1.Pod {
+	s := sim.Shape{Policy: policy}
+	for i, d := range does {
+		s.Containers = append(s.Containers, sim.Container{Kind: sim.Main, Name: fmt.Sprint("c", i), Does: d})
+	}
+	return s.Pod(name, types.UID(name))
+}
+
+// heap returns how many bytes live, after a collection.
+func heap() int64 {
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A day of a node full of pods of two containers, of which one in ten crashes
+// every hour, takes seconds.
+func TestADayOfAFullNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const pods = 110
+	begun := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
+		crashes := sim.Behaviour{Exits: true, Code: 1, ExitAfter: time.Hour}
+		rt.Behave(crashes.Image(), runtimetest.Behaviour{Exit: &runtimetest.Exit{After: crashes.ExitAfter, Code: 1}})
+		node, stop := started(t, sim.NodeConfig{Runtime: rt})
+		var all []*v1.Pod
+		for i := range pods {
+			does := []sim.Behaviour{{}, {}}
+			if i%10 == 0 {
+				does[1] = crashes
+			}
+			all = append(all, podOf(fmt.Sprint("web-", i), v1.RestartPolicyAlways, does...))
+		}
+		node.Set(all...)
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		restarts := int32(0)
+		for _, pod := range node.Pods() {
+			assert.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
+			restarts += pod.Status.ContainerStatuses[1].RestartCount
+		}
+		assert.InDelta(t, 11*23.5, restarts, 20)
+		stop()
+	})
+	t.Logf("24 h of %d pods in %v", pods, time.Since(begun).Round(time.Millisecond))
+}
+
+// The whole life of many pods: created, run, ended by themselves or deleted,
+// gone. In real time: nothing waits for anything but its turn.
+func TestLivesPerSecond(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const lives, batch = 4000, 100
+	rt := new(runtimetest.Runtime)
+	node, stop := started(t, sim.NodeConfig{Runtime: rt})
+	defer stop()
+	begun := time.Now()
+	for first := 0; first < lives; first += batch {
+		var pods []*v1.Pod
+		for i := range batch {
+			pods = append(pods, podOf(fmt.Sprint("web-", first+i), v1.RestartPolicyAlways, sim.Behaviour{}))
+		}
+		node.Add(pods...)
+		for _, pod := range pods {
+			_, err := node.Wait(t.Context(), pod.UID, func(s v1.PodStatus) bool { return s.Phase == v1.PodRunning })
+			require.NoError(t, err)
+			node.Delete(pod.UID, nil)
+		}
+		for len(node.Pods()) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	took := time.Since(begun)
+	t.Logf("%d lives in %v: %.0f pods/s", lives, took.Round(time.Millisecond), lives/took.Seconds())
+}
+
+// Ten thousand pods fit into the binary of a test.
+func TestTenThousandPods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	const pods = 10_000
+	before, goroutines := heap(), goruntime.NumGoroutine()
+	begun := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		node, stop := started(t, sim.NodeConfig{})
+		all := make([]*v1.Pod, pods)
+		for i := range all {
+			all[i] = podOf(fmt.Sprint("web-", i), v1.RestartPolicyAlways, sim.Behaviour{})
+		}
+		node.Set(all...)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		for _, pod := range node.Pods() {
+			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
+		}
+		perPod := (heap() - before) / pods
+		t.Logf("%d pods: %d bytes and %.4f goroutines a pod, the spec included", pods, perPod, float64(goruntime.NumGoroutine()-goroutines)/pods)
+		assert.Less(t, perPod, int64(100<<10), "2 GiB would hold 20,000 of these")
+		goruntime.KeepAlive(all)
+		stop()
+	})
+	t.Logf("10 min of %d pods in %v", pods, time.Since(begun).Round(time.Millisecond))
+}

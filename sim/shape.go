@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podsource"
+)
+
+// A Shape is what a pod is made of, as plain data with a text of one line:
+//
+//	policy=Never grace=5 init:a=exit-0-1s side:b=run main:c=exit-3-2s/OnFailure/3:Restart
+type Shape struct {
+	// Policy is the pod's restartPolicy. Empty: Always.
+	Policy v1.RestartPolicy
+
+	// Grace is its terminationGracePeriodSeconds; zero: 30. Deadline is its
+	// activeDeadlineSeconds; zero: none.
+	Grace, Deadline int64
+
+	// Static: it comes from a manifest, not from the API.
+	Static bool
+
+	// Containers in the order of the spec, init containers first.
+	Containers []Container
+}
+
+// A Container of a Shape.
+type Container struct {
+	Kind ContainerKind
+	Name string
+	Does Behaviour
+
+	// Policy of its own, and rules for what exit codes do. Empty: the pod's.
+	Policy v1.ContainerRestartPolicy
+	Rules  []Rule
+}
+
+// A Rule says what follows an exit with Code.
+type Rule struct {
+	Code   int32
+	Action v1.ContainerRestartRuleAction
+}
+
+// A ContainerKind is a part that containers play in a pod.
+type ContainerKind string
+
+// The kinds of containers.
+const (
+	Init    ContainerKind = "init" // runs to its end before the next one starts
+	Sidecar ContainerKind = "side" // starts in its turn among them, and goes on
+	Main    ContainerKind = "main"
+)
+
+// String returns the text of s.
+func (s Shape) String() string {
+	var w []string
+	if s.Static {
+		w = append(w, "static")
+	}
+	if s.Policy != "" {
+		w = append(w, "policy="+string(s.Policy))
+	}
+	if s.Grace != 0 {
+		w = append(w, fmt.Sprintf("grace=%d", s.Grace))
+	}
+	if s.Deadline != 0 {
+		w = append(w, fmt.Sprintf("deadline=%d", s.Deadline))
+	}
+	for _, c := range s.Containers {
+		w = append(w, c.String())
+	}
+	return strings.Join(w, " ")
+}
+
+// String returns the container as the text of its Shape has it.
+func (c Container) String() string {
+	text := fmt.Sprintf("%s:%s=%s", c.Kind, c.Name, c.Does)
+	if c.Policy != "" || len(c.Rules) > 0 {
+		text += "/" + string(c.Policy)
+	}
+	for _, r := range c.Rules {
+		text += fmt.Sprintf("/%d:%s", r.Code, r.Action)
+	}
+	return text
+}
+
+// word takes in one word of the text of a Shape, and reports whether it is one.
+func (s *Shape) word(word string) (ok bool, err error) {
+	key, value, _ := strings.Cut(word, "=")
+	kind, name, isContainer := strings.Cut(key, ":")
+	switch {
+	case word == "static":
+		s.Static = true
+	case key == "policy":
+		s.Policy = v1.RestartPolicy(value)
+		if !slices.Contains([]v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}, s.Policy) {
+			err = errors.New("no such restart policy")
+		}
+	case key == "grace":
+		s.Grace, err = natural(value)
+	case key == "deadline":
+		s.Deadline, err = natural(value)
+	case isContainer:
+		var c Container
+		if c, err = container(ContainerKind(kind), name, value); err == nil {
+			s.Containers = append(s.Containers, c)
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func natural(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil && (n < 0 || n > 1<<31) {
+		err = errors.New("out of range")
+	}
+	return n, err
+}
+
+func container(kind ContainerKind, name, text string) (Container, error) {
+	c := Container{Kind: kind, Name: name}
+	if kind != Init && kind != Sidecar && kind != Main {
+		return c, fmt.Errorf("containers are %s, %s or %s", Init, Sidecar, Main)
+	}
+	parts := strings.Split(text, "/")
+	var err error
+	if c.Does, err = ParseBehaviour(parts[0]); err != nil {
+		return c, err
+	}
+	if len(parts) > 1 {
+		c.Policy = v1.ContainerRestartPolicy(parts[1])
+		for _, rule := range parts[2:] {
+			code, action, _ := strings.Cut(rule, ":")
+			n, err := strconv.ParseInt(code, 10, 32)
+			if err != nil {
+				return c, fmt.Errorf("rule %q: %w", rule, err)
+			}
+			c.Rules = append(c.Rules, Rule{int32(n), v1.ContainerRestartRuleAction(action)})
+		}
+	}
+	return c, nil
+}
+
+// Pod returns a pod of this shape, with the defaults of the API server.
+func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: v1.NamespaceDefault, UID: uid},
+		Spec:       v1.PodSpec{RestartPolicy: s.Policy},
+	}
+	if s.Grace > 0 {
+		pod.Spec.TerminationGracePeriodSeconds = new(s.Grace)
+	}
+	if s.Deadline > 0 {
+		pod.Spec.ActiveDeadlineSeconds = new(s.Deadline)
+	}
+	for _, c := range s.Containers {
+		v := v1.Container{Name: c.Name, Image: c.Does.Image()}
+		if c.Policy != "" {
+			v.RestartPolicy = new(c.Policy)
+		}
+		for _, r := range c.Rules {
+			v.RestartPolicyRules = append(v.RestartPolicyRules, v1.ContainerRestartRule{
+				Action:    r.Action,
+				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{r.Code}},
+			})
+		}
+		if c.Does.ReadyAfter > 0 && c.Kind != Init {
+			v.ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"ready"}}}}
+		}
+		switch c.Kind {
+		case Sidecar:
+			v.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+			fallthrough
+		case Init:
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, v)
+		default:
+			pod.Spec.Containers = append(pod.Spec.Containers, v)
+		}
+	}
+	return podsource.Default(pod)
+}

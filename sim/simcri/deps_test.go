@@ -1,0 +1,20 @@
+package simcri_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// It is both runtime/cri, which is at the limit of 400, and an agent.
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "sim/simcri", Max: 430,
+		House: []string{
+			"allocation", "internal/checkpoint", "internal/qos", "internal/quiet", "internal/restart", "internal/staticpod",
+			"pleg", "podenv", "podsource", "podworker", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/fakecri",
+			"runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "runtime/runtimetest", "sim", "status",
+		},
+		Allow: []string{"testing"}, // of the suite beside runtimetest.Runtime
+	}.Check(t)
+}

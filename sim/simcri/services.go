@@ -1,0 +1,177 @@
+package simcri
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+// services are the two services of the CRI as one agent has them: those of its
+// calls that an engine makes to run pods go through the agent.
+type services struct {
+	internalapi.RuntimeService
+	internalapi.ImageManagerService
+	machine *machine
+	agent   *sim.Agent
+}
+
+// runtimeService and imageService pick one side where both have a method.
+type imageService struct{ *services }
+
+func (s *services) images() internalapi.ImageManagerService { return imageService{s} }
+
+// Close, of both.
+func (s *services) Close(context.Context) error { return nil }
+
+// via makes a call through the agent.
+func via[T any](ctx context.Context, s *services, call sim.Call, do func() (T, error)) (T, error) {
+	var out, none T
+	err := s.agent.Call(ctx, call, func() (err error) {
+		out, err = do()
+		return err
+	})
+	if err != nil {
+		return none, coded(err)
+	}
+	return out, nil
+}
+
+// act is via for what answers nothing.
+func act(ctx context.Context, s *services, call sim.Call, do func() error) error {
+	_, err := via(ctx, s, call, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// coded gives the error of a fault, or of an ended context, the code that a
+// client of gRPC would give it.
+func coded(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, runtime.ErrUnavailable):
+		return status.Error(codes.Unavailable, err.Error())
+	case errors.Is(err, context.DeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, err.Error())
+	case errors.Is(err, context.Canceled):
+		return status.Error(codes.Canceled, err.Error())
+	}
+	return err
+}
+
+// ofSandbox and ofContainer name calls by what they are about.
+func (s *services) ofSandbox(method, id string) sim.Call {
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
+	return sim.Call{Method: method, UID: s.machine.sandboxes[id], Of: id}
+}
+
+func (s *services) ofContainer(method, id string) sim.Call {
+	s.machine.mu.Lock()
+	defer s.machine.mu.Unlock()
+	return sim.Call{Method: method, UID: s.machine.containers[id].uid, Of: id}
+}
+
+// list names a list by what it is of.
+func list(method, of string, labels map[string]string) sim.Call {
+	return sim.Call{Method: method, UID: types.UID(labels["io.kubernetes.pod.uid"]), Of: of}
+}
+
+func (s *services) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
+	return via(ctx, s, sim.Call{Method: "Status"}, func() (*runtimeapi.StatusResponse, error) {
+		return s.machine.fake.Status(ctx, verbose)
+	})
+}
+
+func (s *services) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (string, error) {
+	return via(ctx, s, sim.Call{Method: "RunPodSandbox", UID: types.UID(config.GetMetadata().GetUid())}, func() (string, error) {
+		return s.machine.fake.RunPodSandbox(ctx, config, handler)
+	})
+}
+
+func (s *services) StopPodSandbox(ctx context.Context, id string) error {
+	return act(ctx, s, s.ofSandbox("StopPodSandbox", id), func() error { return s.machine.fake.StopPodSandbox(ctx, id) })
+}
+
+func (s *services) RemovePodSandbox(ctx context.Context, id string) error {
+	return act(ctx, s, s.ofSandbox("RemovePodSandbox", id), func() error { return s.machine.fake.RemovePodSandbox(ctx, id) })
+}
+
+func (s *services) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	return via(ctx, s, s.ofSandbox("PodSandboxStatus", id), func() (*runtimeapi.PodSandboxStatusResponse, error) {
+		return s.machine.fake.PodSandboxStatus(ctx, id, verbose)
+	})
+}
+
+func (s *services) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
+	return via(ctx, s, list("ListPodSandbox", filter.GetId(), filter.GetLabelSelector()), func() ([]*runtimeapi.PodSandbox, error) {
+		return s.machine.fake.ListPodSandbox(ctx, filter)
+	})
+}
+
+// CreateContainer notes what the container is made of before it is seen.
+func (s *services) CreateContainer(ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
+	call := s.ofSandbox("CreateContainer", sandbox)
+	call.Of += config.GetMetadata().GetName()
+	return via(ctx, s, call, func() (string, error) {
+		id, err := s.machine.fake.CreateContainer(ctx, sandbox, config, sandboxConfig)
+		if err == nil {
+			s.machine.mu.Lock()
+			s.machine.containers[id] = madeOf{uid: call.UID, sandbox: sandbox, image: config.GetImage().GetUserSpecifiedImage()}
+			s.machine.mu.Unlock()
+		}
+		return id, err
+	})
+}
+
+func (s *services) StartContainer(ctx context.Context, id string) error {
+	return act(ctx, s, s.ofContainer("StartContainer", id), func() error { return s.machine.fake.StartContainer(ctx, id) })
+}
+
+func (s *services) StopContainer(ctx context.Context, id string, timeout int64) error {
+	return act(ctx, s, s.ofContainer("StopContainer", id), func() error { return s.machine.fake.StopContainer(ctx, id, timeout) })
+}
+
+func (s *services) RemoveContainer(ctx context.Context, id string) error {
+	return act(ctx, s, s.ofContainer("RemoveContainer", id), func() error { return s.machine.fake.RemoveContainer(ctx, id) })
+}
+
+func (s *services) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
+	return via(ctx, s, list("ListContainers", filter.GetId()+filter.GetPodSandboxId(), filter.GetLabelSelector()), func() ([]*runtimeapi.Container, error) {
+		return s.machine.fake.ListContainers(ctx, filter)
+	})
+}
+
+func (s *services) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
+	return via(ctx, s, s.ofContainer("ContainerStatus", id), func() (*runtimeapi.ContainerStatusResponse, error) {
+		return s.machine.fake.ContainerStatus(ctx, id, verbose)
+	})
+}
+
+func (s *services) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
+	err = act(ctx, s, s.ofContainer("ExecSync", id), func() error {
+		stdout, stderr, err = s.machine.fake.ExecSync(ctx, id, cmd, timeout)
+		return err
+	})
+	return stdout, stderr, err
+}
+
+func (s imageService) ImageStatus(ctx context.Context, image *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
+	return via(ctx, s.services, sim.Call{Method: "ImageStatus", Of: image.GetImage()}, func() (*runtimeapi.ImageStatusResponse, error) {
+		return s.machine.fake.ImageStatus(ctx, image, verbose)
+	})
+}
+
+func (s imageService) PullImage(ctx context.Context, image *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, config *runtimeapi.PodSandboxConfig) (string, error) {
+	call := sim.Call{Method: "PullImage", UID: types.UID(config.GetMetadata().GetUid()), Of: image.GetImage()}
+	return via(ctx, s.services, call, func() (string, error) { return s.machine.fake.PullImage(ctx, image, auth, config) })
+}

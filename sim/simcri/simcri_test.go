@@ -1,0 +1,112 @@
+package simcri_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/sim"
+	"github.com/kubeparts/kubeparts/sim/simcri"
+)
+
+// memoryDir returns a directory that is in memory if there is such a thing here:
+// an agent waits for the disk with each record that it writes.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "simcri")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// runSeed runs a seed in a bubble of its own.
+func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
+	t.Helper()
+	dir, err := os.MkdirTemp(memoryDir(t), "")
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		report, err = sim.Run(t.Context(), sim.Config{Seed: seed, Machine: simcri.In(dir)})
+		require.NoError(t, err, "seed %d", seed)
+	})
+	require.NoError(t, os.RemoveAll(dir))
+	return report
+}
+
+// inv-1 … inv-11, inv-14 … inv-18, of the engine: see sim.Laws.
+func TestNoLawIsBrokenByTheEngine(t *testing.T) {
+	forEachSeed(t, 50, func(t *testing.T, seed uint64) { lawful(t, runSeed(t, seed)) })
+}
+
+func TestASeedIsARunOfTheEngine(t *testing.T) {
+	for seed := range uint64(8) {
+		first := strings.Split(text(runSeed(t, seed).Trace), "\n")
+		again := strings.Split(text(runSeed(t, seed).Trace), "\n")
+		for i := range min(len(first), len(again)) {
+			require.Equal(t, first[i], again[i], "seed %d", seed)
+		}
+		require.Len(t, again, len(first), "seed %d", seed)
+	}
+}
+
+// seedsOf returns which seeds to run: n of them, or as many as the environment
+// says, where KUBEPARTS_SIM_SEEDS is how many and KUBEPARTS_SIM_FROM the first
+// (0 if it is not set).
+func seedsOf(t *testing.T, n uint64) (from, to uint64) {
+	t.Helper()
+	read := func(name string, value *uint64) {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			*value, err = strconv.ParseUint(text, 10, 64)
+			require.NoError(t, err, name)
+		}
+	}
+	read("KUBEPARTS_SIM_SEEDS", &n)
+	read("KUBEPARTS_SIM_FROM", &from)
+	return from, from + n
+}
+
+// forEachSeed runs the seeds, a few at a time.
+func forEachSeed(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
+	from, to := seedsOf(t, n)
+	begun := time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		const shards = 4
+		for shard := range uint64(shards) {
+			t.Run(fmt.Sprint("of ", shard), func(t *testing.T) {
+				t.Parallel()
+				for seed := from + shard; seed < to && !t.Failed(); seed += shards {
+					check(t, seed)
+				}
+			})
+		}
+	})
+	t.Logf("%.0f seeds a second", float64(to-from)/time.Since(begun).Seconds())
+}
+
+// lawful fails the test if a law was broken, and says how to see it again.
+func lawful(t *testing.T, r *sim.Report) {
+	t.Helper()
+	if len(r.Violations) == 0 {
+		return
+	}
+	lines := strings.Split(text(r.Trace), "\n")
+	t.Errorf("seed %d: %s\nKUBEPARTS_SIM_FROM=%[1]d KUBEPARTS_SIM_SEEDS=1 runs it again. Its schedule:\n%[3]sThe end of its trace:\n%[4]s",
+		r.Seed, r.Violations[0], r.Schedule, strings.Join(lines[max(0, len(lines)-60):], "\n"))
+}
+
+// text returns a trace as text.
+func text(trace []sim.Entry) string {
+	var b strings.Builder
+	for _, e := range trace {
+		fmt.Fprintln(&b, e)
+	}
+	return b.String()
+}

@@ -1,0 +1,141 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+)
+
+// A lane is one row of a picture: a container, a pod (its phase), or the node.
+type lane struct {
+	pod, container string
+	spans          []span
+	ready          []span // of the pod's lane: while condition Ready is true
+	moments        []Mark // of no length; exits count too
+}
+
+// A span is a state and how long it lasted.
+type span struct {
+	from, until time.Time
+	what        What
+	text        string
+}
+
+// lanes returns the rows: the node first if anything is said of it, then each
+// pod followed by its containers, all in the order of their first marks. Spans
+// and moments lie within the bounds.
+func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
+	marks, from, until := t.ordered()
+	find := func(pod, container string) *lane {
+		for _, l := range rows {
+			if l.pod == pod && l.container == container {
+				return l
+			}
+		}
+		l := &lane{pod: pod, container: container}
+		// After the last row of the same pod; a container's pod has one.
+		at := len(rows)
+		for at > 0 && rows[at-1].pod != pod {
+			at--
+		}
+		switch {
+		case pod == "":
+			at = 0
+		case at == 0:
+			at = len(rows)
+		}
+		rows = slices.Insert(rows, at, l)
+		return l
+	}
+	for _, m := range marks {
+		if m.Container != "" {
+			find(m.Pod, "")
+		}
+		find(m.Pod, m.Container).add(m)
+		if m.What == Gone && m.Container == "" {
+			for _, l := range rows {
+				if l.pod == m.Pod { // its containers went along
+					l.spans = end(l.spans, m.At)
+				}
+			}
+		}
+	}
+	for _, l := range rows {
+		l.spans = within(l.spans, from, until)
+		l.ready = within(l.ready, from, until)
+		l.moments = slices.DeleteFunc(l.moments, func(m Mark) bool { return m.At.Before(from) || m.At.After(until) })
+	}
+	return rows, from, until
+}
+
+// add takes in the next mark of the lane.
+func (l *lane) add(m Mark) {
+	switch m.What {
+	case Waiting, BackOff, Running, Ready, Phase:
+		l.spans = begin(l.spans, m)
+	case Exited, Succeeded:
+		l.spans = begin(l.spans, m)
+		l.moments = append(l.moments, m)
+	case PodReady:
+		l.ready = begin(l.ready, m)
+	case Unready:
+		l.ready = end(l.ready, m.At)
+	case Gone:
+		l.spans, l.ready = end(l.spans, m.At), end(l.ready, m.At)
+		l.moments = append(l.moments, m)
+	default:
+		l.moments = append(l.moments, m)
+	}
+}
+
+// begin ends the span that lasts and begins the mark's. The same again goes on.
+func begin(spans []span, m Mark) []span {
+	if n := len(spans); n > 0 && spans[n-1].until.IsZero() && spans[n-1].what == m.What && spans[n-1].text == m.Text {
+		return spans
+	}
+	return append(end(spans, m.At), span{from: m.At, what: m.What, text: m.Text})
+}
+
+// end ends the span that lasts, if one does. A zero end says that it does.
+func end(spans []span, at time.Time) []span {
+	if n := len(spans); n > 0 && spans[n-1].until.IsZero() {
+		spans[n-1].until = at
+	}
+	return spans
+}
+
+// within cuts spans to the bounds and leaves out those that lie outside.
+func within(spans []span, from, until time.Time) []span {
+	var out []span
+	for _, s := range spans {
+		if s.until.IsZero() || s.until.After(until) {
+			s.until = until
+		}
+		if s.from.Before(from) {
+			s.from = from
+		}
+		if !s.until.Before(s.from) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// steps that people count time in; the axis has ticks of one of these.
+var steps = []time.Duration{
+	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond,
+	50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
+	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+	time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+	2 * 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 365 * 24 * time.Hour,
+}
+
+// tick returns the least step of which at most n fit into d.
+func tick(d time.Duration, n int) time.Duration {
+	for _, s := range steps {
+		if d <= s*time.Duration(n) {
+			return s
+		}
+	}
+	return max(d/time.Duration(n), 1)
+}

@@ -1,0 +1,204 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A truth is what is so at one moment of a run, known to the laws and to no
+// agent. It is made of the entries of the trace.
+type truth struct {
+	now  time.Time
+	pods map[types.UID]*podTruth
+}
+
+// A podTruth is what is so of one UID.
+type podTruth struct {
+	uid  types.UID
+	name string
+
+	// wanted is what its source has, nil if nothing; spec what it had last.
+	wanted, spec *v1.Pod
+	static       bool
+	lives        int  // how many times it began to be wanted
+	changed      bool // its spec was, at any time
+
+	said    *v1.PodStatus // in this life
+	evicted int           // by this agent; zero: by none
+
+	instance map[string]*runtime.ContainerStatus // by ID; those that have not been removed
+	sandbox  map[string]*runtime.SandboxStatus
+	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
+	touched  time.Time                           // when something of it last changed, in the runtime or its source
+
+	synced  int      // life in which it was synced last
+	killing *killing // the last one; nil: there was none
+}
+
+// A killing is a KillPod that has begun.
+type killing struct {
+	agent, life int
+	at          time.Time
+	grace       *int64
+}
+
+func newTruth() *truth { return &truth{pods: map[types.UID]*podTruth{}} }
+
+// lifeAnnotation of a wanted pod counts how many times its UID began to be
+// wanted. What an agent says and does of a pod may come late, when it is wanted
+// anew already: this tells which life it is meant for.
+const lifeAnnotation = "sim.kubeparts.io/life"
+
+// life returns which of its lives a pod was in as the agent knows it; zero: the
+// agent knows it from the runtime only.
+func life(e *Entry) int {
+	if e.Object == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(e.Object.Annotations[lifeAnnotation]) // what was always there has one
+	return n
+}
+
+// pod returns what is so of a UID, made if need be.
+func (t *truth) pod(uid types.UID) *podTruth {
+	p := t.pods[uid]
+	if p == nil {
+		p = &podTruth{
+			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
+			ever: map[string]*runtime.ContainerStatus{},
+		}
+		t.pods[uid] = p
+	}
+	return p
+}
+
+// take makes an entry part of the truth.
+func (t *truth) take(e *Entry, now time.Time) {
+	t.now = now
+	if e.UID == "" {
+		return
+	}
+	p := t.pod(e.UID)
+	if e.Pod != "" {
+		p.name = e.Pod
+	}
+	switch e.Kind {
+	case Wanted:
+		p.wanted, p.static = e.Object, e.Static
+		p.lives++
+		p.said = nil
+	case Changed, Deleting:
+		p.wanted = e.Object
+		p.changed = p.changed || e.Kind == Changed
+	case Gone:
+		p.wanted = nil
+	case Created, Started, Exited:
+		p.instance[e.Container.ID] = e.Container
+		p.ever[e.Container.ID] = e.Container
+	case Removed:
+		delete(p.instance, e.Container.ID)
+	case SandboxReady, SandboxStopped:
+		p.sandbox[e.Sandbox.ID] = e.Sandbox
+	case SandboxRemoved:
+		delete(p.sandbox, e.Sandbox.ID)
+	case Said:
+		if life(e) == p.lives {
+			p.said = e.Status
+		}
+	case SyncBegan:
+		p.synced = life(e)
+	case Evicted:
+		p.evicted = e.Agent
+	case KillBegan:
+		p.killing = &killing{agent: e.Agent, life: life(e), at: now, grace: e.Grace}
+	}
+	if p.wanted != nil {
+		p.spec = p.wanted
+	}
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Rested {
+		p.touched = now
+	}
+}
+
+// running returns the instances that run, by ID.
+func (p *podTruth) running() (out []*runtime.ContainerStatus) {
+	for _, id := range slices.Sorted(maps.Keys(p.instance)) {
+		if c := p.instance[id]; c.State == runtime.ContainerRunning {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// newest returns the instance of the named container that was created last, of
+// those that there are; nil: there is none.
+func (p *podTruth) newest(name string) (newest *runtime.ContainerStatus) {
+	for _, c := range p.instance {
+		if c.Name == name && c.State != runtime.ContainerCreated && (newest == nil || c.RestartCount > newest.RestartCount || c.RestartCount == newest.RestartCount && c.CreatedAt.After(newest.CreatedAt)) {
+			newest = c
+		}
+	}
+	return newest
+}
+
+// before returns the instance of the same container and sandbox that came before
+// c, if it has not been removed.
+func (p *podTruth) before(c *runtime.ContainerStatus) (before *runtime.ContainerStatus) {
+	for _, o := range p.instance {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.ID != c.ID && o.State != runtime.ContainerCreated && (before == nil || o.CreatedAt.After(before.CreatedAt)) {
+			before = o
+		}
+	}
+	return before
+}
+
+// ready returns the IDs of the sandboxes that are ready.
+func (p *podTruth) ready() (out []string) {
+	for id, sb := range p.sandbox {
+		if sb.State == runtime.SandboxReady {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// container returns the named container of the spec, and whether it is an init
+// container. Nil: the spec has none.
+func (p *podTruth) container(name string) (c *v1.Container, init bool) {
+	if p.spec == nil {
+		return nil, false
+	}
+	for i := range p.spec.Spec.InitContainers {
+		if c := &p.spec.Spec.InitContainers[i]; c.Name == name {
+			return c, true
+		}
+	}
+	for i := range p.spec.Spec.Containers {
+		if c := &p.spec.Spec.Containers[i]; c.Name == name {
+			return c, false
+		}
+	}
+	return nil, false
+}
+
+// final reports whether an instance has exited for good by the restart policy
+// of its pod and container.
+func (p *podTruth) final(c *runtime.ContainerStatus) bool {
+	spec, init := p.container(c.Name)
+	if spec == nil || c.State != runtime.ContainerExited {
+		return false
+	}
+	if init && !restart.Sidecar(spec) && c.ExitCode == 0 {
+		return true
+	}
+	return restart.After(p.spec, spec, c.ExitCode) == restart.Final
+}
