@@ -64,9 +64,9 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 		assert.Equal(t, 2, relisting)
 		require.Len(t, relists, 2)
 		assert.Equal(t, pleg.RelistInfo{Start: began, Duration: 60 * time.Millisecond,
-			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1}, relists[0])
+			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1, Period: time.Second, Hints: pleg.HintsNone}, relists[0])
 		assert.Equal(t, pleg.RelistInfo{Start: began.Add(1060 * time.Millisecond), Duration: 20 * time.Millisecond,
-			Interval: 1060 * time.Millisecond, Stale: 1, Err: relists[1].Err}, relists[1])
+			Interval: 1060 * time.Millisecond, Stale: 1, Period: time.Second, Hints: pleg.HintsNone, Err: relists[1].Err}, relists[1])
 		assert.ErrorIs(t, relists[1].Err, errRefused)
 		require.Len(t, inspects, 2)
 		assert.ErrorIs(t, inspects[0].Err, errRefused, "v is listed first: it is newer")

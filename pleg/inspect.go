@@ -55,6 +55,9 @@ func (g *Generator) nextInspection() (inspection, bool) {
 		return inspection{}, false
 	}
 	r.inspecting = true
+	if r.holds > 0 {
+		r.heldUntil = time.Now().Add(g.cfg.Period)
+	}
 	return inspection{r, in, g.lookLocked()}, true
 }
 
@@ -73,9 +76,14 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	cut := err != nil && ctx.Err() != nil // Run ends: this says nothing of the pod
 	first := err != nil && i.r.err == nil // of a row of failures
 	if !cut {
+		before, since := i.r.current, i.r.seen
 		i.r.late = late
 		i.r.inspected(status, err, i.look)
 		g.inspected++
+		g.lookedLocked(i.r, before, since, i.look)
+		if i.r.err != nil {
+			g.retryLocked(i.r)
+		}
 	}
 	g.settleLocked(i.r)
 	g.mu.Unlock()
@@ -88,6 +96,15 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	}
 	if f := g.cfg.Hooks.Inspected; f != nil {
 		f(InspectInfo{UID: i.r.uid, Duration: time.Since(i.look.at), Err: err})
+	}
+}
+
+// retryLocked has a pod that could not be inspected tried again after a Period.
+// If a list comes by then, it sees to that.
+func (g *Generator) retryLocked(r *record) {
+	r.retry = time.Now().Add(g.cfg.Period)
+	if r.retry.Before(g.plan.next) {
+		g.wakeLocked(r.retry)
 	}
 }
 
@@ -164,6 +181,9 @@ func (q *queues) pop(pods map[types.UID]*record) (*record, lane, bool) {
 			r.queued &^= 1 << in
 			if !r.due() {
 				continue // answered meanwhile, or under way
+			}
+			if _, held := r.rests(); held {
+				continue // pushed again when that is over
 			}
 			if r.lane() > in {
 				q.push(r)

@@ -19,6 +19,8 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	for want, cfg := range map[string]pleg.Config{
 		"pleg: Config.Runtime is nil":                            {},
 		"pleg: Config.Period is negative: -1s":                   {Runtime: newNode(), Period: -time.Second},
+		"pleg: Config.MaxPeriod is negative: -1s":                {Runtime: newNode(), MaxPeriod: -time.Second},
+		"pleg: Config.MaxPeriod 500ms is below Config.Period 1s": {Runtime: newNode(), MaxPeriod: time.Second / 2},
 		"pleg: Config.Threshold is negative: -1s":                {Runtime: newNode(), Threshold: -time.Second},
 		"pleg: Config.InspectTimeout is negative: -1s":           {Runtime: newNode(), InspectTimeout: -time.Second},
 		"pleg: Config.Parallel is negative: -1":                  {Runtime: newNode(), Parallel: -1},
@@ -29,7 +31,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 	_, err := pleg.New(pleg.Config{Runtime: newNode(), Period: time.Hour})
-	assert.NoError(t, err, "the default threshold is never below the period")
+	assert.NoError(t, err, "the default threshold and the longest period are never below the period")
 }
 
 func TestRunListsAtOnceAndThenAPeriodAfterEachListHasEnded(t *testing.T) { // pleg-10
