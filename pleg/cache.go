@@ -40,7 +40,10 @@ func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 // only, and was read too. Many callers share a read. On error the status is nil: the read failed, or ctx
 // ended. What the status holds is shared, as that of Get is.
 func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
-	t = steady(t, time.Now())
+	t, err := come(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("pleg: wait for the status of pod %s: %w", uid, err)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
@@ -64,13 +67,26 @@ func (g *Generator) GetNewerThan(ctx context.Context, uid types.UID, t time.Time
 	return r.snapshot(), nil
 }
 
-// steady returns t with a monotonic clock reading if it lacks one, so that it
-// stays where it is when the wall clock is set.
-func steady(t, now time.Time) time.Time {
-	if t != t.Round(0) { // it has one
-		return t
+// come returns when t has come, or ctx has ended, which is the error. What it
+// returns is t on the monotonic clock, so that it stays where it is when the
+// wall clock is set.
+func come(ctx context.Context, t time.Time) (time.Time, error) {
+	now := time.Now()
+	if t == t.Round(0) { // it has no monotonic reading
+		t = now.Add(t.Sub(now))
 	}
-	return now.Add(t.Sub(now))
+	early := t.Sub(now)
+	if early <= 0 {
+		return t, nil
+	}
+	timer := time.NewTimer(early)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return t, nil
+	case <-ctx.Done():
+		return t, ctx.Err()
+	}
 }
 
 // waitLocked gives up mu until wake, which is nil while nobody waits, has been
@@ -127,7 +143,10 @@ func (g *Generator) podsLocked() []*runtime.Pod {
 //
 // On error there are no pods: the list failed, or ctx ended.
 func (g *Generator) PodsNewerThan(ctx context.Context, t time.Time) ([]*runtime.Pod, error) {
-	t = steady(t, time.Now())
+	t, err := come(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("pleg: wait for a list of pods: %w", err)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := g.looks + 1

@@ -18,9 +18,9 @@ func (g *Generator) hint(uid types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.recordLocked(uid)
-	r.hinted = g.looks + 1
-	if r.hintedAt.IsZero() {
-		r.hintedAt = now
+	r.last = mark{g.looks + 1, now}
+	if r.asked.n == 0 {
+		r.asked = r.last
 	}
 	g.trust.hears(now)
 	if _, late := g.suspects[uid]; late {
@@ -31,11 +31,14 @@ func (g *Generator) hint(uid types.UID) {
 }
 
 // lookedLocked holds what a look by at r found against the hints there were;
-// before and since are what was known of r until then, and how fresh that was.
+// before is what was known of r until then, and since how fresh that was.
 func (g *Generator) lookedLocked(r *record, before *runtime.Pod, since, by look) {
+	if r.err != nil {
+		return
+	}
 	changed := r.current != before && !same(r.current, before)
 	if changed && g.trust.judges(since.at) {
-		if r.hinted > since.n {
+		if r.last.n > since.n {
 			g.trust.announced()
 		} else {
 			// The hint may be on its way: it has a period.
@@ -44,17 +47,15 @@ func (g *Generator) lookedLocked(r *record, before *runtime.Pod, since, by look)
 			g.wakeLocked(now.Add(g.cfg.Period))
 		}
 	}
-	if r.hintedAt.IsZero() || by.n < r.hinted || r.err != nil {
-		return // no hint, or none that this look is the answer to
-	}
-	if changed {
-		r.led = r.hintedAt
-	} else {
+	switch first, all := r.heeded(by); {
+	case first.n == 0:
+	case changed:
+		r.led = first.at
+	case all:
 		// Nothing came of the hint. It may have come before what it is about
 		// could be seen, and then no other will.
 		g.soonLocked(time.Now().Add(g.cfg.Period))
 	}
-	r.hintedAt = time.Time{}
 }
 
 // judgeLocked counts the changes whose hints have not come in time, and reports

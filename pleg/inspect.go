@@ -76,7 +76,7 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	cut := err != nil && ctx.Err() != nil // Run ends: this says nothing of the pod
 	first := err != nil && i.r.err == nil // of a row of failures
 	if !cut {
-		before, since := i.r.current, i.r.seen
+		before, since := i.r.current, i.r.good
 		i.r.late = late
 		i.r.inspected(status, err, i.look)
 		g.inspected++

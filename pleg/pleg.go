@@ -209,7 +209,7 @@ func (g *Generator) lookLocked() look {
 func (g *Generator) recordLocked(uid types.UID) *record {
 	r := g.pods[uid]
 	if r == nil {
-		r = &record{uid: uid, seen: g.listed}
+		r = &record{uid: uid, seen: g.listed, good: g.listed}
 		g.pods[uid] = r
 	}
 	return r

@@ -25,6 +25,13 @@ func (l look) covers(t time.Time, next uint64) bool {
 	return l.at.After(t) || l.n >= next && !l.at.Before(t)
 }
 
+// A mark is a hint: when it came, and the number of the first look that can
+// show what it was about.
+type mark struct {
+	n  uint64
+	at time.Time
+}
+
 // A record is all that is known of one pod, and all that is kept: its size
 // does not depend on how often the pod changed. Its methods decide and do
 // nothing else; the Generator's mu guards it.
@@ -60,9 +67,10 @@ type record struct {
 	inspecting bool
 	queued     lanes // where it waits for inspection
 
-	hinted   uint64    // number of the first look that can show what the last hint was about
-	hintedAt time.Time // first hint that is not answered; zero: none
-	led      time.Time // the hint that led to the change just found, for the followers
+	good  look      // the newest look that showed current
+	asked mark      // first hint that no good look has answered; zero: none
+	last  mark      // newest hint
+	led   time.Time // the hint that led to the change just found, for the followers
 
 	holds     int       // how many hold it (Hold)
 	heldUntil time.Time // and until when that keeps it from being inspected
@@ -85,9 +93,9 @@ func (r *record) list(p *runtime.Pod, by look) bool {
 		return r.gone(by)
 	}
 	if r.sync == 0 && same(r.current, p) {
-		r.listed, r.seen = r.current, by
-		if r.hinted <= by.n {
-			r.hintedAt = time.Time{}
+		r.listed, r.seen, r.good = r.current, by, by
+		if r.asked.n != 0 {
+			r.heeded(by)
 		}
 		return false
 	}
@@ -99,7 +107,7 @@ func (r *record) list(p *runtime.Pod, by look) bool {
 // (pleg-18), and reports whether that is news.
 func (r *record) gone(by look) bool {
 	news := r.current != nil || r.err != nil || r.sync != 0
-	r.current, r.status, r.err, r.late, r.seen = nil, nil, nil, false, by
+	r.current, r.status, r.err, r.late, r.seen, r.good = nil, nil, nil, false, by, by
 	r.answered(by)
 	return news
 }
@@ -124,12 +132,12 @@ func (r *record) inspected(status *runtime.PodStatus, err error, by look) {
 	} else {
 		keepIPs(status, r.status)
 	}
-	r.status, r.err = status, nil
+	r.status, r.err, r.good = status, nil, by
 	r.answered(by)
 	if r.listedBy.n < by.n {
 		r.listed = r.current
 	} else if r.sync == 0 && same(r.listed, r.current) {
-		r.listed, r.seen = r.current, r.listedBy // confirmed meanwhile
+		r.listed, r.seen, r.good = r.current, r.listedBy, r.listedBy // confirmed meanwhile
 	}
 }
 
@@ -138,6 +146,19 @@ func (r *record) answered(by look) {
 	if r.sync != 0 && r.sync <= by.n {
 		r.sync, r.synced = 0, true
 	}
+}
+
+// heeded returns the first hint that the good look by is the answer to, if
+// there is one, and whether none is left.
+func (r *record) heeded(by look) (first mark, all bool) {
+	if r.asked.n == 0 || by.n < r.asked.n {
+		return mark{}, false
+	}
+	first, r.asked = r.asked, mark{}
+	if by.n < r.last.n {
+		r.asked = r.last
+	}
+	return first, r.asked.n == 0
 }
 
 // due reports whether the pod should be inspected: somebody asked for a later

@@ -85,7 +85,7 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 // have no UID cannot be told apart and are left out.
 func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
 	takeIn := func(r *record, p *runtime.Pod) {
-		before, since := r.current, r.seen
+		before, since := r.current, r.good
 		if r.list(p, by) {
 			changed++
 			if p == nil { // else the inspection tells what changed
