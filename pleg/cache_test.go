@@ -73,20 +73,24 @@ func TestGetNewerThanWaitsForATimeToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
-		g := newGenerator(t, n, nil, pleg.Config{})
+		g := newGenerator(t, n, nil, pleg.Config{Period: time.Hour})
 		defer run(t, g)()
 		synctest.Wait()
-		began := time.Now()
-		status, err := g.GetNewerThan(t.Context(), "u", began.Add(3*time.Second))
-		require.NoError(t, err)
-		assert.Equal(t, began.Add(3*time.Second), status.ObservedAt)
-		assert.Equal(t, 3*time.Second, time.Since(began))
+		for _, uid := range []types.UID{"u", "nobody"} {
+			began := time.Now()
+			status, err := g.GetNewerThan(t.Context(), uid, began.Add(3*time.Second))
+			require.NoError(t, err)
+			assert.Equal(t, began.Add(3*time.Second), status.ObservedAt, "and not for the next list")
+			assert.Equal(t, 3*time.Second, time.Since(began))
+		}
 		assert.Equal(t, 2, n.inspected("u"), "it is not read over and over")
 
-		began = time.Now()
-		status, err = g.GetNewerThan(t.Context(), "nobody", began.Add(3*time.Second))
-		require.NoError(t, err)
-		assert.Equal(t, began.Add(3*time.Second), status.ObservedAt)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := g.GetNewerThan(ctx, "u", time.Now().Add(time.Minute))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = g.PodsNewerThan(ctx, time.Now().Add(time.Minute))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
