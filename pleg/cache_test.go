@@ -23,7 +23,7 @@ func TestGetOfAnUnknownPodIsEmpty(t *testing.T) { // cache-1
 	assert.Empty(t, g.Pods())
 }
 
-func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, L-9, L-11
+func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3, L-9, L-11
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -52,7 +52,7 @@ func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, L-9, L-11
 	})
 }
 
-func TestGetNewerThanDoesNotReadWhatIsKnown(t *testing.T) {
+func TestGetNewerThanDoesNotReadWhatIsKnown(t *testing.T) { // cache-2, cache-6, pleg-22
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -94,7 +94,7 @@ func TestGetNewerThanWaitsForATimeToCome(t *testing.T) {
 	})
 }
 
-func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10
+func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10, cache-4
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -119,7 +119,7 @@ func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10
 	})
 }
 
-func TestManyWaitersShareOneRead(t *testing.T) {
+func TestManyWaitersShareOneRead(t *testing.T) { // cache-5, cache-7
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -259,4 +259,24 @@ func TestBadAnswersOfTheRuntimeAreErrors(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, "u", status.UID)
 	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
+}
+
+func TestWhoWaitsIsToldThatThePodIsGone(t *testing.T) { // cache-8: the kubelet wakes nobody
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("u", "c")
+		n.hang["u"] = true
+		g := newGenerator(t, n, nil, pleg.Config{})
+		defer run(t, g)()
+		time.Sleep(betweenLists)
+		go func() {
+			time.Sleep(time.Second / 4)
+			n.remove("u", "c") // the next list tells
+		}()
+		began := time.Now()
+		status, err := g.GetNewerThan(t.Context(), "u", began)
+		require.NoError(t, err)
+		assert.Empty(t, status.Containers)
+		assert.Equal(t, betweenLists, time.Since(began))
+	})
 }

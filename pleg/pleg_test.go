@@ -1,8 +1,10 @@
 package pleg_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +52,7 @@ func TestRunListsAtOnceAndThenAPeriodAfterEachListHasEnded(t *testing.T) { // pl
 	})
 }
 
-func TestRunTellsWhatChanges(t *testing.T) {
+func TestRunTellsWhatChanges(t *testing.T) { // pleg-17
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -135,7 +137,7 @@ func TestRunReturnsNilAndLeavesNoGoroutineWhenCancelled(t *testing.T) {
 	}
 }
 
-func TestASecondDriverIsRefused(t *testing.T) {
+func TestASecondDriverIsRefused(t *testing.T) { // pleg-11: a Generator can be run again, but once at a time
 	synctest.Test(t, func(t *testing.T) {
 		g := newGenerator(t, newNode(), nil, pleg.Config{})
 		stop := run(t, g)
@@ -166,7 +168,7 @@ func TestALaterRunDeliversWhatAnEarlierOneDidNot(t *testing.T) {
 }
 
 // While Handle blocks, looking goes on; afterwards it is told the difference.
-func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7
+func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7, pleg-21, pleg-42
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("v", "c1")
@@ -200,7 +202,7 @@ func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7
 	})
 }
 
-func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // L-2
+func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // L-2, pleg-14
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		for i := range 100 {
@@ -316,4 +318,16 @@ func TestAPodThatCouldNotBeInspectedIsToldAboutWhenItCan(t *testing.T) { // pleg
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []string{"u PodSync"}, l.take())
 	})
+}
+
+func TestAnExitIsLoggedWithItsCode(t *testing.T) { // pleg-24
+	var said bytes.Buffer
+	n := newNode()
+	n.start("u", "c")
+	g := newGenerator(t, n, new(listener), pleg.Config{Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(t, g.Relist(t.Context()))
+	n.exit("u", "c")
+	n.pods["u"].Containers[0].ExitCode = 137
+	require.NoError(t, g.Relist(t.Context()))
+	assert.Contains(t, said.String(), `level=DEBUG msg="container died" uid=u container=c id=c exitCode=137`)
 }

@@ -75,7 +75,7 @@ func (w *watched) listsIn(d time.Duration) int {
 	return len(w.listed()) - before
 }
 
-func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // L-14, L-5
+func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // L-14, L-5, pleg-33
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		for i := range 100 {
@@ -117,7 +117,7 @@ func TestThePeriodStaysIfItIsToldTo(t *testing.T) { // L-5
 	})
 }
 
-func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5: nothing is taken to be fresh that was not read
+func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: nothing is taken to be fresh that was not read
 	for name, find := range map[string]func(*testing.T, *watched){
 		"by a list": func(t *testing.T, w *watched) { time.Sleep(290 * time.Second) },
 		"by a request": func(t *testing.T, w *watched) {
@@ -234,7 +234,7 @@ func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // L-8, pleg-34
 }
 
 // The first part of L-8's test is TestABrokenWatchIsOpenedAgainForEver.
-func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // L-8, pleg-35, pleg-39
+func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // L-8, pleg-35
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
 		defer run(t, w.Generator)()

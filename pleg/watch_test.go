@@ -61,7 +61,7 @@ func (h *hinting) watched() []time.Time {
 	return slices.Clone(h.watches)
 }
 
-func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) {
+func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) { // pleg-36, pleg-37
 	synctest.Test(t, func(t *testing.T) {
 		h, l := &hinting{node: newNode(), hints: make(chan types.UID)}, new(listener)
 		g := newGenerator(t, h, l, pleg.Config{})
