@@ -10,18 +10,21 @@ import (
 
 // inspectLoop inspects the pods that are due, up to Parallel at a time, until
 // ctx ends; with drain also until no pod is due. It returns after the
-// inspections it began. A goroutine lives as long as an inspection: none waits
-// while there is nothing to do.
+// inspections it began. A goroutine lives as long as there is something to
+// inspect: none waits while there is nothing to do.
 func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	done := make(chan struct{}, g.cfg.Parallel) // never blocks
 	busy := 0
 	for ctx.Err() == nil {
-		if i, ok := g.nextInspection(); ok {
+		if i, ok := g.nextInspection(ctx); ok {
 			busy++
 			wg.Go(func() {
-				g.inspect(ctx, i)
+				for ok := true; ok; { // the next from here: it is due now
+					g.inspect(ctx, i)
+					i, ok = g.nextInspection(ctx)
+				}
 				done <- struct{}{}
 			})
 			continue
@@ -47,7 +50,10 @@ type inspection struct {
 
 // nextInspection begins the inspection that comes next, if there is a place
 // for it.
-func (g *Generator) nextInspection() (inspection, bool) {
+func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
+	if ctx.Err() != nil {
+		return inspection{}, false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r, in, ok := g.queues.pop(g.pods)
