@@ -2,6 +2,7 @@ package fakecri
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -29,8 +30,8 @@ type Behaviour struct {
 	OOM      bool
 
 	// Crashes, if above zero, is how many instances of the container (in one
-	// pod) end as RunFor and the fields after it say. Those after them run until
-	// they are stopped. Zero: all of them end so.
+	// pod) end as RunFor and the fields after it say, at once if RunFor is zero.
+	// Those after them run until they are stopped. Zero: all of them end so.
 	Crashes int
 
 	// StopDelay is how long it takes to exit after TERM, with StopCode (zero:
@@ -47,7 +48,7 @@ type Behaviour struct {
 	// Logs are the lines it prints.
 	Logs []LogLine
 
-	// Endpoints listen on loopback while it runs.
+	// Endpoints are those at which it serves while it runs.
 	Endpoints []Endpoint
 
 	// Memory in bytes, CPU in cores and Disk in bytes (of the writable layer)
@@ -55,28 +56,36 @@ type Behaviour struct {
 	Memory, CPU, Disk Curve
 
 	// Exec answers commands run in it, also through ExecSync; it should return
-	// when ctx ends. Nil: what ExecRules say. It cannot be written in YAML.
+	// when ctx ends. No stream of s is nil. Nil: what ExecRules say. It cannot be
+	// written in YAML.
 	Exec func(ctx context.Context, cmd []string, s runtime.Streams) (exitCode int32, err error)
 
 	// ExecRules answer commands where there is no Exec: the first whose Command
 	// is a prefix of the command's words. A command with no rule prints nothing
 	// and exits with 0.
 	ExecRules []ExecRule
+
+	// Forward answers connections that are forwarded to ports of its pod at which
+	// no container has an Endpoint; it should return when ctx ends. Nil: they are
+	// refused. It cannot be written in YAML.
+	Forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error
 }
 
 // A LogLine is a line, or many of them, that a container prints.
 type LogLine struct {
 	After time.Duration // since its start, or since the line before it was printed the last time
-	Every time.Duration // zero: it is printed once; else again and again
+	Every time.Duration // zero: it is printed once; else again and again, at least 1ms apart
 	Times int           // at most so often; zero: as long as the container runs
 	Text  string        // without the newline; %d, if it has one, is the number of the line, from 1
 	Err   bool          // to stderr
 }
 
-// An Endpoint is a port on which a container serves while it runs: on loopback,
-// so that probes find it.
+// An Endpoint is a port on which a container serves while it runs, so that
+// probes find it: at the pod's address for Runtime.DialContext, and on loopback
+// with Config.Listen.
 type Endpoint struct {
-	// Port on 127.0.0.1. Zero: any that is free; Runtime.Endpoint tells which.
+	// Port of the container, and of 127.0.0.1, where one of two that are the
+	// same does not listen. Zero: there, any that is free.
 	Port int32
 	// HTTP: it answers GET of any path with 200, or with 503 while it is not
 	// ready. Otherwise it accepts connections while it is ready, and refuses
@@ -101,7 +110,8 @@ type ExecRule struct {
 // nothing.
 type Curve struct {
 	// Points by time since the start, in order; between two points the use goes
-	// in a straight line, and after the last it stays.
+	// in a straight line, before the first and after the last it stays. Two
+	// points at one time are a jump.
 	Points []Point
 	// Repeat: after the last point it begins again.
 	Repeat bool
@@ -125,10 +135,15 @@ type ImageBehaviour struct {
 	PullTime  time.Duration
 	PullError string
 	PullFails int
+	// Absent: the registry does not have it; pulls fail with NotFound.
+	Absent bool
 	// Auth, if set, is the "user:password" that a pull has to bring.
 	Auth string
 	// User as the image's configuration names it: "1000", "nobody", "".
 	User string
+	// Present: it is on the node from the beginning. Pinned: the runtime says
+	// that it must not be collected.
+	Present, Pinned bool
 }
 
 // A Layer of an image.

@@ -1,0 +1,111 @@
+package fakecri_test
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+)
+
+// shell is what the commands of the script do.
+func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
+	switch line := strings.Join(cmd, " "); line {
+	case "true":
+		return 0, nil
+	case "false":
+		return 1, nil
+	case "echo hi":
+		_, err := io.WriteString(s.Stdout, "hi\n")
+		return 0, err
+	case strings.Join(execs["fail 7"], " "):
+		return 7, nil
+	case strings.Join(execs["hang"], " "):
+		<-ctx.Done()
+		return 0, ctx.Err()
+	case strings.Join(execs["flood"], " "):
+		_, err := io.WriteString(s.Stdout, strings.Repeat("\x00", 17<<20))
+		return 0, err
+	default:
+		return 0, io.ErrUnexpectedEOF // any error: there is no such command
+	}
+}
+
+// scriptedFake is a fake whose containers do what commands do.
+func scriptedFake(t *testing.T) *fakecri.Runtime {
+	t.Helper()
+	fake, err := fakecri.New(fakecri.Config{
+		Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+			"long":      {Exec: shell},
+			"stubborn":  {Exec: shell, IgnoreTerm: true},
+			"exit0":     {RunFor: 5 * time.Millisecond},
+			"exit3":     {RunFor: 5 * time.Millisecond, ExitCode: 3},
+			"nocommand": {StartError: `exec: "/no/such/command": no such file or directory`},
+		}},
+		Images: map[string]fakecri.ImageBehaviour{
+			busybox:                  {Present: true},
+			"kubeparts.test/pause:1": {Present: true},
+			"127.0.0.1:5000/private": {Auth: "bob:right"},
+			"127.0.0.1:5000/absent":  {Absent: true},
+		},
+	})
+	require.NoError(t, err)
+	return fake
+}
+
+// onTheWayOnly are the calls that are refused by what is between a client and
+// the runtime.
+var onTheWayOnly = known{
+	"exec-sync c 0 flood":    {answer: "OK 16 MiB", why: "no message has a limit"},
+	"exec c true nostreams":  {answer: "OK a URL", why: "the server of streams checks that"},
+	"exec c true tty-stderr": {answer: "OK a URL", why: "the server of streams checks that"},
+	"attach c nostreams":     {answer: "OK a URL", why: "the server of streams checks that"},
+}
+
+// In virtual time, without a socket.
+func TestTheFakeAnswersAsContainerdDid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := scriptedFake(t)
+		script, _ := readScript(t)
+		s := &subject{runtime: fake, images: fake, registry: "127.0.0.1:5000", password: "right", logs: t.TempDir(), inProcess: true}
+		diffs := differences(script, s.play(t, script), onTheWayOnly)
+		assert.Empty(t, diffs, strings.Join(diffs, "\n"))
+		t.Logf("%d calls", len(script))
+	})
+}
+
+// Through a socket, with the official client.
+func TestTheServedFakeAnswersAsContainerdDid(t *testing.T) {
+	fake := scriptedFake(t)
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := serve.Listen(t.Context(), socket)
+	require.NoError(t, err)
+	server, err := serve.New(serve.Config{Listener: listener, Runtime: fake, Images: fake, Streams: fake})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	defer func() {
+		cancel()
+		assert.NoError(t, <-ended)
+	}()
+	client, err := remote.Dial(t.Context(), socket, remote.Config{Timeout: time.Minute})
+	require.NoError(t, err)
+	defer client.Close(context.Background())
+
+	script, _ := readScript(t)
+	s := &subject{runtime: client.Runtime, images: client.Images, registry: "127.0.0.1:5000", password: "right", logs: t.TempDir()}
+	diffs := differences(script, s.play(t, script), nil)
+	assert.Empty(t, diffs, strings.Join(diffs, "\n"))
+	t.Logf("%d calls", len(script))
+}

@@ -1,0 +1,181 @@
+package fakecri
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// A container is one that was created and not removed. Runtime.mu guards it.
+type container struct {
+	id        string
+	reserved  string // the name by which it is
+	sandbox   *sandbox
+	config    *runtimeapi.ContainerConfig
+	behaviour *Behaviour // shared, never changed
+	image     resolved
+
+	state                   runtimeapi.ContainerState
+	created, started, ended int64 // 0: it was not
+	code                    int32
+	reason, message         string
+
+	starting bool          // a start is under way
+	termed   bool          // it got TERM
+	end      *time.Timer   // of its own
+	dying    *time.Timer   // of its StopDelay
+	gone     chan struct{} // closed when it has ended; nil: nobody waits
+
+	resources *runtimeapi.ContainerResources // as the last update left them
+
+	ruled   map[int]int // how often its ExecRules answered
+	cpuUsed uint64      // core-nanoseconds, as far as somebody asked
+	log     *logFile    // nil: it has none, or does not run
+	serving *serving    // nil: as log
+
+	item *runtimeapi.Container // as lists show it; replaced, never changed
+}
+
+func (c *container) name() string { return c.config.GetMetadata().GetName() }
+
+func (c *container) running() bool { return c.state == runtimeapi.ContainerState_CONTAINER_RUNNING }
+
+// goneLocked returns a channel that is closed once the container has ended.
+func (c *container) goneLocked() <-chan struct{} {
+	if c.gone == nil {
+		c.gone = make(chan struct{})
+	}
+	return c.gone
+}
+
+// CreateContainer makes a container in a sandbox, of an image that is there.
+func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
+	c := r.ofSandbox("CreateContainer", podSandboxID)
+	c.Container = config.GetMetadata().GetName()
+	return call(ctx, r, c, func(ctx context.Context) (string, error) {
+		config := proto.CloneOf(config)
+		if err := r.begin(ctx); err != nil {
+			return "", err
+		}
+		defer r.unlock()
+		s, err := r.sandboxes.find(podSandboxID)
+		if err != nil {
+			return "", unknownID("sandbox", podSandboxID, err)
+		}
+		if !s.ready {
+			return "", notRunning("create container", s)
+		}
+		meta := config.GetMetadata()
+		if meta == nil {
+			return "", refused("create container: its config has no metadata")
+		}
+		if sandboxConfig.GetMetadata() == nil {
+			return "", refused("create container %s: the config of its sandbox has no metadata", meta.GetName())
+		}
+		name := containerName(meta, sandboxConfig.GetMetadata())
+		if by, taken := r.names[name]; taken {
+			return "", reservedFor("container", name, by)
+		}
+		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+		if !proto.Equal(users, s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
+			return "", refused("create container %s: its user namespace is not that of its sandbox", meta.GetName())
+		}
+		image, err := r.resolveLocked(config.GetImage())
+		if err != nil {
+			return "", err
+		}
+		behaviour, err := r.behaviourOf(s, config, image)
+		if err != nil {
+			return "", err
+		}
+		c := &container{
+			id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
+			behaviour: behaviour, created: now(),
+			resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
+		}
+		r.names[name] = c.id
+		if config.GetLabels()[labelPodUID] != s.uid() {
+			r.mislabelled = true
+		}
+		s.containers = append(s.containers, c)
+		r.containers.add(c.id, c)
+		r.showLocked(c)
+		r.containerChangedLocked(c, Absent, Created)
+		r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, c.id)
+		return c.id, nil
+	})
+}
+
+// containerName is what containerd reserves for a container.
+func containerName(m *runtimeapi.ContainerMetadata, s *runtimeapi.PodSandboxMetadata) string {
+	return strings.Join([]string{
+		m.GetName(), s.GetName(), s.GetNamespace(), s.GetUid(), strconv.FormatUint(uint64(m.GetAttempt()), 10),
+	}, "_")
+}
+
+func (r *Runtime) containerChangedLocked(c *container, from, to State) {
+	ch := Change{
+		Pod: c.sandbox.uid(), Container: c.name(), ID: c.id, Attempt: c.config.GetMetadata().GetAttempt(), From: from, To: to,
+	}
+	if to == Exited {
+		ch.ExitCode, ch.Reason = c.code, c.reason
+	}
+	r.changedLocked(ch)
+}
+
+func stateOf(s runtimeapi.ContainerState) State {
+	switch s {
+	case runtimeapi.ContainerState_CONTAINER_CREATED:
+		return Created
+	case runtimeapi.ContainerState_CONTAINER_RUNNING:
+		return Running
+	}
+	return Exited
+}
+
+// RemoveContainer removes the container, and kills it first if it runs. One that
+// is not known is no error; one that is being started is refused.
+func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error {
+	return act(ctx, r, r.ofContainer("RemoveContainer", containerID), func(ctx context.Context) error {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		c, err := r.containers.find(containerID)
+		if err != nil {
+			return idempotent("container", containerID, err)
+		}
+		r.killLocked(c)
+		return r.removeLocked(c)
+	})
+}
+
+// removeLocked forgets a container that does not run.
+func (r *Runtime) removeLocked(c *container) error {
+	if c.starting {
+		return refused("remove container %s: it is being started", c.id)
+	}
+	s := c.sandbox
+	s.containers = slices.DeleteFunc(s.containers, func(o *container) bool { return o == c })
+	r.containers.remove(c.id)
+	delete(r.names, c.reserved)
+	note(&r.past, &r.past.containers, c.id, c.item)
+	r.containerChangedLocked(c, stateOf(c.state), Absent)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, c.id)
+	return nil
+}
+
+// showLocked renews what lists show of the container.
+func (r *Runtime) showLocked(c *container) {
+	was := c.item
+	c.item = &runtimeapi.Container{
+		Id: c.id, PodSandboxId: c.sandbox.id, Metadata: c.config.Metadata, Image: c.config.Image, ImageRef: c.image.ref,
+		ImageId: c.image.id, State: c.state, CreatedAt: c.created, Labels: c.config.Labels, Annotations: c.config.Annotations,
+	}
+	note(&r.past, &r.past.containers, c.id, was)
+}

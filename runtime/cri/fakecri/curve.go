@@ -1,0 +1,92 @@
+package fakecri
+
+import (
+	"math"
+	"time"
+)
+
+// at returns the use t after the start, and none before it.
+func (c Curve) at(t time.Duration) float64 {
+	if len(c.Points) == 0 || t < 0 {
+		return 0
+	}
+	_, t = c.turn(t)
+	before := c.Points[0]
+	for _, p := range c.Points {
+		if p.At > t {
+			return between(before, p, t)
+		}
+		before = p
+	}
+	return before.Value
+}
+
+// used returns the use over time from the start until t: for a use in cores, in
+// core-nanoseconds. As t grows it does not fall, but for a rounding of one.
+func (c Curve) used(t time.Duration) uint64 {
+	if len(c.Points) == 0 || t <= 0 {
+		return 0
+	}
+	turns, rest := c.turn(t)
+	if turns == 0 {
+		return whole(c.area(rest))
+	}
+	// Whole turns are counted in integers, so that the rounding of a sum over
+	// many of them does not make it fall where one ends.
+	one := whole(c.area(c.period()))
+	if float64(turns)*float64(one) > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return uint64(turns)*one + min(one, whole(c.area(rest)))
+}
+
+// period is how long one turn of a curve that repeats takes; zero if it does
+// not.
+func (c Curve) period() time.Duration {
+	if !c.Repeat || len(c.Points) == 0 {
+		return 0
+	}
+	return c.Points[len(c.Points)-1].At
+}
+
+// turn returns how many turns are over at t, and the time within the turn.
+func (c Curve) turn(t time.Duration) (turns int64, rest time.Duration) {
+	if p := c.period(); p > 0 {
+		return int64(t / p), t % p
+	}
+	return 0, t
+}
+
+// area is the integral from 0 to t in the first turn, in nanoseconds.
+func (c Curve) area(t time.Duration) float64 {
+	before := Point{Value: c.Points[0].Value}
+	var sum float64
+	for _, p := range c.Points {
+		if p.At >= t {
+			end := between(before, p, t)
+			return sum + (before.Value+end)/2*float64(t-before.At)
+		}
+		sum += (before.Value + p.Value) / 2 * float64(p.At-before.At)
+		before = p
+	}
+	return sum + before.Value*float64(t-before.At)
+}
+
+// between is the value at t on the line from a to b.
+func between(a, b Point, t time.Duration) float64 {
+	if b.At <= a.At {
+		return b.Value
+	}
+	return a.Value + (b.Value-a.Value)*float64(t-a.At)/float64(b.At-a.At)
+}
+
+// whole is v as a count: what is negative, or too much to count, is cut off.
+func whole(v float64) uint64 {
+	switch {
+	case !(v > 0): // NaN too
+		return 0
+	case v >= math.MaxInt64:
+		return math.MaxInt64
+	}
+	return uint64(v)
+}

@@ -1,0 +1,73 @@
+package fakecri_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// A pod lives, crashes and is looked at. Any client of the CRI would see the
+// same.
+func Example() {
+	ctx := context.Background()
+	fake, err := fakecri.New(fakecri.Config{Observe: func(c fakecri.Change) {
+		fmt.Printf("%s %s: %v\n", c.Pod, c.Container, c.To)
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	pod := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "shop", Namespace: "default", Uid: "uid-1"}}
+	web := &runtimeapi.ContainerConfig{
+		Metadata: &runtimeapi.ContainerMetadata{Name: "web"}, Image: &runtimeapi.ImageSpec{Image: "nginx:1"},
+	}
+	sandbox, err := fake.RunPodSandbox(ctx, pod, "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := fake.PullImage(ctx, web.Image, nil, pod); err != nil {
+		log.Fatal(err)
+	}
+	id, err := fake.CreateContainer(ctx, sandbox, web, pod)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := fake.StartContainer(ctx, id); err != nil {
+		log.Fatal(err)
+	}
+	if err := fake.Exit("uid-1", "web", 3); err != nil {
+		log.Fatal(err)
+	}
+	resp, err := fake.ContainerStatus(ctx, id, false)
+	fmt.Println(resp.GetStatus().GetReason(), resp.GetStatus().GetExitCode(), err)
+	fmt.Println("again:", fake.StartContainer(ctx, id) != nil)
+	// Output:
+	// uid-1 : ready
+	// uid-1 web: created
+	// uid-1 web: running
+	// uid-1 web: exited
+	// Error 3 <nil>
+	// again: true
+}
+
+// Half of the starts take effect, and whoever asked does not hear of it; two at
+// most.
+func ExampleRandom() {
+	const seed = 1
+	lost := fakecri.Random(seed, 0.5, fakecri.Fault{Lost: true})
+	faults := fakecri.Times(2, fakecri.On(lost, "StartContainer"))
+	for i := range 6 {
+		f := faults(fakecri.Call{Method: "StartContainer", Pod: "uid-1", Container: "web"})
+		fmt.Println("start", i, "is lost:", f.Lost)
+	}
+	// Output:
+	// start 0 is lost: false
+	// start 1 is lost: true
+	// start 2 is lost: true
+	// start 3 is lost: false
+	// start 4 is lost: false
+	// start 5 is lost: false
+}

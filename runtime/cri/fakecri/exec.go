@@ -1,0 +1,175 @@
+package fakecri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+	utilexec "k8s.io/utils/exec"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// maxExecOutput is how much ExecSync returns of each output, in bytes; the rest
+// is thrown away, as by containerd.
+const maxExecOutput = 16 << 20
+
+// ExecSync runs a command as [Behaviour].Exec or its ExecRules say, and returns
+// what it printed, of which the first 16 MiB count. A code other than 0 is an
+// utilexec.CodeExitError, as of the CRI's client. A timeout above 0 that is over
+// is DeadlineExceeded. A command whose container ends is killed with 137.
+func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
+	var out, errOut capped
+	code, err := call(ctx, r, r.ofContainer("ExecSync", containerID), func(ctx context.Context) (int32, error) {
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		return r.exec(ctx, containerID, cmd, runtime.Streams{Stdout: &out, Stderr: &errOut})
+	})
+	switch {
+	case err != nil && timeout > 0 && status.Code(err) == codes.DeadlineExceeded && ctx.Err() == nil:
+		return nil, nil, status.Errorf(codes.DeadlineExceeded, "fakecri: exec in container %q: timeout %v exceeded: %v", containerID, timeout, context.DeadlineExceeded)
+	case err != nil:
+		return nil, nil, err
+	case code != 0:
+		err = utilexec.CodeExitError{
+			Err:  fmt.Errorf("fakecri: command %q exited with %d: %s", strings.Join(cmd, " "), code, errOut.data),
+			Code: int(code),
+		}
+	}
+	return out.data, errOut.data, err
+}
+
+// StreamExec runs a command as ExecSync does, with its streams in the caller's
+// hands. Faults know it by this name.
+func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
+	return call(ctx, r, r.ofContainer("StreamExec", containerID), func(ctx context.Context) (int32, error) {
+		return r.exec(ctx, containerID, cmd, s)
+	})
+}
+
+// Exec finds out whether a command could be run, and is Unimplemented if so:
+// there is no server of streams here. StreamExec runs one in process, and package
+// runtime/cri/serve for clients.
+func (r *Runtime) Exec(ctx context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
+	return call(ctx, r, r.ofContainer("Exec", req.GetContainerId()), func(context.Context) (*runtimeapi.ExecResponse, error) {
+		if _, _, err := r.running("exec in", req.GetContainerId()); err != nil {
+			return nil, err
+		}
+		return nil, unimplemented("Exec", "StreamExec runs commands")
+	})
+}
+
+// errEnded is why commands end whose container does.
+var errEnded = errors.New("the container has ended")
+
+// exec runs a command until it, its container or ctx ends.
+func (r *Runtime) exec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
+	c, gone, err := r.running("exec in", id)
+	if err != nil {
+		return 0, err
+	}
+	if len(cmd) == 0 {
+		return 0, refused("exec in container %s: no command", c.id)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-gone:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
+	code, err := r.answer(ctx, c, cmd, complete(s))
+	switch {
+	case context.Cause(ctx) == errEnded:
+		return codeKill, nil
+	case ctx.Err() != nil:
+		return 0, ended(ctx)
+	}
+	return code, err
+}
+
+// running returns a container that runs, and a channel that is closed when it
+// does not any more.
+func (r *Runtime) running(what, id string) (*container, <-chan struct{}, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, err := r.containers.find(id)
+	if err != nil {
+		return nil, nil, unknownID("container", id, err)
+	}
+	if !c.running() {
+		return nil, nil, refused("%s container %s: it is %v", what, c.id, stateOf(c.state))
+	}
+	return c, c.goneLocked(), nil
+}
+
+// complete gives a command all the streams that there are, so that nobody has to
+// ask: an input that is empty, and outputs that are thrown away.
+func complete(s runtime.Streams) runtime.Streams {
+	if s.Stdin == nil {
+		s.Stdin = strings.NewReader("")
+	}
+	if s.Stdout == nil {
+		s.Stdout = io.Discard
+	}
+	switch {
+	case s.TTY:
+		s.Stderr = s.Stdout
+	case s.Stderr == nil:
+		s.Stderr = io.Discard
+	}
+	return s
+}
+
+// answer does what the container's behaviour says to a command.
+func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runtime.Streams) (int32, error) {
+	if do := c.behaviour.Exec; do != nil {
+		return do(ctx, slices.Clone(cmd), s)
+	}
+	i := slices.IndexFunc(c.behaviour.ExecRules, func(rule ExecRule) bool {
+		return len(rule.Command) <= len(cmd) && slices.Equal(rule.Command, cmd[:len(rule.Command)])
+	})
+	if i < 0 {
+		return 0, nil
+	}
+	rule := c.behaviour.ExecRules[i]
+	r.mu.Lock()
+	if c.ruled == nil {
+		c.ruled = map[int]int{}
+	}
+	c.ruled[i]++
+	fails := c.ruled[i] <= rule.Fails
+	r.mu.Unlock()
+	if err := pause(ctx, rule.Takes); err != nil {
+		return 0, err
+	}
+	_, err := io.WriteString(s.Stdout, rule.Stdout)
+	_, err2 := io.WriteString(s.Stderr, rule.Stderr)
+	switch {
+	case err != nil || err2 != nil: // nobody listens: as of SIGPIPE
+		return 128 + 13, nil
+	case fails:
+		return 1, nil
+	}
+	return rule.ExitCode, nil
+}
+
+// capped takes the first maxExecOutput bytes.
+type capped struct{ data []byte }
+
+func (c *capped) Write(p []byte) (int, error) {
+	c.data = append(c.data, p[:min(len(p), maxExecOutput-len(c.data))]...)
+	return len(p), nil
+}

@@ -1,0 +1,133 @@
+package fakecri
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/distribution/reference"
+)
+
+// parseImage reads a name as pods use it as containerd does: "busybox" is
+// docker.io/library/busybox:latest, and where there are a tag and a digest the
+// digest counts.
+func parseImage(name string) (reference.Named, error) {
+	named, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	if digested, ok := named.(reference.Canonical); ok {
+		return reference.WithDigest(reference.TrimNamed(named), digested.Digest())
+	}
+	return reference.TagNameOnly(named), nil
+}
+
+// sameImage reports whether two names are of the same image. One that is none is
+// like no other.
+func sameImage(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := parseImage(a)
+	if err != nil {
+		return false
+	}
+	y, err := parseImage(b)
+	return err == nil && x.String() == y.String()
+}
+
+// everyImage is the name in Config.Images of every image that is not named.
+const everyImage = "*"
+
+// byFullName returns what is said of images by their full names. A name without
+// tag and digest stands for all tags that are not named, and is without them in
+// the answer too.
+func byFullName[T any](images map[string]T) (map[string]*T, error) {
+	byName := make(map[string]*T, len(images))
+	saidOf := map[string]string{}
+	var all error
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		full := everyImage
+		if name != everyImage {
+			named, err := reference.ParseNormalizedNamed(name)
+			if err == nil && !reference.IsNameOnly(named) {
+				named, err = parseImage(name)
+			}
+			if err != nil {
+				all = errors.Join(all, fmt.Errorf("%s: %w", under("images", name), err))
+				continue
+			}
+			full = named.String()
+		}
+		if other, ok := saidOf[full]; ok {
+			all = errors.Join(all, fmt.Errorf("%s: is the same image as %s", under("images", name), other))
+			continue
+		}
+		saidOf[full] = name
+		img := images[name]
+		byName[full] = &img
+	}
+	return byName, all
+}
+
+// said returns what is said of an image; nil if nothing is.
+func said[T any](images map[string]*T, name reference.Named) *T {
+	for _, key := range []string{name.String(), name.Name(), everyImage} {
+		if img, ok := images[key]; ok {
+			return img
+		}
+	}
+	return nil
+}
+
+// checkLayers returns which layers have the same name and another size.
+func checkLayers(images map[string]ImageBehaviour) error {
+	var err error
+	sizes := map[string]uint64{}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		for i, l := range images[name].Layers {
+			if size, ok := sizes[l.Name]; ok && l.Name != "" && size != l.Size {
+				err = errors.Join(err, fmt.Errorf("%s.layers[%d]: %q has %d bytes here, and %d elsewhere", under("images", name), i, l.Name, l.Size, size))
+			}
+			sizes[l.Name] = l.Size
+		}
+	}
+	return err
+}
+
+// digestOf returns the digest of the manifest that a name leads to: its own, or
+// one that is made from the name.
+func digestOf(name reference.Named) string {
+	if digested, ok := name.(reference.Canonical); ok {
+		return digested.Digest().String()
+	}
+	return hashOf("manifest " + name.String())
+}
+
+// imageID returns the ID of the image with a manifest: the digest of its
+// configuration.
+func imageID(manifest string) string { return hashOf("config " + manifest) }
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// userOf splits an image's user as containerd does: a number is a UID, and
+// anything else a name; the group is left out.
+func userOf(user string) (uid int64, name string, isUID bool) {
+	user, _, _ = strings.Cut(user, ":")
+	if user == "" {
+		return 0, "", false
+	}
+	n, err := strconv.ParseInt(user, 10, 64)
+	if err != nil {
+		return 0, user, false
+	}
+	return n, "", true
+}

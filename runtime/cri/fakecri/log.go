@@ -1,0 +1,217 @@
+package fakecri
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A logFile is the log of a running container. It has a timer while there are
+// lines to come, and no goroutine; the file is open only while something is
+// written. So what is printed after the file was moved away comes into the new
+// one, where a real runtime writes on into the old one until it is told of the
+// move; if the container ends before that, it is lost.
+type logFile struct {
+	path  string
+	start time.Time
+
+	mu      sync.Mutex // guards the fields below; only files are touched with it
+	printer printer
+	timer   *time.Timer
+	broken  bool // a write failed, and was told of
+	over    bool
+}
+
+// beginLocked is called when a container starts to run, with r.mu held.
+func (r *Runtime) beginLocked(c *container) {
+	r.openLog(c)
+	r.serve(c)
+}
+
+// ceaseLocked is called when a running container ends, with r.mu held, before
+// its state changes.
+func (r *Runtime) ceaseLocked(c *container) {
+	now := time.Now()
+	c.sandbox.cpuUsed += c.cpuLocked(now)
+	if c.log != nil {
+		c.log.end(r, now)
+		c.log = nil
+	}
+	if c.serving != nil {
+		c.serving.end()
+		c.serving = nil
+	}
+}
+
+// openLog makes the file, and whatever directories it lacks, as soon as the
+// container runs: there is one also if nothing is ever printed.
+func (r *Runtime) openLog(c *container) {
+	path := c.logPath()
+	if !r.cfg.WriteLogs || path == "" {
+		return
+	}
+	l := &logFile{path: path, start: time.Unix(0, c.started), printer: printer{lines: c.behaviour.Logs}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = l.makeLocked()
+	}
+	if err != nil {
+		r.log.Warn("fakecri: make a log", "container", c.id, "err", err)
+		return
+	}
+	c.log = l
+	l.writeLocked(r, time.Now())
+}
+
+func (l *logFile) makeLocked() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// writeLocked writes the lines that are due, and sets the timer for the next
+// one. Where the file was moved away they wait until there is a new one: whoever
+// moved it calls ReopenContainerLog next.
+func (l *logFile) writeLocked(r *Runtime, now time.Time) {
+	var text []byte
+	after := l.printer
+	var wait time.Duration
+	more := false
+	for {
+		var at time.Duration
+		if at, more = after.next(); !more {
+			break
+		}
+		if wait = l.start.Add(at).Sub(now); wait > 0 {
+			break
+		}
+		line, stderr := after.print()
+		text = appendLogEntries(text, l.start.Add(at), stderr, line)
+	}
+	if len(text) > 0 {
+		if err := l.append(text); os.IsNotExist(err) && !l.over {
+			more = false // reopen goes on
+		} else {
+			l.printer = after
+			if err != nil && !l.broken {
+				l.broken = true
+				r.log.Warn("fakecri: write a log", "path", l.path, "err", err)
+			}
+		}
+	}
+	switch {
+	case l.over || !more:
+		l.stopLocked()
+	case l.timer == nil:
+		l.timer = time.AfterFunc(wait, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !l.over {
+				l.writeLocked(r, time.Now())
+			}
+		})
+	default:
+		l.timer.Reset(wait)
+	}
+}
+
+func (l *logFile) append(text []byte) error {
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if also := f.Close(); err == nil {
+		err = also
+	}
+	return err
+}
+
+func (l *logFile) stopLocked() {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+// end writes what was printed until the container ended.
+func (l *logFile) end(r *Runtime, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+	l.writeLocked(r, now)
+}
+
+// reopen begins a new file, after the old one was moved away.
+func (l *logFile) reopen(r *Runtime, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return nil
+	}
+	if err := l.makeLocked(); err != nil {
+		return err
+	}
+	l.writeLocked(r, now)
+	return nil
+}
+
+// reopenLocked begins a new log file.
+func (r *Runtime) reopenLocked(c *container) error {
+	if c.log == nil {
+		return nil
+	}
+	if err := c.log.reopen(r, time.Now()); err != nil {
+		return refused("reopen log of container %s: %v", c.id, err)
+	}
+	return nil
+}
+
+// follow calls emit for each line that a running container prints from now on,
+// until it ends, ctx does, or emit fails. It does so on the caller's goroutine,
+// and holds no lock.
+func (r *Runtime) follow(ctx context.Context, c *container, emit func(line string, stderr bool) error) error {
+	r.mu.Lock()
+	if !c.running() {
+		r.mu.Unlock()
+		return nil
+	}
+	gone, start, p := c.goneLocked(), time.Unix(0, c.started), printer{lines: c.behaviour.Logs}
+	r.mu.Unlock()
+	p.skip(time.Since(start))
+	for {
+		at, ok := p.next()
+		if !ok {
+			at = maxTime
+		}
+		due := time.NewTimer(time.Until(start.Add(at)))
+		select {
+		case <-due.C:
+		case <-gone:
+		case <-ctx.Done():
+		}
+		due.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		until, over := time.Since(start), false
+		r.mu.Lock()
+		if !c.running() {
+			until, over = c.age(time.Time{}), true
+		}
+		r.mu.Unlock()
+		for at, ok := p.next(); ok && at <= until; at, ok = p.next() {
+			if err := emit(p.print()); err != nil {
+				return err
+			}
+		}
+		if over {
+			return nil
+		}
+	}
+}

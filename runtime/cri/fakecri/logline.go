@@ -1,0 +1,99 @@
+package fakecri
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxLogEntry is how much of a line one entry of a log holds, in bytes; it is
+// containerd's default.
+const maxLogEntry = 16 << 10
+
+// logTime is RFC3339Nano with all nine digits, so that entries sort as text.
+const logTime = "2006-01-02T15:04:05.000000000Z07:00"
+
+// appendLogEntries appends a line as a log of the CRI has it:
+//
+//	2026-01-02T03:04:05.000000006Z stdout F the line
+//
+// A line that is too long for one entry is in several, all but the last of
+// which are P (partial).
+func appendLogEntries(dst []byte, t time.Time, stderr bool, line string) []byte {
+	for {
+		text, kind := line, " F "
+		if len(text) > maxLogEntry {
+			text, kind = text[:maxLogEntry], " P "
+		}
+		dst = t.UTC().AppendFormat(dst, logTime)
+		if stderr {
+			dst = append(dst, " stderr"...)
+		} else {
+			dst = append(dst, " stdout"...)
+		}
+		dst = append(dst, kind...)
+		dst = append(dst, text...)
+		dst = append(dst, '\n')
+		if line = line[len(text):]; line == "" {
+			return dst
+		}
+	}
+}
+
+// A printer goes through what a container prints. It is no more than a place in
+// the list, so any number of them may be on the way: one that writes the log,
+// and one for each who is attached.
+type printer struct {
+	lines []LogLine
+	at    time.Duration // of the line that was printed last, since the start
+	n     int           // how often the first of lines was printed
+}
+
+// next is when the next line is printed, since the start; false if there is none.
+func (p *printer) next() (time.Duration, bool) {
+	switch {
+	case len(p.lines) == 0:
+		return 0, false
+	case p.n == 0:
+		return p.at + p.lines[0].After, true
+	}
+	return p.at + p.lines[0].Every, true
+}
+
+// print returns that line and goes on to the one after it.
+func (p *printer) print() (text string, stderr bool) {
+	p.at, _ = p.next()
+	p.n++
+	l := p.lines[0]
+	text = strings.ReplaceAll(l.Text, "%d", strconv.Itoa(p.n))
+	if !l.endless() && p.n >= l.Times {
+		p.lines, p.n = p.lines[1:], 0
+	}
+	return text, l.Err
+}
+
+// skip goes on past what was printed until now.
+func (p *printer) skip(now time.Duration) {
+	for {
+		at, ok := p.next()
+		if !ok || at > now {
+			return
+		}
+		if l := p.lines[0]; p.n > 0 && l.Every > 0 {
+			// Many at once: it may have been at it for years.
+			many := int((now - p.at) / l.Every)
+			if !l.endless() {
+				many = min(many, l.Times-p.n)
+			}
+			p.at, p.n = p.at+time.Duration(many)*l.Every, p.n+many
+			if !l.endless() && p.n >= l.Times {
+				p.lines, p.n = p.lines[1:], 0
+			}
+			continue
+		}
+		p.print()
+	}
+}
+
+// endless reports whether the line is printed for as long as the container runs.
+func (l LogLine) endless() bool { return l.Every > 0 && l.Times == 0 }

@@ -1,0 +1,61 @@
+package fakecri
+
+import (
+	"context"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// The metrics of containers that there are, with cAdvisor's names.
+var (
+	cpuMetric = &runtimeapi.MetricDescriptor{
+		Name: "container_cpu_usage_seconds_total", Help: "Cumulative cpu time consumed in seconds.",
+	}
+	memoryMetric = &runtimeapi.MetricDescriptor{
+		Name: "container_memory_working_set_bytes", Help: "Current working set in bytes.",
+	}
+)
+
+// ListMetricDescriptors describes what ListPodSandboxMetrics has.
+func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
+	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
+		return []*runtimeapi.MetricDescriptor{cpuMetric, memoryMetric}, nil
+	})
+}
+
+// ListPodSandboxMetrics tells of the pods whose sandboxes are ready what
+// ListPodSandboxStats tells, in the form of metrics, which are whole numbers.
+func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
+	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		now := time.Now()
+		var list []*runtimeapi.PodSandboxMetrics
+		for s := range r.sandboxes.all() {
+			if !s.ready {
+				continue
+			}
+			pod := &runtimeapi.PodSandboxMetrics{PodSandboxId: s.id}
+			for _, c := range s.containers {
+				if c.running() {
+					pod.ContainerMetrics = append(pod.ContainerMetrics, c.metricsLocked(now))
+				}
+			}
+			list = append(list, pod)
+		}
+		return list, nil
+	})
+}
+
+func (c *container) metricsLocked(now time.Time) *runtimeapi.ContainerMetrics {
+	metric := func(d *runtimeapi.MetricDescriptor, kind runtimeapi.MetricType, value uint64) *runtimeapi.Metric {
+		return &runtimeapi.Metric{Name: d.Name, Timestamp: now.UnixNano(), MetricType: kind, Value: number(value)}
+	}
+	return &runtimeapi.ContainerMetrics{ContainerId: c.id, Metrics: []*runtimeapi.Metric{
+		metric(cpuMetric, runtimeapi.MetricType_COUNTER, c.cpuLocked(now)/uint64(time.Second)),
+		metric(memoryMetric, runtimeapi.MetricType_GAUGE, whole(c.behaviour.Memory.at(c.age(now)))),
+	}}
+}

@@ -1,0 +1,218 @@
+package fakecri
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// labelPodUID is the label by which the kubelet finds what a pod has.
+const labelPodUID = "io.kubernetes.pod.uid"
+
+// A pod is what the sandboxes of one UID have in common.
+type pod struct {
+	sandboxes []*sandbox
+	starts    map[string]int // of containers, by name
+}
+
+// started counts one more start of a container.
+func (p *pod) started(name string) int {
+	if p.starts == nil {
+		p.starts = map[string]int{}
+	}
+	p.starts[name]++
+	return p.starts[name]
+}
+
+// A sandbox is one that was run and not removed. Runtime.mu guards it.
+type sandbox struct {
+	id      string
+	name    string // by which it is reserved
+	config  *runtimeapi.PodSandboxConfig
+	handler string
+	ip      string // empty: the host's, or there is none any more
+	created int64
+	ready   bool
+	pod     *pod
+
+	containers []*container // oldest first
+
+	// resources and overhead as the last update has them, nil if none was.
+	resources, overhead *runtimeapi.LinuxContainerResources
+
+	cpuUsed uint64 // core-nanoseconds of its containers that have ended
+
+	item *runtimeapi.PodSandbox // as lists show it; replaced, never changed
+}
+
+func (s *sandbox) uid() string { return s.config.GetMetadata().GetUid() }
+
+func (s *sandbox) hostNetwork() bool {
+	return s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE
+}
+
+func (s *sandbox) state() runtimeapi.PodSandboxState {
+	if s.ready {
+		return runtimeapi.PodSandboxState_SANDBOX_READY
+	}
+	return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
+}
+
+// RunPodSandbox makes a sandbox, which is ready at once and has an address of
+// 10.0.0.0/8, unless it uses the host's network.
+func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
+	return call(ctx, r, Call{Method: "RunPodSandbox", Pod: config.GetMetadata().GetUid()}, func(ctx context.Context) (string, error) {
+		meta := config.GetMetadata()
+		if meta == nil {
+			return "", refused("run sandbox: its config has no metadata")
+		}
+		config = proto.CloneOf(config)
+		name := sandboxName(meta)
+		if err := r.begin(ctx); err != nil {
+			return "", err
+		}
+		defer r.unlock()
+		if by, taken := r.names[name]; taken {
+			return "", reservedFor("sandbox", name, by)
+		}
+		if runtimeHandler != "" && runtimeHandler != defaultHandler && !slices.Contains(r.cfg.Handlers, runtimeHandler) {
+			return "", refused("run sandbox %s: there is no runtime handler %q", name, runtimeHandler)
+		}
+		s := &sandbox{id: r.newIDLocked(), name: name, config: config, handler: runtimeHandler, created: now(), ready: true}
+		if !s.hostNetwork() {
+			s.ip = r.newIPLocked()
+		}
+		r.addSandboxLocked(s)
+		return s.id, nil
+	})
+}
+
+func (r *Runtime) addSandboxLocked(s *sandbox) {
+	s.pod = r.pods[s.uid()]
+	if s.pod == nil {
+		s.pod = new(pod)
+		r.pods[s.uid()] = s.pod
+	}
+	s.pod.sandboxes = append(s.pod.sandboxes, s)
+	if s.config.GetLabels()[labelPodUID] != s.uid() {
+		r.mislabelled = true
+	}
+	r.names[s.name] = s.id
+	r.sandboxes.add(s.id, s)
+	if s.ip != "" {
+		r.byIP[s.ip] = s
+	}
+	r.showSandboxLocked(s)
+	r.sandboxChangedLocked(s, Absent, Ready)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
+}
+
+func (r *Runtime) sandboxChangedLocked(s *sandbox, from, to State) {
+	r.changedLocked(Change{Pod: s.uid(), ID: s.id, Attempt: s.config.GetMetadata().GetAttempt(), From: from, To: to})
+}
+
+// sandboxName is what containerd reserves for a sandbox.
+func sandboxName(m *runtimeapi.PodSandboxMetadata) string {
+	return strings.Join([]string{m.GetName(), m.GetNamespace(), m.GetUid(), strconv.FormatUint(uint64(m.GetAttempt()), 10)}, "_")
+}
+
+// newIPLocked returns an address that no sandbox of the last 16 million had. It
+// leaves out those that read as a network's or a broadcast address.
+func (r *Runtime) newIPLocked() string {
+	for {
+		r.lastIP = (r.lastIP + 1) & 0xffffff
+		n := r.lastIP
+		if last := n & 0xff; last != 0 && last != 0xff {
+			return netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String()
+		}
+	}
+}
+
+// StopPodSandbox makes the sandbox not ready, and kills what runs in it. One
+// that is stopped already or not known is no error.
+func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error {
+	return act(ctx, r, r.ofSandbox("StopPodSandbox", podSandboxID), func(ctx context.Context) error {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		s, err := r.sandboxes.find(podSandboxID)
+		if err != nil {
+			return idempotent("sandbox", podSandboxID, err)
+		}
+		r.stopSandboxLocked(s)
+		return nil
+	})
+}
+
+func (r *Runtime) stopSandboxLocked(s *sandbox) {
+	for _, c := range s.containers {
+		r.killLocked(c)
+	}
+	delete(r.byIP, s.ip)
+	s.ip = ""
+	r.fellLocked(s)
+}
+
+// fellLocked makes a sandbox not ready.
+func (r *Runtime) fellLocked(s *sandbox) {
+	if !s.ready {
+		return
+	}
+	s.ready = false
+	r.showSandboxLocked(s)
+	r.sandboxChangedLocked(s, Ready, NotReady)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id)
+}
+
+// RemovePodSandbox stops the sandbox, and removes it and its containers. One
+// that is not known is no error; one with a container that is being started is
+// stopped only.
+func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) error {
+	return act(ctx, r, r.ofSandbox("RemovePodSandbox", podSandboxID), func(ctx context.Context) error {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		s, err := r.sandboxes.find(podSandboxID)
+		if err != nil {
+			return idempotent("sandbox", podSandboxID, err)
+		}
+		r.stopSandboxLocked(s)
+		for _, c := range slices.Clone(s.containers) {
+			if err := r.removeLocked(c); err != nil {
+				return err
+			}
+		}
+		r.dropSandboxLocked(s)
+		return nil
+	})
+}
+
+func (r *Runtime) dropSandboxLocked(s *sandbox) {
+	r.sandboxes.remove(s.id)
+	delete(r.names, s.name)
+	s.pod.sandboxes = slices.DeleteFunc(s.pod.sandboxes, func(o *sandbox) bool { return o == s })
+	if len(s.pod.sandboxes) == 0 {
+		delete(r.pods, s.uid())
+	}
+	note(&r.past, &r.past.sandboxes, s.id, s.item)
+	r.sandboxChangedLocked(s, NotReady, Absent)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, s.id)
+}
+
+// showSandboxLocked renews what lists show of the sandbox.
+func (r *Runtime) showSandboxLocked(s *sandbox) {
+	was := s.item
+	s.item = &runtimeapi.PodSandbox{
+		Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created,
+		Labels: s.config.Labels, Annotations: s.config.Annotations, RuntimeHandler: s.handler,
+	}
+	note(&r.past, &r.past.sandboxes, s.id, was)
+}

@@ -1,0 +1,171 @@
+package fakecri
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Exit codes that containerd makes up, and those of signals.
+const (
+	codeStartError = 128
+	codeUnknown    = 255
+	codeTerm       = 128 + 15
+	codeKill       = 128 + 9
+)
+
+// StartContainer starts a container that was created. It takes as long as its
+// behaviour says; a start that is called off or fails leaves it exited.
+func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
+	return act(ctx, r, r.ofContainer("StartContainer", containerID), func(ctx context.Context) error {
+		c, err := r.beginStart(ctx, containerID)
+		if err != nil {
+			return err
+		}
+		err = pause(ctx, c.behaviour.StartDelay)
+		r.mu.Lock()
+		defer r.unlock()
+		if down(ctx) { // nobody is there to say that it failed
+			return errDown
+		}
+		if err == nil && c.behaviour.StartError != "" {
+			err = refused("start container %s: %s", c.id, c.behaviour.StartError)
+		}
+		return r.startedLocked(c, err)
+	})
+}
+
+// beginStart finds out whether the container can be started.
+func (r *Runtime) beginStart(ctx context.Context, id string) (*container, error) {
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer r.unlock()
+	c, err := r.containers.find(id)
+	switch {
+	case err != nil:
+		return nil, unknownID("container", id, err)
+	case c.state != runtimeapi.ContainerState_CONTAINER_CREATED:
+		return nil, refused("start container %s: it is %v", c.id, stateOf(c.state))
+	case c.starting:
+		return nil, refused("start container %s: it is being started", c.id)
+	case !c.sandbox.ready:
+		return nil, r.startedLocked(c, notRunning("start container "+c.id, c.sandbox))
+	}
+	c.starting = true
+	return c, nil
+}
+
+// startedLocked ends a start.
+func (r *Runtime) startedLocked(c *container, err error) error {
+	c.starting = false
+	if err == nil && !c.sandbox.ready {
+		err = notRunning("start container "+c.id, c.sandbox)
+	}
+	if err == nil {
+		r.runLocked(c)
+		return nil
+	}
+	r.endedLocked(c, codeStartError, "StartError", words(err))
+	return err
+}
+
+func (r *Runtime) runLocked(c *container) {
+	c.state, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, now()
+	b := c.behaviour
+	if n := c.sandbox.pod.started(c.name()); b.Crashes == 0 && b.RunFor > 0 || n <= b.Crashes {
+		c.end = time.AfterFunc(max(b.RunFor, shortest), func() { r.finish(c) })
+	}
+	r.showLocked(c)
+	r.beginLocked(c)
+	r.containerChangedLocked(c, Created, Running)
+	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, c.id)
+}
+
+// shortest is how long a container runs at least that ends by itself, so that
+// its end is after its start.
+const shortest = time.Millisecond
+
+// finish ends a container as its behaviour says.
+func (r *Runtime) finish(c *container) {
+	b := c.behaviour
+	code, reason := b.ExitCode, reasonOf(b.ExitCode)
+	switch {
+	case b.OOM:
+		code, reason = codeKill, "OOMKilled"
+	case b.Signal != 0:
+		code, reason = 128+b.Signal, reasonOf(128+b.Signal)
+	}
+	r.exit(c, code, reason)
+}
+
+// exit ends a container by itself, if it runs.
+func (r *Runtime) exit(c *container, code int32, reason string) bool {
+	r.writeMessage(c)
+	r.mu.Lock()
+	defer r.unlock()
+	if !c.running() {
+		return false
+	}
+	r.endLocked(c, code, reason)
+	return true
+}
+
+func reasonOf(code int32) string {
+	if code == 0 {
+		return "Completed"
+	}
+	return "Error"
+}
+
+// endLocked ends a container that runs.
+func (r *Runtime) endLocked(c *container, code int32, reason string) {
+	r.ceaseLocked(c)
+	for _, t := range []*time.Timer{c.end, c.dying} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	c.end, c.dying = nil, nil
+	r.endedLocked(c, code, reason, "")
+	if c.gone != nil {
+		close(c.gone)
+		c.gone = nil
+	}
+	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id)
+}
+
+// endedLocked makes a container exited. That one could not be started is no
+// event, as with containerd.
+func (r *Runtime) endedLocked(c *container, code int32, reason, message string) {
+	from := stateOf(c.state)
+	c.state, c.ended, c.code, c.reason, c.message = runtimeapi.ContainerState_CONTAINER_EXITED, now(), code, reason, message
+	r.showLocked(c)
+	r.containerChangedLocked(c, from, Exited)
+}
+
+// writeMessage writes what a container says at its end, where it has a mount of
+// a file for that.
+func (r *Runtime) writeMessage(c *container) {
+	if c.behaviour.Message == "" {
+		return
+	}
+	at := c.config.GetAnnotations()["io.kubernetes.container.terminationMessagePath"]
+	for _, m := range c.config.GetMounts() {
+		if at == "" || path.Clean(m.GetContainerPath()) != path.Clean(at) {
+			continue
+		}
+		f, err := os.OpenFile(m.GetHostPath(), os.O_WRONLY|os.O_TRUNC, 0)
+		if err == nil {
+			_, err = f.WriteString(c.behaviour.Message)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			r.log.Warn("write termination message", "container", c.name(), "err", err)
+		}
+	}
+}

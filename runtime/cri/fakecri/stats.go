@@ -1,0 +1,216 @@
+package fakecri
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Where images and writable layers are said to be. Nothing is there.
+const fsMountpoint = "/var/lib/fakecri"
+
+// bytesPerInode is how many bytes of a layer there are for each file.
+const bytesPerInode = 16 << 10
+
+// ContainerStats tells what a running container uses.
+func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runtimeapi.ContainerStats, error) {
+	return call(ctx, r, r.ofContainer("ContainerStats", containerID), func(ctx context.Context) (*runtimeapi.ContainerStats, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		c, err := r.containers.find(containerID)
+		if err != nil {
+			return nil, unknownID("container", containerID, err)
+		}
+		if !c.running() {
+			return nil, refused("stats of container %s: it does not run", c.id)
+		}
+		return c.statsLocked(time.Now()), nil
+	})
+}
+
+// ListContainerStats tells what the containers that the filter matches use,
+// oldest first: those that do not run have nothing but their writable layers.
+func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
+	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		now := time.Now()
+		id, sandboxID := r.containers.whole(filter.GetId()), r.sandboxes.whole(filter.GetPodSandboxId())
+		var list []*runtimeapi.ContainerStats
+		for c := range r.containersOfLocked(id, sandboxID, filter.GetLabelSelector()) {
+			if (id == "" || c.id == id) && (sandboxID == "" || c.sandbox.id == sandboxID) &&
+				selects(filter.GetLabelSelector(), c.config.GetLabels()) {
+				list = append(list, c.statsLocked(now))
+			}
+		}
+		return list, nil
+	})
+}
+
+// PodSandboxStats tells what a pod whose sandbox is ready uses: its containers
+// together, those that have ended included where use adds up.
+func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*runtimeapi.PodSandboxStats, error) {
+	return call(ctx, r, r.ofSandbox("PodSandboxStats", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStats, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		s, err := r.sandboxes.find(podSandboxID)
+		if err != nil {
+			return nil, unknownID("sandbox", podSandboxID, err)
+		}
+		if !s.ready {
+			return nil, status.Errorf(codes.Unavailable, "fakecri: stats of sandbox %s: it is not ready", s.id)
+		}
+		return s.statsLocked(time.Now()), nil
+	})
+}
+
+// ListPodSandboxStats tells what the pods that the filter matches and whose
+// sandboxes are ready use, oldest first.
+func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
+	return call(ctx, r, Call{Method: "ListPodSandboxStats"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		now := time.Now()
+		id := r.sandboxes.whole(filter.GetId())
+		var list []*runtimeapi.PodSandboxStats
+		for s := range r.sandboxesOfLocked(id, filter.GetLabelSelector()) {
+			if s.ready && (id == "" || s.id == id) && selects(filter.GetLabelSelector(), s.config.GetLabels()) {
+				list = append(list, s.statsLocked(now))
+			}
+		}
+		return list, nil
+	})
+}
+
+// ImageFsInfo tells how much space the layers of images take, each once however
+// many images have it, with those of removed images that containers are made of,
+// and the writable layers of containers. It is one file system, so that there is
+// none of containers.
+func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+	return call(ctx, r, Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		now := time.Now()
+		sizes := map[string]uint64{}
+		for img := range r.images.here.all() {
+			for _, l := range img.layers {
+				sizes[l.Name] = l.Size
+			}
+		}
+		var used uint64
+		for c := range r.containers.all() {
+			for _, l := range c.image.layers {
+				sizes[l.Name] = l.Size
+			}
+			used += whole(c.behaviour.Disk.at(c.age(now)))
+		}
+		for _, size := range sizes {
+			used += size
+		}
+		return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: []*runtimeapi.FilesystemUsage{fsUsage(now, used)}}, nil
+	})
+}
+
+// age is how long the container has run, or had when it ended; below zero if it
+// did not start.
+func (c *container) age(now time.Time) time.Duration {
+	switch {
+	case c.started == 0:
+		return -1
+	case c.ended != 0:
+		return time.Duration(c.ended - c.started)
+	}
+	return time.Duration(now.UnixNano() - c.started)
+}
+
+// cpuLocked is the time of cores that the container has used. It does not fall.
+func (c *container) cpuLocked(now time.Time) uint64 {
+	c.cpuUsed = max(c.cpuUsed, c.behaviour.CPU.used(c.age(now)))
+	return c.cpuUsed
+}
+
+func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
+	age := c.age(now)
+	stats := &runtimeapi.ContainerStats{
+		Attributes: &runtimeapi.ContainerAttributes{
+			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
+		},
+		WritableLayer: fsUsage(now, whole(c.behaviour.Disk.at(age))),
+	}
+	if c.running() {
+		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behaviour.CPU.at(age))
+		stats.Memory = memoryUsage(now, whole(c.behaviour.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+	}
+	return stats
+}
+
+func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
+	linux := &runtimeapi.LinuxPodSandboxStats{}
+	used, cores, memory, processes := s.cpuUsed, 0.0, uint64(0), uint64(0)
+	for _, c := range s.containers {
+		linux.Containers = append(linux.Containers, c.statsLocked(now))
+		if c.running() {
+			used += c.cpuLocked(now)
+			cores += c.behaviour.CPU.at(c.age(now))
+			memory += whole(c.behaviour.Memory.at(c.age(now)))
+			processes++
+		}
+	}
+	limit := s.resources.GetMemoryLimitInBytes()
+	if limit == 0 {
+		limit = s.config.GetLinux().GetResources().GetMemoryLimitInBytes()
+	}
+	linux.Cpu = cpuUsage(now, used, cores)
+	linux.Memory = memoryUsage(now, memory, limit)
+	linux.Process = &runtimeapi.ProcessUsage{Timestamp: now.UnixNano(), ProcessCount: number(processes)}
+	if !s.hostNetwork() {
+		eth0 := &runtimeapi.NetworkInterfaceUsage{Name: "eth0", RxBytes: number(0), RxErrors: number(0), TxBytes: number(0), TxErrors: number(0)}
+		linux.Network = &runtimeapi.NetworkUsage{
+			Timestamp: now.UnixNano(), DefaultInterface: eth0, Interfaces: []*runtimeapi.NetworkInterfaceUsage{eth0},
+		}
+	}
+	return &runtimeapi.PodSandboxStats{
+		Attributes: &runtimeapi.PodSandboxAttributes{
+			Id: s.id, Metadata: s.config.Metadata, Labels: s.config.Labels, Annotations: s.config.Annotations,
+		},
+		Linux: linux,
+	}
+}
+
+func cpuUsage(now time.Time, used uint64, cores float64) *runtimeapi.CpuUsage {
+	return &runtimeapi.CpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: number(used), UsageNanoCores: number(whole(cores * 1e9))}
+}
+
+// memoryUsage is of memory all of which is in use and none of which is a cache.
+func memoryUsage(now time.Time, bytes uint64, limit int64) *runtimeapi.MemoryUsage {
+	m := &runtimeapi.MemoryUsage{
+		Timestamp: now.UnixNano(), WorkingSetBytes: number(bytes), UsageBytes: number(bytes), RssBytes: number(bytes),
+		AvailableBytes: number(0), PageFaults: number(0), MajorPageFaults: number(0),
+	}
+	if limit > 0 && uint64(limit) > bytes {
+		m.AvailableBytes.Value = uint64(limit) - bytes
+	}
+	return m
+}
+
+func fsUsage(now time.Time, bytes uint64) *runtimeapi.FilesystemUsage {
+	return &runtimeapi.FilesystemUsage{
+		Timestamp: now.UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: fsMountpoint},
+		UsedBytes: number(bytes), InodesUsed: number((bytes + bytesPerInode - 1) / bytesPerInode),
+	}
+}
+
+func number(n uint64) *runtimeapi.UInt64Value { return &runtimeapi.UInt64Value{Value: n} }

@@ -1,0 +1,97 @@
+package fakecri
+
+import (
+	"context"
+	"path/filepath"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// PodSandboxStatus tells of one sandbox. A stopped one has no address.
+func (r *Runtime) PodSandboxStatus(ctx context.Context, podSandboxID string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	return call(ctx, r, r.ofSandbox("PodSandboxStatus", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStatusResponse, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		s, err := r.sandboxes.find(podSandboxID)
+		if err != nil {
+			return nil, unknownID("sandbox", podSandboxID, err)
+		}
+		resp := &runtimeapi.PodSandboxStatusResponse{Status: s.status()}
+		if verbose {
+			resp.Info = map[string]string{"info": infoOf(map[string]any{
+				"sandboxID": s.id, "runtimeHandler": s.handler, "config": s.config, "resources": s.resources, "overhead": s.overhead,
+			})}
+		}
+		return resp, nil
+	})
+}
+
+func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
+	return &runtimeapi.PodSandboxStatus{
+		Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created,
+		Network: &runtimeapi.PodSandboxNetworkStatus{Ip: s.ip},
+		Linux: &runtimeapi.LinuxPodSandboxStatus{Namespaces: &runtimeapi.Namespace{
+			Options: s.config.GetLinux().GetSecurityContext().GetNamespaceOptions(),
+		}},
+		Labels: s.config.Labels, Annotations: s.config.Annotations, RuntimeHandler: s.handler,
+	}
+}
+
+// ContainerStatus tells of one container.
+func (r *Runtime) ContainerStatus(ctx context.Context, containerID string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
+	return call(ctx, r, r.ofContainer("ContainerStatus", containerID), func(ctx context.Context) (*runtimeapi.ContainerStatusResponse, error) {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.mu.Unlock()
+		c, err := r.containers.find(containerID)
+		if err != nil {
+			return nil, unknownID("container", containerID, err)
+		}
+		resp := &runtimeapi.ContainerStatusResponse{Status: c.status()}
+		if verbose {
+			resp.Info = map[string]string{"info": infoOf(map[string]any{
+				"sandboxID": c.sandbox.id, "config": c.config, "removing": false,
+			})}
+		}
+		return resp, nil
+	})
+}
+
+func (c *container) status() *runtimeapi.ContainerStatus {
+	st := &runtimeapi.ContainerStatus{
+		Id: c.id, Metadata: c.config.Metadata, State: c.state,
+		CreatedAt: c.created, StartedAt: c.started, FinishedAt: c.ended,
+		ExitCode: c.code, Reason: c.reason, Message: c.message,
+		Image: c.image.spec, ImageRef: c.image.ref, ImageId: c.image.id,
+		Labels: c.config.Labels, Annotations: c.config.Annotations, Mounts: c.config.Mounts,
+		LogPath: c.logPath(), Resources: c.resources, User: c.user(), StopSignal: c.stopSignal(),
+	}
+	return st
+}
+
+// logPath is where the container's log is, empty if it has none.
+func (c *container) logPath() string {
+	if c.config.LogPath == "" || c.sandbox.config.LogDirectory == "" {
+		return ""
+	}
+	return filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
+}
+
+func (c *container) stopSignal() runtimeapi.Signal {
+	if s := c.config.GetStopSignal(); s != runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
+		return s
+	}
+	return runtimeapi.Signal_SIGNAL_SIGTERM
+}
+
+// user is whom the container runs as.
+func (c *container) user() *runtimeapi.ContainerUser {
+	sc := c.config.GetLinux().GetSecurityContext()
+	uid, gid := sc.GetRunAsUser().GetValue(), sc.GetRunAsGroup().GetValue()
+	return &runtimeapi.ContainerUser{Linux: &runtimeapi.LinuxContainerUser{
+		Uid: uid, Gid: gid, SupplementalGroups: append([]int64{gid}, sc.GetSupplementalGroups()...),
+	}}
+}

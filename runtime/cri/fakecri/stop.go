@@ -1,0 +1,103 @@
+package fakecri
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// StopContainer sends TERM, once however often it is called, waits until the
+// container has exited or the timeout (seconds) is over, and then kills it. A
+// timeout of 0 kills at once. Of calls that overlap the one whose time is over
+// first kills.
+//
+// As with containerd the call waits for the grace itself: one that is called
+// off before kills nothing, though the container may still obey TERM.
+//
+// A container that does not run or is not known is no error.
+func (r *Runtime) StopContainer(ctx context.Context, containerID string, timeout int64) error {
+	return act(ctx, r, r.ofContainer("StopContainer", containerID), func(ctx context.Context) error {
+		gone, err := r.term(ctx, containerID, timeout)
+		if gone == nil {
+			return err
+		}
+		t := time.NewTimer(seconds(timeout))
+		defer t.Stop()
+		select {
+		case <-gone:
+			return nil
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-t.C:
+		}
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		if c, err := r.containers.find(containerID); err == nil {
+			r.killLocked(c)
+		}
+		return nil
+	})
+}
+
+// term begins to stop a container. There is nothing to wait for if it returns
+// no channel.
+func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan struct{}, error) {
+	if err := r.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer r.unlock()
+	c, err := r.containers.find(id)
+	switch {
+	case err != nil:
+		return nil, idempotent("container", id, err)
+	case !c.running():
+		return nil, nil
+	case timeout <= 0:
+		r.killLocked(c)
+		return nil, nil
+	}
+	if !c.termed {
+		c.termed = true
+		r.termLocked(c)
+	}
+	if !c.running() {
+		return nil, nil
+	}
+	return c.goneLocked(), nil
+}
+
+// termLocked lets a container have TERM.
+func (r *Runtime) termLocked(c *container) {
+	b := c.behaviour
+	if b.IgnoreTerm {
+		return
+	}
+	code := b.StopCode
+	if code == 0 {
+		code = codeTerm
+	}
+	if b.StopDelay <= 0 {
+		r.endLocked(c, code, reasonOf(code))
+		return
+	}
+	c.dying = time.AfterFunc(b.StopDelay, func() {
+		r.mu.Lock()
+		defer r.unlock()
+		if c.running() {
+			r.endLocked(c, code, reasonOf(code))
+		}
+	})
+}
+
+// killLocked lets a container have KILL, if it runs.
+func (r *Runtime) killLocked(c *container) {
+	if c.running() {
+		r.endLocked(c, codeKill, reasonOf(codeKill))
+	}
+}
+
+func seconds(n int64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/int64(time.Second))) * time.Second
+}

@@ -1,0 +1,97 @@
+package fakecri_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+func TestAStopWaitsForItsGrace(t *testing.T) {
+	for name, c := range map[string]struct {
+		does  fakecri.Behaviour
+		grace int64
+		takes time.Duration
+		code  int32
+	}{
+		"obeys TERM at once":       {fakecri.Behaviour{}, 30, 0, 143},
+		"obeys with its own code":  {fakecri.Behaviour{StopCode: 7}, 30, 0, 7},
+		"takes a while":            {fakecri.Behaviour{StopDelay: 5 * time.Second}, 30, 5 * time.Second, 143},
+		"takes too long":           {fakecri.Behaviour{StopDelay: time.Minute}, 30, 30 * time.Second, 137},
+		"ignores TERM":             {fakecri.Behaviour{IgnoreTerm: true}, 30, 30 * time.Second, 137},
+		"gets no grace":            {fakecri.Behaviour{}, 0, 0, 137},
+		"gets less than none":      {fakecri.Behaviour{}, -5, 0, 137},
+		"ends by itself meanwhile": {fakecri.Behaviour{IgnoreTerm: true, RunFor: 10 * time.Second, ExitCode: 3}, 30, 10 * time.Second, 3},
+		"gets more than there is":  {fakecri.Behaviour{StopDelay: time.Hour}, 1 << 62, time.Hour, 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, does(c.does), func(n *node) {
+				id, _ := n.started()
+				begun := time.Now()
+				require.NoError(n, n.StopContainer(n.ctx, id, c.grace))
+				assert.Equal(n, c.takes, time.Since(begun))
+				n.exited(id, c.code, "Error", 0)
+			})
+		})
+	}
+}
+
+func TestOfStopsThatOverlapTheShorterCounts(t *testing.T) {
+	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
+		id, _ := n.started()
+		begun := time.Now()
+		long := make(chan time.Duration, 1)
+		go func() {
+			assert.NoError(n, n.StopContainer(n.ctx, id, 60))
+			long <- time.Since(begun)
+		}()
+		time.Sleep(time.Second)
+		require.NoError(n, n.StopContainer(n.ctx, id, 2))
+		assert.Equal(n, 3*time.Second, time.Since(begun))
+		assert.Equal(n, 3*time.Second, <-long)
+		n.exited(id, 137, "Error", 0)
+	})
+}
+
+func TestTermIsGivenOnce(t *testing.T) {
+	on(t, does(fakecri.Behaviour{StopDelay: 10 * time.Second}), func(n *node) {
+		id, _ := n.started()
+		begun := time.Now()
+		go func() { assert.NoError(n, n.StopContainer(n.ctx, id, 60)) }()
+		time.Sleep(6 * time.Second)
+		require.NoError(n, n.StopContainer(n.ctx, id, 60))
+		assert.Equal(n, 10*time.Second, time.Since(begun))
+	})
+}
+
+// A stop that is called off is what a kubelet's time-out does to containerd:
+// nobody is left to send KILL.
+func TestAStopThatIsCalledOffKillsNothing(t *testing.T) {
+	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
+		id, _ := n.started()
+		ctx, cancel := context.WithTimeout(n.ctx, time.Second)
+		defer cancel()
+		hasCode(n, codes.DeadlineExceeded, n.StopContainer(ctx, id, 2))
+		time.Sleep(time.Hour)
+		n.runs(id)
+	})
+}
+
+func TestAStoppedSandboxHasNothingThatRuns(t *testing.T) {
+	on(t, does(fakecri.Behaviour{IgnoreTerm: true}), func(n *node) {
+		id, sandbox := n.started()
+		created := n.created(sandbox, "a", "new", 0)
+		waiting := make(chan error, 1)
+		go func() { waiting <- n.StopContainer(n.ctx, id, 60) }()
+		time.Sleep(time.Second)
+		require.NoError(n, n.StopPodSandbox(n.ctx, sandbox))
+		require.NoError(n, <-waiting)
+		n.exited(id, 137, "Error", 0)
+		assert.Zero(n, n.look(created).FinishedAt)
+	})
+}

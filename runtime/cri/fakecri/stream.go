@@ -1,0 +1,132 @@
+package fakecri
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Attach is as Exec.
+func (r *Runtime) Attach(ctx context.Context, req *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
+	return call(ctx, r, r.ofContainer("Attach", req.GetContainerId()), func(context.Context) (*runtimeapi.AttachResponse, error) {
+		if _, _, err := r.running("attach to", req.GetContainerId()); err != nil {
+			return nil, err
+		}
+		return nil, unimplemented("Attach", "StreamAttach attaches")
+	})
+}
+
+// PortForward is as Exec: the sandbox has to be ready.
+func (r *Runtime) PortForward(ctx context.Context, req *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
+	return call(ctx, r, r.ofSandbox("PortForward", req.GetPodSandboxId()), func(context.Context) (*runtimeapi.PortForwardResponse, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if _, err := r.readyLocked(req.GetPodSandboxId()); err != nil {
+			return nil, err
+		}
+		return nil, unimplemented("PortForward", "StreamPortForward connects")
+	})
+}
+
+// readyLocked returns a sandbox whose ports can be connected to.
+func (r *Runtime) readyLocked(id string) (*sandbox, error) {
+	s, err := r.sandboxes.find(id)
+	if err != nil {
+		return nil, unknownID("sandbox", id, err)
+	}
+	if !s.ready {
+		return nil, refused("forward to ports of sandbox %s: it is not ready", s.id)
+	}
+	return s, nil
+}
+
+// StreamPortForward connects to a port of the pod: to an [Endpoint] of one of its
+// containers that run, or else to their Forward. Where nobody listens the
+// connection is refused. Faults know it by this name. It closes conn.
+func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error {
+	defer conn.Close()
+	return act(ctx, r, r.ofSandbox("StreamPortForward", sandboxID), func(ctx context.Context) error {
+		s, to, serve, err := r.listener(sandboxID, port)
+		switch {
+		case err != nil:
+			return err
+		case to != nil:
+			err = join(ctx, to, conn)
+		case serve != nil:
+			err = serve(ctx, port, conn)
+		default:
+			err = errors.New("connection refused")
+		}
+		if ctx.Err() != nil {
+			return ended(ctx)
+		}
+		if err != nil {
+			return refused("forward to port %d of sandbox %s: %v", port, s.id, err)
+		}
+		return nil
+	})
+}
+
+// listener finds who answers at a port: a connection, or a func.
+func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Conn, serve func(context.Context, int32, io.ReadWriteCloser) error, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, err = r.readyLocked(sandboxID); err != nil {
+		return nil, nil, nil, err
+	}
+	if to = r.connectLocked([]*sandbox{s}, port); to != nil {
+		return s, to, nil, nil
+	}
+	for _, c := range s.containers {
+		if c.running() && c.behaviour.Forward != nil {
+			return s, nil, c.behaviour.Forward, nil
+		}
+	}
+	return s, nil, nil, nil
+}
+
+// join copies between a pod's end and a client's, until the pod's has no more to
+// say.
+func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
+	defer context.AfterFunc(ctx, func() { to.Close(); conn.Close() })()
+	var sending sync.WaitGroup
+	sending.Go(func() { _, _ = io.Copy(to, conn) }) // who reads the other half sees what is wrong
+	_, err := io.Copy(conn, to)
+	conn.Close()
+	to.Close()
+	sending.Wait()
+	return err
+}
+
+// StreamAttach passes on what the container prints from now on, until it ends.
+// Its input is thrown away. Faults know it by this name.
+func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error {
+	return act(ctx, r, r.ofContainer("StreamAttach", containerID), func(ctx context.Context) error {
+		c, _, err := r.running("attach to", containerID)
+		if err != nil {
+			return err
+		}
+		if in := s.Stdin; in != nil {
+			go func() { _, _ = io.Copy(io.Discard, in) }()
+		}
+		s = complete(s)
+		err = r.follow(ctx, c, func(line string, stderr bool) error {
+			out := s.Stdout
+			if stderr {
+				out = s.Stderr
+			}
+			_, err := io.WriteString(out, line+"\n")
+			return err
+		})
+		if ctx.Err() != nil {
+			return ended(ctx)
+		}
+		return err
+	})
+}

@@ -1,0 +1,106 @@
+package fakecri
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// UpdateContainerResources changes the resources of a container, whatever its
+// state. Those that are zero stay as they are.
+func (r *Runtime) UpdateContainerResources(ctx context.Context, containerID string, resources *runtimeapi.ContainerResources) error {
+	return act(ctx, r, r.ofContainer("UpdateContainerResources", containerID), func(ctx context.Context) error {
+		resources := proto.CloneOf(resources)
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		c, err := r.containers.find(containerID)
+		if err != nil {
+			return unknownID("container", containerID, err)
+		}
+		c.resources = &runtimeapi.ContainerResources{
+			Linux:   updated(c.resources.GetLinux(), resources.GetLinux()),
+			Windows: updated(c.resources.GetWindows(), resources.GetWindows()),
+		}
+		return nil
+	})
+}
+
+// UpdatePodSandboxResources notes what the pod as a whole has; a verbose status
+// shows it.
+func (r *Runtime) UpdatePodSandboxResources(ctx context.Context, request *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+	return call(ctx, r, r.ofSandbox("UpdatePodSandboxResources", request.GetPodSandboxId()), func(ctx context.Context) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+		request := proto.CloneOf(request)
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		defer r.unlock()
+		s, err := r.sandboxes.find(request.GetPodSandboxId())
+		if err != nil {
+			return nil, unknownID("sandbox", request.GetPodSandboxId(), err)
+		}
+		s.resources, s.overhead = request.GetResources(), request.GetOverhead()
+		return new(runtimeapi.UpdatePodSandboxResourcesResponse), nil
+	})
+}
+
+// updated returns old with what change sets.
+func updated[T proto.Message](old, change T) T {
+	if !change.ProtoReflect().IsValid() {
+		return old
+	}
+	if !old.ProtoReflect().IsValid() {
+		return change
+	}
+	out := proto.CloneOf(old)
+	m := out.ProtoReflect()
+	change.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		m.Set(f, v)
+		return true
+	})
+	return out
+}
+
+// ReopenContainerLog asks for nothing here: files are opened for each line. The
+// container has to run.
+func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
+	return act(ctx, r, r.ofContainer("ReopenContainerLog", containerID), func(ctx context.Context) error {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+		defer r.unlock()
+		c, err := r.containers.find(containerID)
+		if err != nil {
+			return unknownID("container", containerID, err)
+		}
+		if !c.running() {
+			return refused("reopen log of container %s: it does not run", c.id)
+		}
+		return r.reopenLocked(c)
+	})
+}
+
+// CheckpointContainer is refused as by a containerd without criu, whether or not
+// there is such a container.
+func (r *Runtime) CheckpointContainer(ctx context.Context, options *runtimeapi.CheckpointContainerRequest) error {
+	return act(ctx, r, r.ofContainer("CheckpointContainer", options.GetContainerId()), func(context.Context) error {
+		return refused("checkpoint container %s: there is no criu", options.GetContainerId())
+	})
+}
+
+// CheckpointPod is not implemented.
+func (r *Runtime) CheckpointPod(ctx context.Context, options *runtimeapi.CheckpointPodRequest) error {
+	return act(ctx, r, r.ofSandbox("CheckpointPod", options.GetPodSandboxId()), func(context.Context) error {
+		return unimplemented("CheckpointPod", "pods cannot be checkpointed")
+	})
+}
+
+// RestorePod is not implemented.
+func (r *Runtime) RestorePod(ctx context.Context, _ *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
+	return call(ctx, r, Call{Method: "RestorePod"}, func(context.Context) (*runtimeapi.RestorePodResponse, error) {
+		return nil, unimplemented("RestorePod", "pods cannot be checkpointed")
+	})
+}
