@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,34 @@ func TestEachRuleOfThePodEngineIsNamedByATest(t *testing.T) {
 			case !ok:
 				assert.NotNil(t, named[rule], "no test names %s", rule)
 			}
+		}
+	}
+}
+
+// Each rule of how changes are found has a test that says its number, or stands
+// among the differences in pleg/doc.go.
+func TestEachRuleOfThePlegIsNamedByATestOrADifference(t *testing.T) {
+	doc, err := os.ReadFile("pleg/doc.go")
+	require.NoError(t, err)
+	_, differences, found := strings.Cut(string(doc), "# Differences from the kubelet")
+	require.True(t, found)
+	differ := func(kind string, n int) bool {
+		for _, m := range regexp.MustCompile(`\b`+kind+`-(\d+)(?: … `+kind+`-(\d+))?\b`).FindAllStringSubmatch(differences, -1) {
+			from, _ := strconv.Atoi(m[1])
+			to := from
+			if m[2] != "" {
+				to, _ = strconv.Atoi(m[2])
+			}
+			if from <= n && n <= to {
+				return true
+			}
+		}
+		return false
+	}
+	named := rulesNamedByTests(t, []string{"pleg", "cache", "lq", "L"})
+	for kind, last := range map[string]int{"pleg": 42, "cache": 10, "lq": 5, "L": 14} {
+		for n := 1; n <= last; n++ {
+			assert.True(t, named[fmt.Sprintf("%s-%d", kind, n)] != nil || differ(kind, n), "%s-%d is neither tested nor said to differ", kind, n)
 		}
 	}
 }

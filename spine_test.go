@@ -50,7 +50,7 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 	s.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: rt})
 	require.NoError(t, err)
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Reinspect: s.changes.RequestReinspect, Network: s.health.Network,
+		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Reinspect: s.changes.RequestReinspect, Hold: s.changes.Hold, Network: s.health.Network,
 	})
 	require.NoError(t, err)
 	s.workers, err = podworker.New(podworker.Config{

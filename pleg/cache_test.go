@@ -23,7 +23,7 @@ func TestGetOfAnUnknownPodIsEmpty(t *testing.T) { // cache-1
 	assert.Empty(t, g.Pods())
 }
 
-func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, L-9, L-11
+func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3, L-9, L-11
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -52,7 +52,7 @@ func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, L-9, L-11
 	})
 }
 
-func TestGetNewerThanDoesNotReadWhatIsKnown(t *testing.T) {
+func TestGetNewerThanDoesNotReadWhatIsKnown(t *testing.T) { // cache-2, cache-6, pleg-22
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -73,24 +73,28 @@ func TestGetNewerThanWaitsForATimeToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
-		g := newGenerator(t, n, nil, pleg.Config{})
+		g := newGenerator(t, n, nil, pleg.Config{Period: time.Hour})
 		defer run(t, g)()
 		synctest.Wait()
-		began := time.Now()
-		status, err := g.GetNewerThan(t.Context(), "u", began.Add(3*time.Second))
-		require.NoError(t, err)
-		assert.Equal(t, began.Add(3*time.Second), status.ObservedAt)
-		assert.Equal(t, 3*time.Second, time.Since(began))
+		for _, uid := range []types.UID{"u", "nobody"} {
+			began := time.Now()
+			status, err := g.GetNewerThan(t.Context(), uid, began.Add(3*time.Second))
+			require.NoError(t, err)
+			assert.Equal(t, began.Add(3*time.Second), status.ObservedAt, "and not for the next list")
+			assert.Equal(t, 3*time.Second, time.Since(began))
+		}
 		assert.Equal(t, 2, n.inspected("u"), "it is not read over and over")
 
-		began = time.Now()
-		status, err = g.GetNewerThan(t.Context(), "nobody", began.Add(3*time.Second))
-		require.NoError(t, err)
-		assert.Equal(t, began.Add(3*time.Second), status.ObservedAt)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := g.GetNewerThan(ctx, "u", time.Now().Add(time.Minute))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = g.PodsNewerThan(ctx, time.Now().Add(time.Minute))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
-func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10
+func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10, cache-4
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -115,7 +119,7 @@ func TestGetNewerThanEndsWithItsContext(t *testing.T) { // lq-2, L-10
 	})
 }
 
-func TestManyWaitersShareOneRead(t *testing.T) {
+func TestManyWaitersShareOneRead(t *testing.T) { // cache-5, cache-7
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("u", "c")
@@ -255,4 +259,24 @@ func TestBadAnswersOfTheRuntimeAreErrors(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, "u", status.UID)
 	assert.Equal(t, []string{"u ContainerStarted c"}, l.take())
+}
+
+func TestWhoWaitsIsToldThatThePodIsGone(t *testing.T) { // cache-8: the kubelet wakes nobody
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("u", "c")
+		n.hang["u"] = true
+		g := newGenerator(t, n, nil, pleg.Config{})
+		defer run(t, g)()
+		time.Sleep(betweenLists)
+		go func() {
+			time.Sleep(time.Second / 4)
+			n.remove("u", "c") // the next list tells
+		}()
+		began := time.Now()
+		status, err := g.GetNewerThan(t.Context(), "u", began)
+		require.NoError(t, err)
+		assert.Empty(t, status.Containers)
+		assert.Equal(t, betweenLists, time.Since(began))
+	})
 }

@@ -62,7 +62,7 @@ func TestDiff(t *testing.T) {
 		"first seen exited (pleg-5)":              {nil, pod("a:exited"), []string{"u ContainerDied a"}},
 		"running, exited (pleg-5)":                {pod("a:running"), pod("a:exited"), []string{"u ContainerDied a"}},
 		"created, running (pleg-4)":               {pod("a:created"), pod("a:running"), []string{"u ContainerStarted a"}},
-		"created (pleg-6)":                        {nil, pod("a:created"), []string{"u ContainerChanged a"}},
+		"created (pleg-6, pleg-1, pleg-39)":       {nil, pod("a:created"), []string{"u ContainerChanged a"}},
 		"running, unknown (pleg-6)":               {pod("a:running"), pod("a:unknown"), []string{"u ContainerChanged a"}},
 		"created, unknown":                        {pod("a:created"), pod("a:unknown"), []string{"u ContainerChanged a"}},
 		"exited, gone (pleg-7)":                   {pod("a:exited"), nil, []string{"u ContainerRemoved a"}},
@@ -181,4 +181,10 @@ func FuzzDiff(f *testing.F) {
 			t.Errorf("nothing changed, and yet %v", e)
 		}
 	})
+}
+
+func TestEventsHaveTheKubeletsNames(t *testing.T) { // pleg-3
+	assert.Equal(t, []pleg.EventType{"ContainerStarted", "ContainerDied", "ContainerRemoved", "PodSync", "ContainerChanged"},
+		[]pleg.EventType{pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved, pleg.PodSync, pleg.ContainerChanged})
+	assert.Equal(t, "u PodSync", pleg.Event{UID: "u", Type: pleg.PodSync}.String())
 }

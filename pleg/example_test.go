@@ -82,3 +82,35 @@ func Example() {
 	// web ContainerDied memory://nginx-2
 	// Run returned <nil>
 }
+
+// A second listener is told what the first is told, at a pace of its own. It
+// may come later, and begins with what there is.
+func ExampleGenerator_Follow() {
+	ctx, stop := context.WithCancel(context.Background())
+	rt := new(runtimetest.Runtime)
+	rt.Start("web", "nginx")
+	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { fmt.Println("worker:", e) }})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := gen.Relist(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	left := 2
+	err = gen.Follow(ctx, func(e pleg.Event) {
+		fmt.Println("auditor:", e)
+		if left--; left == 0 {
+			stop()
+		}
+	})
+	fmt.Println("Follow returned", err)
+	fmt.Println(gen.Health().Hints, gen.Healthy())
+	// Output:
+	// worker: web ContainerStarted sandbox-1
+	// worker: web ContainerStarted memory://nginx-2
+	// auditor: web ContainerStarted sandbox-1
+	// auditor: web ContainerStarted memory://nginx-2
+	// Follow returned <nil>
+	// none <nil>
+}

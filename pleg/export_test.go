@@ -1,5 +1,7 @@
 package pleg
 
+import "time"
+
 // Diff is tested directly: it is where events come from.
 var Diff = diff
 
@@ -8,4 +10,37 @@ func Records(g *Generator) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.pods)
+}
+
+// Followers returns how many are told of changes.
+func Followers(g *Generator) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.followers)
+}
+
+// Owed returns how many pods followers know anything of, or are owed.
+func Owed(g *Generator) (n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.followers {
+		n += len(f.knows)
+	}
+	return n
+}
+
+// HealthyBy is Healthy by a clock that shows now.
+func HealthyBy(g *Generator, now time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return healthy(g.listed, now, g.cfg.Threshold+g.plan.granted, g.listErr)
+}
+
+// Trust makes g go by the hints of its runtime as it would after a while.
+func Trust(g *Generator) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.trust.state, g.trust.period = HintsTrusted, g.trust.max
+	g.plan.next = time.Now().Add(g.trust.period)
+	edge(g.planEdge)
 }

@@ -64,12 +64,71 @@ func TestHooksTellWhatIsDone(t *testing.T) {
 		assert.Equal(t, 2, relisting)
 		require.Len(t, relists, 2)
 		assert.Equal(t, pleg.RelistInfo{Start: began, Duration: 60 * time.Millisecond,
-			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1}, relists[0])
+			Pods: 2, Changed: 2, Inspected: 2, Events: 1, Stale: 1, Period: time.Second, Hints: pleg.HintsNone}, relists[0])
 		assert.Equal(t, pleg.RelistInfo{Start: began.Add(1060 * time.Millisecond), Duration: 20 * time.Millisecond,
-			Interval: 1060 * time.Millisecond, Stale: 1, Err: relists[1].Err}, relists[1])
+			Interval: 1060 * time.Millisecond, Stale: 1, Period: time.Second, Hints: pleg.HintsNone, Err: relists[1].Err}, relists[1])
 		assert.ErrorIs(t, relists[1].Err, errRefused)
 		require.Len(t, inspects, 2)
 		assert.ErrorIs(t, inspects[0].Err, errRefused, "v is listed first: it is newer")
 		assert.Equal(t, pleg.InspectInfo{UID: "u", Duration: 40 * time.Millisecond}, inspects[1])
 	})
+}
+
+func TestHealthSaysItInWords(t *testing.T) { // L-3, L-6
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		said := func() string { return w.Health().String() }
+		assert.Equal(t, "pleg has yet to be successful; no hints; 0 pods", said())
+		w.do(func() { w.listErr = errRefused })
+		stop := run(t, w.Generator)
+		time.Sleep(betweenLists)
+		assert.Equal(t, "pleg has yet to be successful; the last list failed: pleg: list pods: refused; no hints; 0 pods", said())
+		assert.ErrorIs(t, w.Healthy(), errRefused)
+
+		w.do(func() { w.listErr, w.inspectErr["u"] = nil, errRefused })
+		w.start("u", "c")
+		w.start("v", "c")
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, "healthy; listed 500ms ago, again after 1s; hints are unproven; 1 of 2 pods cannot be inspected", said())
+		w.do(func() { clear(w.inspectErr) })
+		w.settle()
+		assert.Equal(t, "healthy; listed 10s ago, again after 5m0s; hints are trusted; 2 pods", said())
+
+		w.do(func() { w.hangLists = true })
+		time.Sleep(5 * time.Minute)
+		h := w.Health()
+		assert.NoError(t, h.Err)
+		assert.Equal(t, 10*time.Second, h.Listing, "that it hangs shows long before it is given up")
+		assert.Equal(t, "healthy; a list has been under way for 10s; listed 5m10s ago, again after 5m0s; hints are trusted; 2 pods", said())
+		w.break1()
+		synctest.Wait()
+		assert.Contains(t, said(), "hints are broken (refused)")
+		stop()
+	})
+}
+
+// That lists are far apart is no trouble, and hides none.
+func TestTheThresholdAllowsForThePeriod(t *testing.T) { // pleg-25, pleg-33
+	for name, tc := range map[string]struct {
+		happen func(*watched)
+		after  time.Duration // from then on until Healthy fails
+		age    string
+	}{
+		"lists hang, from the next on":      {func(*watched) {}, 290*time.Second + 3*time.Minute - time.Second, "7m59s"},
+		"hints break, and the list is hung": {func(w *watched) { w.break1() }, 3*time.Minute - time.Second, "3m9s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatched(t, pleg.Config{})
+				defer run(t, w.Generator)()
+				w.settle()
+				w.do(func() { w.hangLists = true })
+				tc.happen(w)
+				time.Sleep(tc.after)
+				assert.NoError(t, w.Healthy())
+				time.Sleep(time.Second)
+				assert.ErrorContains(t, w.Healthy(), "threshold is "+tc.age)
+			})
+		})
+	}
 }

@@ -21,6 +21,10 @@ type Hooks struct {
 	// Inspected is called when the inspection of a pod has ended, from
 	// several goroutines.
 	Inspected func(InspectInfo)
+
+	// Delivered is called when Handle was told of one pod, on the goroutine of
+	// Run or Relist. Followers of Follow have no hook.
+	Delivered func(DeliverInfo)
 }
 
 // A RelistInfo tells about one relist.
@@ -46,6 +50,17 @@ type RelistInfo struct {
 	// an error stands in the cache.
 	Stale int
 
+	// Period is how long after this list the next begins, unless something
+	// calls for an earlier one.
+	Period time.Duration
+
+	// Hints is what the hints of the runtime are worth now. Unhinted counts
+	// the changes, since the Relisted before, that none came for in time
+	// while their stream was open: more than a few mean that the runtime
+	// loses them.
+	Hints    HintState
+	Unhinted int
+
 	// Err is why the list failed, or nil.
 	Err error
 }
@@ -55,4 +70,18 @@ type InspectInfo struct {
 	UID      types.UID
 	Duration time.Duration
 	Err      error // nil if it succeeded
+}
+
+// A DeliverInfo tells that Handle was told of the changes of one pod.
+type DeliverInfo struct {
+	UID    types.UID
+	Events int
+
+	// Hinted: a hint led to them, and Latency is from that hint, the first if
+	// there were several, until Handle was called.
+	Hinted  bool
+	Latency time.Duration
+
+	// Duration is what Handle took.
+	Duration time.Duration
 }

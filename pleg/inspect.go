@@ -10,18 +10,21 @@ import (
 
 // inspectLoop inspects the pods that are due, up to Parallel at a time, until
 // ctx ends; with drain also until no pod is due. It returns after the
-// inspections it began. A goroutine lives as long as an inspection: none waits
-// while there is nothing to do.
+// inspections it began. A goroutine lives as long as there is something to
+// inspect: none waits while there is nothing to do.
 func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	done := make(chan struct{}, g.cfg.Parallel) // never blocks
 	busy := 0
 	for ctx.Err() == nil {
-		if i, ok := g.nextInspection(); ok {
+		if i, ok := g.nextInspection(ctx); ok {
 			busy++
 			wg.Go(func() {
-				g.inspect(ctx, i)
+				for ok := true; ok; { // the next from here: it is due now
+					g.inspect(ctx, i)
+					i, ok = g.nextInspection(ctx)
+				}
 				done <- struct{}{}
 			})
 			continue
@@ -48,7 +51,10 @@ type inspection struct {
 // nextInspection begins the inspection that comes next, if there is a place
 // for it. Before the first list there is none: who has the status of a pod can
 // rely on Pods to know what else there is.
-func (g *Generator) nextInspection() (inspection, bool) {
+func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
+	if ctx.Err() != nil {
+		return inspection{}, false
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.listed.n == 0 {
@@ -59,6 +65,9 @@ func (g *Generator) nextInspection() (inspection, bool) {
 		return inspection{}, false
 	}
 	r.inspecting = true
+	if r.holds > 0 {
+		r.heldUntil = time.Now().Add(g.cfg.Period)
+	}
 	return inspection{r, in, g.lookLocked()}, true
 }
 
@@ -77,9 +86,14 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	cut := err != nil && ctx.Err() != nil // Run ends: this says nothing of the pod
 	first := err != nil && i.r.err == nil // of a row of failures
 	if !cut {
+		before, since := i.r.current, i.r.good
 		i.r.late = late
 		i.r.inspected(status, err, i.look)
 		g.inspected++
+		g.lookedLocked(i.r, before, since, i.look)
+		if i.r.err != nil {
+			g.retryLocked(i.r)
+		}
 	}
 	g.settleLocked(i.r)
 	g.mu.Unlock()
@@ -92,6 +106,15 @@ func (g *Generator) inspect(ctx context.Context, i inspection) {
 	}
 	if f := g.cfg.Hooks.Inspected; f != nil {
 		f(InspectInfo{UID: i.r.uid, Duration: time.Since(i.look.at), Err: err})
+	}
+}
+
+// retryLocked has a pod that could not be inspected tried again after a Period.
+// If a list comes by then, it sees to that.
+func (g *Generator) retryLocked(r *record) {
+	r.retry = time.Now().Add(g.cfg.Period)
+	if r.retry.Before(g.plan.next) {
+		g.wakeLocked(r.retry)
 	}
 }
 
@@ -168,6 +191,9 @@ func (q *queues) pop(pods map[types.UID]*record) (*record, lane, bool) {
 			r.queued &^= 1 << in
 			if !r.due() {
 				continue // answered meanwhile, or under way
+			}
+			if _, held := r.rests(); held {
+				continue // pushed again when that is over
 			}
 			if r.lane() > in {
 				q.push(r)

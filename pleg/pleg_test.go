@@ -1,8 +1,10 @@
 package pleg_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +21,8 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	for want, cfg := range map[string]pleg.Config{
 		"pleg: Config.Runtime is nil":                            {},
 		"pleg: Config.Period is negative: -1s":                   {Runtime: newNode(), Period: -time.Second},
+		"pleg: Config.MaxPeriod is negative: -1s":                {Runtime: newNode(), MaxPeriod: -time.Second},
+		"pleg: Config.MaxPeriod 500ms is below Config.Period 1s": {Runtime: newNode(), MaxPeriod: time.Second / 2},
 		"pleg: Config.Threshold is negative: -1s":                {Runtime: newNode(), Threshold: -time.Second},
 		"pleg: Config.InspectTimeout is negative: -1s":           {Runtime: newNode(), InspectTimeout: -time.Second},
 		"pleg: Config.Parallel is negative: -1":                  {Runtime: newNode(), Parallel: -1},
@@ -29,7 +33,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		assert.EqualError(t, err, want)
 	}
 	_, err := pleg.New(pleg.Config{Runtime: newNode(), Period: time.Hour})
-	assert.NoError(t, err, "the default threshold is never below the period")
+	assert.NoError(t, err, "the default threshold and the longest period are never below the period")
 }
 
 func TestRunListsAtOnceAndThenAPeriodAfterEachListHasEnded(t *testing.T) { // pleg-10
@@ -48,7 +52,7 @@ func TestRunListsAtOnceAndThenAPeriodAfterEachListHasEnded(t *testing.T) { // pl
 	})
 }
 
-func TestRunTellsWhatChanges(t *testing.T) {
+func TestRunTellsWhatChanges(t *testing.T) { // pleg-17
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		g := newGenerator(t, n, l, pleg.Config{})
@@ -133,7 +137,7 @@ func TestRunReturnsNilAndLeavesNoGoroutineWhenCancelled(t *testing.T) {
 	}
 }
 
-func TestASecondDriverIsRefused(t *testing.T) {
+func TestASecondDriverIsRefused(t *testing.T) { // pleg-11: a Generator can be run again, but once at a time
 	synctest.Test(t, func(t *testing.T) {
 		g := newGenerator(t, newNode(), nil, pleg.Config{})
 		stop := run(t, g)
@@ -164,7 +168,7 @@ func TestALaterRunDeliversWhatAnEarlierOneDidNot(t *testing.T) {
 }
 
 // While Handle blocks, looking goes on; afterwards it is told the difference.
-func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7
+func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7, pleg-21, pleg-42
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode()
 		n.start("v", "c1")
@@ -198,7 +202,7 @@ func TestASlowHandlerLosesNothingAndDelaysNoLook(t *testing.T) { // lq-1, L-7
 	})
 }
 
-func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // L-2
+func TestOnePodThatHangsDelaysNoOther(t *testing.T) { // L-2, pleg-14
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)
 		for i := range 100 {
@@ -314,4 +318,16 @@ func TestAPodThatCouldNotBeInspectedIsToldAboutWhenItCan(t *testing.T) { // pleg
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []string{"u PodSync"}, l.take())
 	})
+}
+
+func TestAnExitIsLoggedWithItsCode(t *testing.T) { // pleg-24
+	var said bytes.Buffer
+	n := newNode()
+	n.start("u", "c")
+	g := newGenerator(t, n, new(listener), pleg.Config{Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	require.NoError(t, g.Relist(t.Context()))
+	n.exit("u", "c")
+	n.pods["u"].Containers[0].ExitCode = 137
+	require.NoError(t, g.Relist(t.Context()))
+	assert.Contains(t, said.String(), `level=DEBUG msg="container died" uid=u container=c id=c exitCode=137`)
 }

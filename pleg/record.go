@@ -25,27 +25,35 @@ func (l look) covers(t time.Time, next uint64) bool {
 	return l.at.After(t) || l.n >= next && !l.at.Before(t)
 }
 
+// A mark is a hint: when it came, and the number of the first look that can
+// show what it was about.
+type mark struct {
+	n  uint64
+	at time.Time
+}
+
 // A record is all that is known of one pod, and all that is kept: its size
 // does not depend on how often the pod changed. Its methods decide and do
 // nothing else; the Generator's mu guards it.
 //
 //	list ──────────────┐             ┌── same as current: confirmed
 //	                   ├─► listed ───┤
-//	                   │             └── different: due ─► inspecting ─► current ─► told
-//	request, hint ─────┴── ask ──────────────── due ───────┘ ▲   │          (news)
-//	                                                         └───┘ failed: due after the next list
+//	                   │             └── different: due ─► inspecting ─► current ─► followers
+//	request, hint ─────┴── ask ──────────────── due ───────┘ ▲   │
+//	                                                         └───┘ failed: due after a Period
 type record struct {
 	uid types.UID
 
-	// Three views of the pod, each nil if there is nothing of it. They are
-	// the same value while nothing happens.
+	// Two views of the pod, each nil if there is nothing of it. They are the
+	// same value while nothing happens. A third, what was told of it, is a
+	// follower's.
 	listed  *runtime.Pod // the newest look of any kind
 	current *runtime.Pod // the newest good inspection, status in brief
-	told    *runtime.Pod // what Handle knows
 
 	status *runtime.PodStatus // in full, nil if there is nothing of the pod
 	err    error              // of the newest inspection
 	late   bool               // err is that it timed out: the pod may hang again
+	retry  time.Time          // after err, not inspected again before this without a reason
 	seen   look               // status or err are as fresh as this
 
 	// listedBy is the newest list that was taken in. Ahead of seen: that list
@@ -55,10 +63,17 @@ type record struct {
 	ask  uint64 // a look of this number or a later one is asked for
 	sync uint64 // the same, and wants a PodSync event; 0 if it does not
 
-	synced     bool // a PodSync is owed, unless there is other news
+	synced     bool // a PodSync was earned, for the followers to take note of
 	inspecting bool
 	queued     lanes // where it waits for inspection
-	ready      bool  // it waits for delivery
+
+	good  look      // the newest look that showed current
+	asked mark      // first hint that no good look has answered; zero: none
+	last  mark      // newest hint
+	led   time.Time // the hint that led to the change just found, for the followers
+
+	holds     int       // how many hold it (Hold)
+	heldUntil time.Time // and until when that keeps it from being inspected
 
 	// waiting counts the callers of GetNewerThan; wake is closed when seen
 	// moves on, and nil while nobody waits.
@@ -78,7 +93,10 @@ func (r *record) list(p *runtime.Pod, by look) bool {
 		return r.gone(by)
 	}
 	if r.sync == 0 && same(r.current, p) {
-		r.listed, r.seen = r.current, by
+		r.listed, r.seen, r.good = r.current, by, by
+		if r.asked.n != 0 {
+			r.heeded(by)
+		}
 		return false
 	}
 	r.listed = p
@@ -89,7 +107,7 @@ func (r *record) list(p *runtime.Pod, by look) bool {
 // (pleg-18), and reports whether that is news.
 func (r *record) gone(by look) bool {
 	news := r.current != nil || r.err != nil || r.sync != 0
-	r.current, r.status, r.err, r.late, r.seen = nil, nil, nil, false, by
+	r.current, r.status, r.err, r.late, r.seen, r.good = nil, nil, nil, false, by, by
 	r.answered(by)
 	return news
 }
@@ -114,12 +132,12 @@ func (r *record) inspected(status *runtime.PodStatus, err error, by look) {
 	} else {
 		keepIPs(status, r.status)
 	}
-	r.status, r.err = status, nil
+	r.status, r.err, r.good = status, nil, by
 	r.answered(by)
 	if r.listedBy.n < by.n {
 		r.listed = r.current
 	} else if r.sync == 0 && same(r.listed, r.current) {
-		r.listed, r.seen = r.current, r.listedBy // confirmed meanwhile
+		r.listed, r.seen, r.good = r.current, r.listedBy, r.listedBy // confirmed meanwhile
 	}
 }
 
@@ -130,33 +148,43 @@ func (r *record) answered(by look) {
 	}
 }
 
+// heeded returns the first hint that the good look by is the answer to, if
+// there is one, and whether none is left.
+func (r *record) heeded(by look) (first mark, all bool) {
+	if r.asked.n == 0 || by.n < r.asked.n {
+		return mark{}, false
+	}
+	first, r.asked = r.asked, mark{}
+	if by.n < r.last.n {
+		r.asked = r.last
+	}
+	return first, r.asked.n == 0
+}
+
 // due reports whether the pod should be inspected: somebody asked for a later
 // look, or a list did.
 func (r *record) due() bool {
 	return !r.inspecting && (r.seen.n < r.ask || r.seen.n < r.listedBy.n)
 }
 
-// hasNews reports whether Handle does not know the newest inspection.
-func (r *record) hasNews() bool { return r.synced || !same(r.told, r.current) }
+// failing reports whether the pod could not be inspected and is not being.
+func (r *record) failing() bool { return r.err != nil && !r.inspecting }
 
-// news appends the events that Handle is owed, and counts them as told.
-func (r *record) news(events []Event) []Event {
-	n := len(events)
-	events = slices.AppendSeq(events, diff(r.told, r.current))
-	if len(events) == n && r.synced {
-		events = append(events, Event{UID: r.uid, Type: PodSync}) // pleg-20
+// rests reports whether the pod is held, so that it is not inspected although
+// it is due, and until when. Whoever waits for its status ends that.
+func (r *record) rests() (until time.Time, held bool) {
+	if r.holds == 0 || r.waiting > 0 || !time.Now().Before(r.heldUntil) {
+		return time.Time{}, false
 	}
-	r.told, r.synced = r.current, false
-	return events
+	return r.heldUntil, true
 }
 
 // forgettable reports whether dropping the record loses nothing: there is
-// nothing of the pod, all was told, nobody waits. Only a list that was just
-// taken in may ask. The record of a pod that is gone must stay until then, or
-// that list, begun before the pod went, would bring it back.
+// nothing of the pod, and nobody waits for it or asked for it. What followers
+// are owed, they know themselves.
 func (r *record) forgettable() bool {
-	return r.listed == nil && r.current == nil && !r.ready && !r.hasNews() && !r.inspecting &&
-		r.waiting == 0 && r.sync == 0 && r.seen.n >= r.ask
+	return r.listed == nil && r.current == nil && r.err == nil && !r.inspecting && r.queued == 0 &&
+		r.waiting == 0 && r.holds == 0 && r.sync == 0 && r.seen.n >= r.ask
 }
 
 // answers reports whether the record can answer somebody who asked for what is

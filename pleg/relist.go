@@ -29,7 +29,7 @@ func (g *Generator) Relist(ctx context.Context) error {
 	info := g.list(ctx)
 	g.inspectLoop(ctx, true)
 	g.sortNews()
-	g.deliver(ctx)
+	g.deliver(ctx, g.followers[0], g.tell)
 	info.Duration = time.Since(info.Start)
 	g.report(info)
 	return info.Err
@@ -44,7 +44,8 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 	if !g.relists.IsZero() {
 		info.Interval = by.at.Sub(g.relists)
 	}
-	g.relists = by.at
+	g.relists, g.listing = by.at, by
+	g.plan.begins(by.at)
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisting; f != nil {
 		f(by.at)
@@ -53,25 +54,43 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 	listCtx, cancel := context.WithTimeout(ctx, g.cfg.Threshold)
 	pods, err := g.cfg.Runtime.Pods(listCtx)
 	cancel()
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if err != nil {
 		info.Err = fmt.Errorf("pleg: list pods: %w", err)
+		g.failed = by
+		g.plan.failed(time.Now(), g.cfg.Period)
 	} else {
 		info.Pods = len(pods)
-		info.Changed = g.takeIn(pods, by)
+		info.Changed = g.takeInLocked(pods, by)
+		now := time.Now()
+		g.trust.listed(now, len(g.suspects) == 0)
+		g.plan.ended(by, now, g.cfg.Period, g.trust.period)
+	}
+	g.listErr, g.listing = info.Err, look{}
+	for _, r := range g.pods {
+		g.forgetLocked(r)
+	}
+	if g.ends != nil {
+		close(g.ends)
+		g.ends = nil
 	}
 	info.Duration = time.Since(by.at)
 	return info
 }
 
-// takeIn compares a list with the records, and returns how many pods had news.
-// Where nothing changed it allocates nothing. Entries that are nil or have no
-// UID cannot be told apart and are left out.
-func (g *Generator) takeIn(pods []*runtime.Pod, by look) (changed int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// takeInLocked compares a list with the records, and returns how many pods had
+// news. Where nothing changed it allocates nothing. Entries that are nil or
+// have no UID cannot be told apart and are left out.
+func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
 	takeIn := func(r *record, p *runtime.Pod) {
+		before, since := r.current, r.good
 		if r.list(p, by) {
 			changed++
+			if p == nil { // else the inspection tells what changed
+				g.lookedLocked(r, before, since, by)
+			}
 			g.settleLocked(r)
 		} else {
 			r.wakeLocked()
@@ -82,12 +101,9 @@ func (g *Generator) takeIn(pods []*runtime.Pod, by look) (changed int) {
 			takeIn(g.recordLocked(p.UID), p)
 		}
 	}
-	for uid, r := range g.pods {
+	for _, r := range g.pods {
 		if r.listedBy.n != by.n {
 			takeIn(r, nil)
-		}
-		if r.forgettable() {
-			delete(g.pods, uid)
 		}
 	}
 	// Last: from here on a pod without a record is known not to be there
@@ -105,12 +121,12 @@ func (g *Generator) sortNews() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	left := func(uid types.UID) int {
-		if g.pods[uid].current == nil {
+		if r := g.pods[uid]; r == nil || r.current == nil {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(g.news, func(a, b types.UID) int {
+	slices.SortFunc(g.followers[0].news, func(a, b types.UID) int {
 		return cmp.Or(cmp.Compare(left(a), left(b)), cmp.Compare(a, b))
 	})
 }
@@ -118,13 +134,10 @@ func (g *Generator) sortNews() {
 // report completes info and tells the hook.
 func (g *Generator) report(info RelistInfo) {
 	g.mu.Lock()
-	info.Inspected, info.Events = g.inspected, g.delivered
-	g.inspected, g.delivered = 0, 0
-	for _, r := range g.pods {
-		if r.err != nil {
-			info.Stale++
-		}
-	}
+	info.Inspected, info.Events, info.Unhinted = g.inspected, g.delivered, g.unhinted
+	g.inspected, g.delivered, g.unhinted = 0, 0, 0
+	info.Stale = g.staleLocked()
+	info.Period, info.Hints = g.trust.period, g.trust.state
 	g.mu.Unlock()
 	if f := g.cfg.Hooks.Relisted; f != nil {
 		f(info)

@@ -34,7 +34,7 @@ func TestRelistTellsRemovalsFirstAndThenInTheOrderOfUIDs(t *testing.T) {
 }
 
 // What an older look shows never replaces what a newer one showed, whichever
-// ends first.
+// ends first (pleg-40).
 func TestAListThatBeganEarlierIsNotBelieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l := newNode(), new(listener)

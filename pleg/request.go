@@ -1,6 +1,11 @@
 package pleg
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // RequestRelist asks for a look at one pod, and returns at once. A running Run
 // inspects the pod as soon as there is a place; any number of requests made
@@ -37,4 +42,29 @@ func (g *Generator) RequestReinspect(uid types.UID) {
 func (g *Generator) askLocked(r *record) {
 	r.ask = g.looks + 1
 	g.settleLocked(r)
+}
+
+// Hold says that the pod is being worked on, and that whoever does so asks for
+// a look when he is done: until release is called, hints, requests and changes
+// that lists show are collected, and read at once, instead of each on its own
+// (L-12). What waits for the status of the pod (GetNewerThan) is read all the
+// same. Work that takes longer than a Period delays nothing further: what was
+// collected is read, once per Period.
+//
+// Holds of one pod add up. release must be called, and may be more than once.
+func (g *Generator) Hold(uid types.UID) (release func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.recordLocked(uid)
+	if r.holds == 0 {
+		r.heldUntil = time.Now().Add(g.cfg.Period)
+	}
+	r.holds++
+	g.settleLocked(r)
+	return sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		r.holds--
+		g.settleLocked(r)
+	})
 }

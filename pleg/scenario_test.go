@@ -19,12 +19,12 @@ import (
 )
 
 // Whatever happens on the node, however slow and broken it is, and however slow
-// the handler: what Handle was told ends in what there is (L-7), within a
-// period, a list and an inspection (inv-12), and the cache is never behind what
-// Handle knows nor older than asked (L-9).
+// the handlers, however good the hints: what they were told ends in what there is
+// (L-7), within a period, a list and an inspection (inv-12), and the cache is
+// never behind what they know nor older than asked (L-9).
 func TestAnySequenceOfChangesEndsInADeliveredFinalState(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
-	for i := range uint64(60) {
+	for i := range uint64(80) {
 		synctest.Test(t, func(t *testing.T) { scenario(t, seed+i) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed+i)
@@ -43,27 +43,58 @@ func scenario(t *testing.T, seed uint64) {
 	const slowest = 700 * time.Millisecond
 	delay := func() time.Duration { return time.Duration(rnd.Int64N(int64(slowest))) }
 
-	var mu sync.Mutex // guards what the handler knows
-	known := make(map[types.UID]map[string]pleg.EventType)
+	// Half of the nodes give hints: of all that happens, or of most of it;
+	// soon, or late; and of what did not happen. Their streams break.
+	cfg := pleg.Config{Runtime: n, Parallel: 1 + rnd.IntN(8), InspectTimeout: 2 * time.Second}
+	lost, late := rnd.IntN(2)*rnd.IntN(3), rnd.IntN(2) == 0
+	hint := func(types.UID) {}
+	if rnd.IntN(2) == 0 {
+		h := &hinting{node: n, hints: make(chan types.UID, 1000)}
+		h.lasts = time.Duration(rnd.IntN(2)) * time.Minute
+		cfg.Runtime = h
+		hint = func(uid types.UID) {
+			d := time.Duration(0)
+			if late {
+				d = delay()
+			}
+			if rnd.IntN(4) >= lost {
+				time.AfterFunc(d, func() {
+					select {
+					case h.hints <- uid:
+					default:
+					}
+				})
+			}
+		}
+	}
+
+	var mu sync.Mutex // guards what the handlers know
+	type state map[types.UID]map[string]pleg.EventType
+	told, followed := make(state), make(state)
 	slow := time.Duration(rnd.IntN(3)) * 200 * time.Millisecond
 	var g *pleg.Generator
-	g, err := pleg.New(pleg.Config{Runtime: n, Parallel: 1 + rnd.IntN(8), InspectTimeout: 2 * time.Second,
-		Handle: func(e pleg.Event) {
+	follower := func(known state) func(pleg.Event) {
+		return func(e pleg.Event) {
 			mu.Lock()
-			defer mu.Unlock()
 			if known[e.UID] == nil {
 				known[e.UID] = make(map[string]pleg.EventType)
 			}
 			assert.True(t, replay(known[e.UID], e), "%v does not follow", e)
+			mu.Unlock()
 			if status, _ := g.Get(e.UID); e.Type == pleg.ContainerRemoved && !reused {
 				assert.Empty(t, view(status.Brief())[e.ContainerID], "%v, and yet it is in the cache", e)
 			}
 			if slow > 0 {
 				time.Sleep(slow)
 			}
-		}})
+		}
+	}
+	cfg.Handle = follower(told)
+	g, err := pleg.New(cfg)
 	require.NoError(t, err)
 	defer run(t, g)()
+	following, stopFollowing := false, func() {}
+	defer func() { stopFollowing() }()
 
 	var askers sync.WaitGroup
 	for i := range 400 {
@@ -79,7 +110,8 @@ func scenario(t *testing.T, seed uint64) {
 			ids := slices.Sorted(maps.Keys(view(p.Brief())))
 			id = ids[rnd.IntN(len(ids))]
 		}
-		switch rnd.IntN(16) {
+		hint(uid)
+		switch rnd.IntN(18) {
 		case 0, 1, 2:
 			n.start(uid, id)
 		case 3, 4, 5:
@@ -107,6 +139,18 @@ func scenario(t *testing.T, seed uint64) {
 				n.inspectErr[uids[rnd.IntN(len(uids))]] = errRefused
 				n.hang[uids[rnd.IntN(len(uids))]] = true
 			})
+		case 16:
+			time.AfterFunc(2*delay(), g.Hold(uid))
+		case 17:
+			askers.Go(func() {
+				pods, err := g.PodsNewerThan(t.Context(), time.Now())
+				assert.True(t, err != nil || len(pods) <= len(uids))
+			})
+			if i > 200 {
+				stopFollowing()
+				followed, following = make(state), true
+				stopFollowing = follow(t, g, follower(followed))
+			}
 		case 15:
 			asked := time.Now()
 			askers.Go(func() {
@@ -121,13 +165,18 @@ func scenario(t *testing.T, seed uint64) {
 		}
 	}
 
-	// All is well again. Now it takes what began before (a list or a hung
+	if !following {
+		stopFollowing = follow(t, g, follower(followed))
+	}
+
+	// All is well again, but hints that were lost come no more: what they were
+	// about is found within the longest period. Then it takes what began before (a list or a hung
 	// inspection), a period and a list, an inspection for each pod (at worst
 	// one after the other), and what the handler takes for two or three
 	// events per container.
 	n.do(func() { n.listErr = nil; clear(n.inspectErr); clear(n.hang) })
 	handling := slow * 12 * 8 * 3
-	time.Sleep(2*time.Second + slowest + time.Second + slowest + 2*time.Duration(len(uids))*slowest + handling)
+	time.Sleep(5*time.Minute + 2*time.Second + slowest + time.Second + slowest + 2*time.Duration(len(uids))*slowest + handling)
 	askers.Wait()
 	synctest.Wait()
 
@@ -139,10 +188,12 @@ func scenario(t *testing.T, seed uint64) {
 			want = clone(p)
 		}
 		wantView := view(want.Brief())
-		if known[uid] == nil {
-			known[uid] = make(map[string]pleg.EventType)
+		for name, known := range map[string]state{"Handle": told, "a follower": followed} {
+			if known[uid] == nil {
+				known[uid] = make(map[string]pleg.EventType)
+			}
+			assert.Equal(t, wantView, known[uid], "what %s knows of %s", name, uid)
 		}
-		assert.Equal(t, wantView, known[uid], "what Handle knows of %s", uid)
 		status, err := g.Get(uid)
 		assert.NoError(t, err)
 		assert.Equal(t, wantView, view(status.Brief()), "what the cache has of %s", uid)

@@ -24,7 +24,8 @@ type hinting struct {
 	*node
 	hints   chan types.UID
 	lasts   time.Duration
-	fails   error // instead, at once
+	breaks  chan struct{} // ends Watch
+	fails   error         // instead, at once
 	watches []time.Time
 }
 
@@ -43,11 +44,16 @@ func (h *hinting) Watch(ctx context.Context, changed func(types.UID)) error {
 			return nil
 		case <-end:
 			return errRefused
+		case <-h.breaks:
+			return errRefused
 		case uid := <-h.hints:
 			changed(uid)
 		}
 	}
 }
+
+// break1 ends the Watch that is under way.
+func (h *hinting) break1() { h.breaks <- struct{}{} }
 
 func (h *hinting) watched() []time.Time {
 	h.mu.Lock()
@@ -55,7 +61,7 @@ func (h *hinting) watched() []time.Time {
 	return slices.Clone(h.watches)
 }
 
-func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) {
+func TestAHintIsFollowedAtOnceAndNotBelieved(t *testing.T) { // pleg-36, pleg-37
 	synctest.Test(t, func(t *testing.T) {
 		h, l := &hinting{node: newNode(), hints: make(chan types.UID)}, new(listener)
 		g := newGenerator(t, h, l, pleg.Config{})

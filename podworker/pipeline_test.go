@@ -285,3 +285,30 @@ func TestAPipelineOfARuntimeAloneWorks(t *testing.T) {
 	p.Forget(w.Pod)
 	assert.Equal(t, []string{"sync", "kill", "look"}, n.asked)
 }
+
+func TestSyncHoldsThePodUntilItsLookIsAskedFor(t *testing.T) { // L-12, pleg-32
+	for result, want := range map[string][]string{
+		"done":    {"hold", "sync", "relist", "release"},
+		"nothing": {"hold", "sync", "release"},
+		"failed":  {"hold", "sync", "release"},
+	} {
+		n := &node{fail: map[string]error{}}
+		switch result {
+		case "done":
+			n.result.Actions = []runtime.Action{{Kind: runtime.StartContainer, Target: "web"}}
+		case "failed":
+			n.fail["sync"] = errors.New("boom")
+		}
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{
+			Runtime: n, Relist: func(types.UID) { _ = n.ask("relist") },
+			Hold: func(types.UID) (release func()) {
+				_ = n.ask("hold")
+				return func() { _ = n.ask("release") }
+			},
+		})
+		require.NoError(t, err)
+		_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+		assert.Equal(t, result == "failed", err != nil)
+		assert.Equal(t, want, n.asked, result)
+	}
+}

@@ -26,7 +26,9 @@ type Health struct {
 
 // A Watcher is a Runtime that says when something changed. What it says is a
 // hint, never a fact: pleg looks for itself. Without it, or when it fails,
-// changes are found by listing.
+// changes are found by listing. Hints that announce every change (of a sandbox
+// or a container, its removal included), once it can be seen, make lists rare;
+// pleg notices those that don't, and lists more often.
 type Watcher interface {
 	// Watch calls changed with the UID of a pod that may have changed, from
 	// one goroutine, until ctx ends (nil) or it cannot go on (an error).

@@ -135,7 +135,7 @@ func run(opts options) error {
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
 		Runtime: rt, Status: statuses, Allocation: granted, Network: health.Network,
-		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect,
+		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {

@@ -1,0 +1,221 @@
+package pleg_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+)
+
+// follow has l follow g, and returns what ends that.
+func follow(t *testing.T, g *pleg.Generator, handle func(pleg.Event)) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Follow(ctx, handle) }()
+	return func() {
+		cancel()
+		assert.NoError(t, <-done)
+	}
+}
+
+func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // L-13, pleg-9
+	synctest.Test(t, func(t *testing.T) {
+		n, main, slow, late := newNode(), new(listener), new(listener), new(listener)
+		n.start("u", "c1")
+		g := newGenerator(t, n, main, pleg.Config{})
+		stopSlow := follow(t, g, func(e pleg.Event) { time.Sleep(time.Minute); slow.handle(e) })
+		defer run(t, g)()
+		time.Sleep(1500 * time.Millisecond)
+		n.exit("u", "c1")
+		n.start("v", "c1")
+		time.Sleep(time.Second)
+		n.start("u", "c2")
+		n.remove("v", "c1")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, 5+1, len(main.take()), "no other is delayed: c1 twice, c2, v's c1 three times")
+
+		stopLate := follow(t, g, late.handle)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied c1", "u ContainerStarted c2"}, late.take(), "it begins with what there is")
+		stopLate()
+
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted c1", "u ContainerDied c1", "u ContainerStarted c2"}, slow.take(), "what came and went meanwhile is not told")
+		n.exit("u", "c2")
+		time.Sleep(2 * time.Minute)
+		stopSlow()
+		assert.Equal(t, []string{"u ContainerDied c2"}, slow.take())
+		assert.Empty(t, late.take(), "it has gone")
+		assert.Equal(t, 1, pleg.Followers(g))
+	})
+}
+
+func TestAFollowerIsToldOfReinspectionsToo(t *testing.T) { // pleg-20, L-13
+	synctest.Test(t, func(t *testing.T) {
+		n, main, other := newNode(), new(listener), new(listener)
+		n.start("u", "c")
+		g := newGenerator(t, n, main, pleg.Config{})
+		defer run(t, g)()
+		defer follow(t, g, other.handle)()
+		time.Sleep(betweenLists)
+		main.take()
+		other.take()
+		g.RequestReinspect("u")
+		synctest.Wait()
+		assert.Equal(t, []string{"u PodSync"}, main.take())
+		assert.Equal(t, []string{"u PodSync"}, other.take())
+	})
+}
+
+func TestFollowNeedsAHandle(t *testing.T) {
+	g := newGenerator(t, newNode(), nil, pleg.Config{})
+	assert.EqualError(t, g.Follow(t.Context(), nil), "pleg: the handle of Follow is nil")
+}
+
+// A follower that never comes back keeps what it was told, and one mark per pod
+// that it was not told of, not more.
+func TestWhatAFollowerIsOwedIsBounded(t *testing.T) { // L-7
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		g := newGenerator(t, n, l, pleg.Config{})
+		release := make(chan struct{})
+		stop := follow(t, g, func(pleg.Event) { <-release })
+		defer run(t, g)()
+		n.start("stays", "c")
+		time.Sleep(1500 * time.Millisecond)
+		for i := range 100 {
+			uid := types.UID(fmt.Sprint("u", i%3))
+			n.start(uid, fmt.Sprint("c", i))
+			time.Sleep(time.Second)
+			n.remove(uid, fmt.Sprint("c", i))
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		assert.Equal(t, 1, pleg.Records(g), "records do not wait for followers")
+		assert.LessOrEqual(t, pleg.Owed(g), 1+4, "one knows all there is, the other is owed three pods")
+		close(release)
+		synctest.Wait()
+		assert.Equal(t, 2, pleg.Owed(g), "both know of the pod that stays")
+		stop()
+	})
+}
+
+func TestAHeldPodIsReadOnce(t *testing.T) { // L-12, pleg-32
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		w.start("u", "c0")
+		defer run(t, w.Generator)()
+		time.Sleep(betweenLists)
+		w.l.take()
+		n := w.inspected("u")
+
+		release := w.Hold("u")
+		for i := range 10 {
+			w.hinted("u", func() { w.start("u", fmt.Sprint("c", i)) })
+		}
+		w.RequestRelist("u")
+		synctest.Wait()
+		assert.Equal(t, n, w.inspected("u"))
+		assert.Empty(t, w.l.take())
+		release()
+		release()
+		synctest.Wait()
+		assert.Equal(t, n+1, w.inspected("u"))
+		assert.Len(t, w.l.take(), 9)
+
+		// Who waits does not wait for the release.
+		release = w.Hold("u")
+		w.exit("u", "c1")
+		status, err := w.GetNewerThan(t.Context(), "u", time.Now())
+		require.NoError(t, err)
+		assert.Equal(t, time.Now(), status.ObservedAt)
+		release()
+
+		// Holds of nobody leave nothing behind.
+		w.Hold("nobody")()
+		synctest.Wait()
+		assert.Equal(t, 1, pleg.Records(w.Generator))
+	})
+}
+
+func TestAPodThatIsHeldForLongIsReadOncePerPeriod(t *testing.T) { // L-12
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{Period: time.Minute})
+		w.start("u", "c0")
+		defer run(t, w.Generator)()
+		time.Sleep(betweenLists)
+		w.l.take()
+		n := w.inspected("u")
+		release, another := w.Hold("u"), w.Hold("u")
+		for i := range 600 {
+			w.hinted("u", func() { w.start("u", fmt.Sprint("c", i)) })
+			time.Sleep(time.Second)
+		}
+		assert.InDelta(t, n+10, w.inspected("u"), 1)
+		assert.Greater(t, len(w.l.take()), 500)
+		release()
+		w.hinted("u", func() { w.start("u", "last") })
+		another()
+		synctest.Wait()
+		assert.Contains(t, w.l.take(), "u ContainerStarted last")
+	})
+}
+
+func TestPodsNewerThanListsAtOnce(t *testing.T) { // cache-10
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.start("u", "c")
+		began := time.Now()
+		pods, err := w.PodsNewerThan(t.Context(), began)
+		require.NoError(t, err)
+		assert.Len(t, pods, 1)
+		assert.Zero(t, time.Since(began))
+		pods, err = w.PodsNewerThan(t.Context(), began.Add(-time.Second))
+		require.NoError(t, err)
+		assert.Len(t, pods, 1)
+		time.Sleep(10 * time.Second)
+		lists := len(w.listed())
+
+		// A list that began earlier is no answer; the next follows on its heels,
+		// for all who wait.
+		w.do(func() { w.listTakes = 400 * time.Millisecond })
+		go func() { _, _ = w.PodsNewerThan(t.Context(), time.Now()) }()
+		time.Sleep(300 * time.Millisecond)
+		w.start("v", "c")
+		began = time.Now()
+		got := make(chan int)
+		for range 10 {
+			go func() {
+				pods, err := w.PodsNewerThan(t.Context(), began)
+				assert.NoError(t, err)
+				got <- len(pods)
+			}()
+		}
+		for range 10 {
+			assert.Equal(t, 2, <-got)
+		}
+		assert.Equal(t, 500*time.Millisecond, time.Since(began))
+		assert.Len(t, w.listed(), lists+2)
+
+		w.do(func() { w.listErr = errRefused })
+		_, err = w.PodsNewerThan(t.Context(), time.Now())
+		assert.ErrorIs(t, err, errRefused)
+
+		w.do(func() { w.hangLists = true })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = w.PodsNewerThan(ctx, time.Now())
+		assert.EqualError(t, err, "pleg: wait for a list of pods: context deadline exceeded")
+	})
+}

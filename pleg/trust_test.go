@@ -1,0 +1,336 @@
+package pleg_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+)
+
+// A watched node is a hinting one that is run, with all that can be seen of it.
+type watched struct {
+	*hinting
+	*pleg.Generator
+	l    *listener
+	turn int
+
+	mu       sync.Mutex
+	relists  []pleg.RelistInfo
+	delivers []pleg.DeliverInfo
+}
+
+func newWatched(t *testing.T, cfg pleg.Config) *watched {
+	w := &watched{hinting: &hinting{node: newNode(), hints: make(chan types.UID), breaks: make(chan struct{})}, l: new(listener)}
+	cfg.Hooks.Relisted = func(i pleg.RelistInfo) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.relists = append(w.relists, i)
+	}
+	cfg.Hooks.Delivered = func(i pleg.DeliverInfo) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.delivers = append(w.delivers, i)
+	}
+	w.Generator = newGenerator(t, w.hinting, w.l, cfg)
+	return w
+}
+
+// hinted changes the node and says so, as a good runtime does.
+func (w *watched) hinted(uid types.UID, change func()) {
+	change()
+	w.hints <- uid
+	synctest.Wait()
+}
+
+// settle gets to an instant at which hints are trusted, lists are 5 minutes
+// apart, the last was 10 s ago, and nothing is due.
+func (w *watched) settle() {
+	for end := time.Now().Add(12 * time.Hour); w.Health().Period < 5*time.Minute; {
+		time.Sleep(betweenLists + 3*time.Second)
+		w.turn++
+		w.hinted("first", func() { w.start("first", fmt.Sprint("c", w.turn)) })
+		w.hinted("first", func() { w.remove("first", fmt.Sprint("c", w.turn)) })
+		if time.Now().After(end) {
+			panic("hints are never trusted: " + w.Health().String())
+		}
+	}
+	last := w.listed()[len(w.listed())-1]
+	time.Sleep(5*time.Minute + 10*time.Second - time.Since(last))
+	synctest.Wait()
+	w.l.take()
+}
+
+// listsIn returns how many lists there are in d.
+func (w *watched) listsIn(d time.Duration) int {
+	before := len(w.listed())
+	time.Sleep(d)
+	synctest.Wait()
+	return len(w.listed()) - before
+}
+
+func TestThePeriodGrowsWhileHintsComeTrue(t *testing.T) { // L-14, L-5, pleg-33
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		for i := range 100 {
+			w.start(types.UID(fmt.Sprint("old", i)), "c")
+		}
+		began := time.Now()
+		defer run(t, w.Generator)()
+		time.Sleep(10*time.Second + betweenLists)
+		assert.Equal(t, pleg.HintsUnproven, w.Health().Hints)
+		assert.Len(t, w.listed(), 11, "that there is a stream proves nothing")
+
+		w.hinted("u", func() { w.start("u", "c") })
+		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		inspections := w.inspected("old7")
+		time.Sleep(30 * time.Minute)
+		var at []time.Duration
+		for _, l := range w.listed()[11:] {
+			at = append(at, l.Sub(began)/time.Second)
+		}
+		assert.Equal(t, []time.Duration{11, 13, 17, 25, 41, 73, 137, 265, 521, 821, 1121, 1421, 1721}, at)
+		assert.Equal(t, inspections, w.inspected("old7"), "and nothing is inspected")
+		assert.NoError(t, w.Healthy())
+
+		w.hinted("u", func() { w.exit("u", "c") })
+		w.hinted("u", func() { w.remove("u", "c") })
+		assert.Contains(t, w.l.take(), "u ContainerRemoved c")
+		assert.Equal(t, 5*time.Minute, w.Health().Period)
+	})
+}
+
+func TestThePeriodStaysIfItIsToldTo(t *testing.T) { // L-5
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{Period: 2 * time.Second, MaxPeriod: 2 * time.Second})
+		defer run(t, w.Generator)()
+		time.Sleep(5 * time.Second)
+		w.hinted("u", func() { w.start("u", "c") })
+		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, 30, w.listsIn(time.Minute))
+	})
+}
+
+func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: nothing is taken to be fresh that was not read
+	for name, find := range map[string]func(*testing.T, *watched){
+		"by a list": func(t *testing.T, w *watched) { time.Sleep(290 * time.Second) },
+		"by a request": func(t *testing.T, w *watched) {
+			w.RequestRelist("u")
+		},
+		"by who waits": func(t *testing.T, w *watched) {
+			_, err := w.GetNewerThan(t.Context(), "u", time.Now())
+			assert.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWatched(t, pleg.Config{})
+				defer run(t, w.Generator)()
+				w.settle()
+				w.start("u", "c")
+				w.start("v", "c")
+				find(t, w)
+				synctest.Wait()
+				assert.Contains(t, w.l.take(), "u ContainerStarted c")
+				assert.Equal(t, pleg.HintsTrusted, w.Health().Hints, "the hint may be on its way")
+
+				time.Sleep(time.Second)
+				synctest.Wait()
+				h := w.Health()
+				assert.Equal(t, pleg.HintsBroken, h.Hints, "a stream that says nothing is opened again")
+				assert.Equal(t, time.Second, h.Period)
+				w.l.take()
+				w.exit("u", "c")
+				w.exit("v", "c")
+				time.Sleep(1100 * time.Millisecond)
+				assert.ElementsMatch(t, []string{"u ContainerDied c", "v ContainerDied c"}, w.l.take(), "lists find what hints do not tell")
+
+				unhinted := 0
+				for _, i := range w.relists {
+					unhinted += i.Unhinted
+				}
+				assert.Positive(t, unhinted)
+				assert.NoError(t, w.Healthy(), "which is no matter of health")
+			})
+		})
+	}
+}
+
+func TestAHintMayBeLateByAPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.start("u", "c")
+		w.RequestRelist("u")
+		time.Sleep(900 * time.Millisecond)
+		w.hints <- "u"
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
+	})
+}
+
+func TestARuntimeThatHintsAtHalfIsNotTrustedForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		var late, worst time.Duration
+		for i := range 150 {
+			uid := types.UID(fmt.Sprint("u", i))
+			time.Sleep(17 * time.Second)
+			w.hinted(uid, func() { w.start(uid, "c") })
+			time.Sleep(17 * time.Second)
+			w.exit(uid, "c") // says nothing
+			began := time.Now()
+			w.l.take()
+			for len(w.l.take()) == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+			late += time.Since(began)
+			worst = max(worst, time.Since(began))
+		}
+		t.Logf("150 changes without a hint were found after %v on average, after %v at worst", late/150, worst)
+		assert.Less(t, late/150, 2*time.Second)
+		assert.Less(t, worst, 30*time.Second)
+	})
+}
+
+func TestTrustIsEarnedAgain(t *testing.T) { // lq-4
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		for round := range 20 { // one hint lost each time
+			w.settle()
+			w.start("u", fmt.Sprint("lost", round))
+			w.RequestRelist("u")
+			time.Sleep(2 * time.Second)
+			require.NotEqual(t, pleg.HintsTrusted, w.Health().Hints)
+		}
+	})
+}
+
+func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // L-8, pleg-34
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.start("u", "c")
+		w.break1()
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take(), "there is a list at once")
+		h := w.Health()
+		assert.Equal(t, pleg.HintsBroken, h.Hints)
+		assert.ErrorIs(t, h.HintsErr, errRefused)
+		assert.Contains(t, h.String(), "hints are broken (refused)")
+		assert.Equal(t, 10, w.listsIn(10*time.Second))
+	})
+}
+
+// The first part of L-8's test is TestABrokenWatchIsOpenedAgainForEver.
+func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // L-8, pleg-35
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		for i := range 100 {
+			w.settle()
+			id := fmt.Sprint("c", i)
+			w.hinted("u", func() { w.start("u", id) })
+			w.break1()
+			time.Sleep(time.Duration(i) * 17 * time.Millisecond)
+			w.exit("u", id) // nobody says so
+			time.Sleep(1100 * time.Millisecond)
+			require.Equal(t, []string{"u ContainerStarted " + id, "u ContainerDied " + id}, w.l.take())
+			w.remove("u", id)
+		}
+		w.settle()
+		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+	})
+}
+
+func TestAStreamThatSaysNothingIsOpenedAgain(t *testing.T) { // L-8
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		assert.Len(t, w.watched(), 1)
+		w.start("u", "c")
+		w.RequestRelist("u")
+		time.Sleep(1500 * time.Millisecond) // found out
+		assert.ErrorContains(t, w.Health().HintsErr, "says nothing")
+		time.Sleep(time.Second) // and opened again after a pause
+		assert.Len(t, w.watched(), 2)
+		w.settle()
+		assert.Equal(t, pleg.HintsTrusted, w.Health().Hints)
+
+		// One that says something has only lost a hint.
+		w.hinted("v", func() { w.start("v", "c") })
+		w.exit("u", "c")
+		w.RequestRelist("u")
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, pleg.HintsUnproven, w.Health().Hints)
+		assert.Len(t, w.watched(), 2)
+	})
+}
+
+func TestAHintThatComesTooEarlyIsFollowedByAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.hinted("u", func() {})
+		w.start("u", "c") // seen only now
+		assert.Equal(t, 1, w.listsIn(1100*time.Millisecond))
+		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
+	})
+}
+
+func TestAFailedInspectionIsTriedAgainThoughListsAreFarApart(t *testing.T) { // pleg-19
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		defer run(t, w.Generator)()
+		w.settle()
+		w.do(func() { w.inspectErr["u"] = errRefused })
+		w.hinted("u", func() { w.start("u", "c") })
+		assert.Zero(t, w.listsIn(10*time.Second))
+		assert.Equal(t, 11, w.inspected("u"), "once a period")
+		assert.Equal(t, 1, w.Health().Stale)
+		w.do(func() { clear(w.inspectErr) })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
+		assert.Zero(t, w.listsIn(time.Minute))
+		assert.Equal(t, 12, w.inspected("u"))
+	})
+}
+
+func TestTheWayFromAHintToHandleIsMeasured(t *testing.T) { // pleg-38: also of what is gone
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(t, pleg.Config{})
+		w.start("v", "c")
+		defer run(t, w.Generator)()
+		time.Sleep(betweenLists)
+		w.do(func() { w.inspectTake["u"] = 30 * time.Millisecond })
+		w.start("u", "c")
+		w.hints <- "u"
+		time.Sleep(10 * time.Millisecond)
+		w.hints <- "u" // the first counts
+		time.Sleep(100 * time.Millisecond)
+		w.exit("u", "c")
+		w.RequestRelist("u") // no hint
+		time.Sleep(2 * time.Second)
+		w.hinted("v", func() { w.remove("v", "c") })
+		assert.Equal(t, []pleg.DeliverInfo{
+			{UID: "v", Events: 1},
+			{UID: "u", Events: 1, Hinted: true, Latency: 30 * time.Millisecond},
+			{UID: "u", Events: 1},
+			{UID: "v", Events: 2, Hinted: true},
+		}, w.delivers)
+	})
+}
