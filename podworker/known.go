@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,10 @@ import (
 func (w *Workers) Forget(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.forgetLocked(uid)
+}
+
+func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	p, known := w.pods[uid]
 	if !known || p.life.state != Finished || p.running {
 		return nil, false, false
@@ -23,7 +28,29 @@ func (w *Workers) Forget(uid types.UID) (pod *v1.Pod, again, ok bool) {
 		p.timer.Stop()
 	}
 	delete(w.pods, uid)
+	delete(w.settled, uid)
 	return p.life.pod, p.life.again, true
+}
+
+// forget is Forget of a pod that is not wanted, or is wanted anew.
+func (w *Workers) forget(uid types.UID, wanted bool) (pod *v1.Pod, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, known := w.pods[uid]; !known || wanted && !p.life.again {
+		return nil, false
+	}
+	pod, _, ok = w.forgetLocked(uid)
+	return pod, ok
+}
+
+// takeSettled returns the pods that have finished, or of which something was
+// heard after that, since it was called last.
+func (w *Workers) takeSettled() []types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	uids := slices.Sorted(maps.Keys(w.settled))
+	clear(w.settled)
+	return uids
 }
 
 // Known reports whether the pod has a life here, and how far it has gone.
@@ -68,8 +95,6 @@ type PodState struct {
 
 	// GracePeriodSeconds left once it is stopping, else nil.
 	GracePeriodSeconds *int64
-
-	again bool // wanted anew while it was ending
 }
 
 // States returns how every known pod stands, by UID.
@@ -80,7 +105,7 @@ func (w *Workers) States() []PodState {
 	for uid, p := range w.pods {
 		states = append(states, PodState{
 			UID: uid, Pod: p.life.pod, State: p.life.state, Busy: p.running,
-			Due: p.next, Err: p.err, GracePeriodSeconds: p.life.grace, again: p.life.again,
+			Due: p.next, Err: p.err, GracePeriodSeconds: p.life.grace,
 		})
 	}
 	slices.SortFunc(states, func(a, b PodState) int { return strings.Compare(string(a.UID), string(b.UID)) })

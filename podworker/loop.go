@@ -181,36 +181,39 @@ func (l *Loop) Pods() []*v1.Pod {
 	})
 }
 
-// Settle drops the lives that are finished and not wanted, starts over those
-// that were wanted anew meanwhile, and starts those that are wanted and have
-// none (sl-54). Run calls it when a life ends.
+// Settle drops the lives that are finished and not wanted, and starts over those
+// that were wanted anew meanwhile (sl-54). Run calls it when a life ends. It
+// looks at what has finished since the last time, not at all pods.
 func (l *Loop) Settle() {
-	l.mu.Lock()
-	wanted := maps.Clone(l.wanted)
-	l.mu.Unlock()
 	forgetter, _ := l.cfg.Workers.cfg.Handler.(Forgetter)
-	for _, s := range l.cfg.Workers.States() {
-		_, isWanted := wanted[s.UID]
-		if s.State != Finished || isWanted && !s.again {
-			continue
-		}
-		pod, _, ok := l.cfg.Workers.Forget(s.UID)
-		if !ok {
+	for _, uid := range l.cfg.Workers.takeSettled() {
+		l.mu.Lock()
+		_, wanted := l.wanted[uid]
+		l.mu.Unlock()
+		pod, forgotten := l.cfg.Workers.forget(uid, wanted)
+		if !forgotten {
 			continue
 		}
 		signal(l.garbage)
 		if pod != nil && forgetter != nil {
 			forgetter.Forget(pod) // also if it starts over: this life is done with
 		}
+		l.startOver(uid)
 	}
-	// Not as it was above: a pod that was removed since must not start. Held
+}
+
+// startOver begins the life of a pod that is wanted and has none.
+func (l *Loop) startOver(uid types.UID) {
+	// Not as it was before: a pod that was removed since must not start. Held
 	// on to, so that one that is removed from now on is ended after its start.
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for uid, pod := range l.wanted {
-		if _, known := l.cfg.Workers.Known(uid); !known {
-			l.cfg.Workers.Update(pod, true)
-		}
+	pod, wanted := l.wanted[uid]
+	if !wanted {
+		return
+	}
+	if _, known := l.cfg.Workers.Known(uid); !known {
+		l.cfg.Workers.Update(pod, true)
 	}
 }
 
