@@ -140,7 +140,7 @@ func TestLawsHoldUnderRandomHistories(t *testing.T) {
 
 		ended := map[string]bool{}
 		latest := map[string]*v1.Pod{}
-		var kills []<-chan struct{}
+		var kills []<-chan podworker.Outcome
 		script := rand.New(rand.NewPCG(seed, 1))
 		for step := range 2000 {
 			uid := fmt.Sprint("pod-", script.IntN(20))
