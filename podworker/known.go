@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 )
 
 // Forget drops a pod that is finished, and reports whether it did. again tells
@@ -77,6 +79,15 @@ func (w *Workers) Removable(uid types.UID) (removable, known bool) {
 	return p.life.evicted || p.life.deleted && p.life.state >= Cleaning, true
 }
 
+// stopping reports whether the static pod whose turn it is under that name has
+// been told to end and may still run.
+func (w *Workers) stopping(fullName string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[w.turns.first(fullName)]
+	return ok && (p.life.state == Stopping || p.life.state == Terminating)
+}
+
 // A PodState tells how a pod's life stands, for people.
 type PodState struct {
 	UID   types.UID
@@ -95,6 +106,36 @@ type PodState struct {
 
 	// GracePeriodSeconds left once it is stopping, else nil.
 	GracePeriodSeconds *int64
+}
+
+// A Count is how many pods are in a State (kubelet_working_pods, met-1).
+type Count struct {
+	State State
+
+	// Config is "desired", "orphan" (no source wants it any more) or
+	// "runtime_only" (it was never wanted).
+	Config string
+
+	Static bool
+}
+
+// Counts returns how many pods there are of each kind that there is.
+func (w *Workers) Counts() map[Count]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts := map[Count]int{}
+	for _, p := range w.pods {
+		c := Count{State: p.life.state, Config: "desired"}
+		switch {
+		case p.life.orphan != nil:
+			c.Config = "runtime_only"
+		case p.life.removed:
+			c.Config = "orphan"
+		}
+		c.Static = p.life.pod != nil && staticpod.Is(p.life.pod)
+		counts[c]++
+	}
+	return counts
 }
 
 // States returns how every known pod stands, by UID.

@@ -25,6 +25,7 @@ type life struct {
 	cause  Cause
 	ending runtime.Ending
 
+	removed bool // no source wants it
 	deleted bool // no source wants it, or the API says so: its content may go
 	evicted bool // its containers may go while the object stays
 	again   bool // wanted anew while it was ending (pw-14): start over when finished
@@ -146,7 +147,7 @@ func (l life) want(in wanted) (life, effect) {
 }
 
 func (l life) remove() (life, effect) {
-	l.deleted, l.again = true, false
+	l.removed, l.deleted, l.again = true, true, false
 	if l.state >= Stopping {
 		return l, effect{wake: l.state != Finished}
 	}
