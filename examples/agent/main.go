@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/pleg"
