@@ -6,10 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,15 +18,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/script"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-var update = flag.Bool("update", false, "rewrite the scenarios' traces in testdata")
+var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios plays testdata/*.txt: a line that begins with a word is a
-// command, a line that begins with ">" is what it led to, with the seconds since
-// the start. Commands:
+// TestScenarios plays testdata/*.txt (package script has the format). What a
+// command led to is shown with the seconds since the start. Commands:
 //
 //	create|update|remove POD    what a source says; POD is uid[/name], static pods begin with "static-"
 //	delete POD SECONDS          an update with a deletion timestamp and grace
@@ -45,22 +42,10 @@ var update = flag.Bool("update", false, "rewrite the scenarios' traces in testda
 //	advance SECONDS             time passes
 //	settle                      the Loop's synchronous step
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, string(want)) })
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-				return
-			}
-			require.Equal(t, strings.ReplaceAll(string(want), "\r\n", "\n"), got)
-		})
-	}
+	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, s *script.Script) (played *script.Script) {
+		synctest.Test(t, func(t *testing.T) { played = play(t, s) })
+		return played
+	})
 }
 
 // A stage is a Handler and a Statuses that do as the script says and write down
@@ -100,7 +85,7 @@ func (s *stage) takeTrace() (lines []string) {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.uid, b.uid), rank(a)-rank(b))
 	})
 	for _, t := range s.trace {
-		lines = append(lines, fmt.Sprintf("> %gs %s: %s", t.at.Seconds(), t.uid, t.what))
+		lines = append(lines, fmt.Sprintf("%gs %s: %s", t.at.Seconds(), t.uid, t.what))
 	}
 	s.trace = nil
 	return lines
@@ -200,9 +185,9 @@ func scriptPod(arg string) *v1.Pod {
 	return pod
 }
 
-// play runs the commands of a script and returns it with the trace that they led
+// play runs the commands of a story and returns it with the trace that they led
 // to.
-func play(t *testing.T, script string) string {
+func play(t *testing.T, story *script.Script) *script.Script {
 	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, blocked: map[string]chan struct{}{},
 		failing: map[string]bool{}, terminal: map[types.UID]bool{}}
 	workers, err := podworker.New(podworker.Config{Handler: s, Statuses: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }})
@@ -218,44 +203,33 @@ func play(t *testing.T, script string) string {
 		require.NoError(t, <-ran)
 	}()
 
-	var out []string
-	for line := range strings.Lines(script) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, ">") {
-			continue
-		}
-		out = append(out, line)
-		if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
-			s.command(t, workers, loop, f)
+	played, err := story.Play(func(c *script.Command) ([]string, error) {
+		if err := s.command(workers, loop, c); err != nil {
+			return nil, err
 		}
 		synctest.Wait()
-		out = append(out, s.takeTrace()...)
-	}
-	return strings.Join(out, "\n") + "\n"
+		return s.takeTrace(), nil
+	})
+	require.NoError(t, err)
+	return played
 }
 
-func (s *stage) command(t *testing.T, workers *podworker.Workers, loop *podworker.Loop, f []string) {
-	arg := func(i int) string {
-		if i < len(f) {
-			return f[i]
-		}
-		return ""
-	}
+func (s *stage) command(workers *podworker.Workers, loop *podworker.Loop, c *script.Command) (err error) {
 	seconds := func(i int) *int64 {
-		if arg(i) == "" {
+		if c.Arg(i) == "" {
 			return nil
 		}
-		n, err := strconv.ParseInt(arg(i), 10, 64)
-		require.NoError(t, err)
+		n, bad := c.Int(i)
+		err = errors.Join(err, bad)
 		return &n
 	}
-	pod := scriptPod(arg(1))
+	pod := scriptPod(c.Arg(1))
 	locked := func(do func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		do()
 	}
-	switch f[0] {
+	switch c.Name() {
 	case "create":
 		loop.AddPods([]*v1.Pod{pod})
 	case "ended":
@@ -282,24 +256,29 @@ func (s *stage) command(t *testing.T, workers *podworker.Workers, loop *podworke
 	case "gone":
 		locked(func() { delete(s.running, pod.UID) })
 	case "block":
-		locked(func() { s.blocked[arg(1)] = make(chan struct{}) })
+		locked(func() { s.blocked[c.Arg(1)] = make(chan struct{}) })
 	case "unblock":
-		locked(func() { close(s.blocked[arg(1)]); delete(s.blocked, arg(1)) })
+		locked(func() { close(s.blocked[c.Arg(1)]); delete(s.blocked, c.Arg(1)) })
 	case "fail":
-		locked(func() { s.failing[arg(1)] = true })
+		locked(func() { s.failing[c.Arg(1)] = true })
 	case "mend":
-		locked(func() { delete(s.failing, arg(1)) })
+		locked(func() { delete(s.failing, c.Arg(1)) })
 	case "terminal":
 		locked(func() { s.terminal[pod.UID] = true })
 	case "backoff":
-		locked(func() { s.backoff = time.Now().Add(time.Duration(*seconds(1)) * time.Second) })
+		wait, bad := c.Seconds(1)
+		locked(func() { s.backoff = time.Now().Add(wait) })
+		err = bad
 	case "changed":
 		loop.PodChanged(pod.UID)
 	case "advance":
-		time.Sleep(time.Duration(*seconds(1)) * time.Second)
+		wait, bad := c.Seconds(1)
+		time.Sleep(wait)
+		err = bad
 	case "settle":
 		loop.Settle()
 	default:
-		t.Fatalf("the script has an unknown command: %v", f)
+		err = fmt.Errorf("there is no command %s", c.Name())
 	}
+	return err
 }

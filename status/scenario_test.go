@@ -1,10 +1,10 @@
 package status_test
 
 import (
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,60 +12,46 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/script"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
 
-var update = flag.Bool("update", false, "rewrite the results in testdata/*.txt")
+var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.txt")
 
-// TestScenarios replays testdata/*.txt. A line says what is known, in words:
+// TestScenarios plays testdata/*.txt (package script has the format). A line says
+// what is known, in words:
 //
-//	pod Always init=setup sidecar=log main      the pod; comes first
+//	pod Always init=setup sidecar=log main      the pod; comes first. A container can have
+//	                                            a policy and a rule: main:Never(42=Restart)
 //	main=running main=exited(3) main=unknown    the instance of a container; a
-//	                                            new one where the last had exited
+//	main=exited(137,OOMKilled)                  new one where the last had exited
 //	main=gone                                   all its instances were removed
 //	main!CrashLoopBackOff                       why it is not started; holds till the next change of it
 //	sandbox=ready|stopped|new                   "new" is ready, one attempt later
-//	end=terminal end=failed(Evicted) delete finish agent-restart
+//	end=terminal end=failed(Evicted) end=failed(Evicted,"low on memory")
+//	delete finish agent-restart
 //
-// Each step is a second later than the one before. Below it, after "=", comes
-// the status; -update rewrites that.
+// Each step is a second later than the one before, and leads to one line, the
+// status.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var got strings.Builder
-			s := scenario{t: t, now: t0}
-			for line := range strings.Lines(strings.ReplaceAll(string(text), "\r\n", "\n")) {
-				if strings.HasPrefix(line, "=") {
-					continue
-				}
-				got.WriteString(line)
-				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
-					fmt.Fprintf(&got, "= %s\n", s.step(strings.Fields(line)))
-				}
-			}
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got.String()), 0o644))
-				return
-			}
-			assert.Equal(t, strings.ReplaceAll(string(text), "\r\n", "\n"), got.String())
+	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, story *script.Script) *script.Script {
+		s := scenario{now: t0}
+		played, err := story.Play(func(c *script.Command) ([]string, error) {
+			line, err := s.step(c.Words)
+			return []string{line}, err
 		})
-	}
+		require.NoError(t, err)
+		return played
+	})
 }
 
 // A scenario is the world of one file.
 type scenario struct {
-	t        *testing.T
 	now      time.Time
 	facts    status.Facts
 	observed runtime.PodStatus
@@ -74,19 +60,32 @@ type scenario struct {
 	made     int // containers, for their IDs
 }
 
-var word = regexp.MustCompile(`^([\w-]+)(?:([=!])(\w+)(?:\((\w+)\))?)?$`)
+// A word is what=value(detail,message) or what!value, or what alone.
+var word = regexp.MustCompile(`^([\w-]+)(?:([=!])(\w+)(?:\((\w+)(?:,([^()]*))?\))?)?$`)
 
 // step takes in one line and returns the status it leads to.
-func (s *scenario) step(words []string) string {
+func (s *scenario) step(words []string) (string, error) {
 	s.now = s.now.Add(time.Second)
 	if words[0] == "pod" {
-		s.begin(words[1], words[2:])
+		if len(words) < 2 {
+			return "", errors.New("a pod has a restart policy")
+		}
+		if err := s.begin(words[1], words[2:]); err != nil {
+			return "", err
+		}
 		words = nil
+	}
+	if s.facts.Pod == nil {
+		return "", errors.New("the pod comes first")
 	}
 	for _, w := range words {
 		m := word.FindStringSubmatch(w)
-		require.NotNil(s.t, m, "what is %q?", w)
-		s.take(m[1], m[2], m[3], m[4])
+		if m == nil {
+			return "", fmt.Errorf("what is %q?", w)
+		}
+		if err := s.take(m[1], m[2], m[3], m[4], m[5]); err != nil {
+			return "", err
+		}
 	}
 	s.facts.Observed, s.facts.Starts, s.facts.Now = &s.observed, s.starts, s.now
 	st := status.Compute(s.facts)
@@ -94,43 +93,78 @@ func (s *scenario) step(words []string) string {
 		st = status.Terminate(s.facts.Pod, s.facts.Previous, s.now)
 	}
 	s.facts.Previous = st
-	return describeAll(&st)
+	return describeAll(&st), nil
 }
 
-func (s *scenario) begin(policy string, containers []string) {
+func (s *scenario) begin(policy string, containers []string) error {
 	pod := podOf(v1.RestartPolicy(policy))
-	for _, c := range containers {
-		switch name, is, _ := strings.Cut(c, "="); {
-		case is == "":
-			pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name})
-		case name == "init":
-			withInit(pod, is)
-		case name == "sidecar":
-			withSidecar(pod, is)
-		case name == "gate":
-			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, v1.PodReadinessGate{ConditionType: v1.PodConditionType(is)})
+	for _, w := range containers {
+		kind, spec, ok := strings.Cut(w, "=")
+		if !ok || strings.Contains(kind, ":") {
+			kind, spec = "", w
+		}
+		c, err := containerOf(spec)
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case "":
+			pod.Spec.Containers = append(pod.Spec.Containers, c)
+		case "init":
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+		case "sidecar":
+			withSidecar(pod, c.Name)
+		case "gate":
+			pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, v1.PodReadinessGate{ConditionType: v1.PodConditionType(spec)})
 		default:
-			require.Fail(s.t, "what is this?", c)
+			return fmt.Errorf("what is %q?", w)
 		}
 	}
 	s.facts, s.starts = status.Facts{Pod: pod}, map[string]runtime.Waiting{}
 	s.observed = runtime.PodStatus{UID: pod.UID}
+	return nil
 }
 
-func (s *scenario) take(what, sign, value, detail string) {
+// A container is name, name:Policy, or name:Policy(code=Action) with one rule.
+var spec = regexp.MustCompile(`^([\w-]+)(?::(\w+)(?:\((\d+)=(\w+)\))?)?$`)
+
+func containerOf(text string) (v1.Container, error) {
+	m := spec.FindStringSubmatch(text)
+	if m == nil {
+		return v1.Container{}, fmt.Errorf("what container is %q?", text)
+	}
+	c := v1.Container{Name: m[1], Image: "img/" + m[1]}
+	if m[2] != "" {
+		c.RestartPolicy = new(v1.ContainerRestartPolicy(m[2]))
+	}
+	if m[3] != "" {
+		code, err := strconv.ParseInt(m[3], 10, 32)
+		if err != nil {
+			return c, err
+		}
+		c.RestartPolicyRules = []v1.ContainerRestartRule{{
+			Action: v1.ContainerRestartRuleAction(m[4]),
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{
+				Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{int32(code)},
+			},
+		}}
+	}
+	return c, nil
+}
+
+func (s *scenario) take(what, sign, value, detail, message string) error {
 	switch {
 	case what == "sandbox":
-		s.sandbox(value)
-	case what == "end":
-		s.facts.Ending.Terminal = s.facts.Ending.Terminal || value == "terminal"
-		if value == "failed" {
-			s.facts.Ending.Failed, s.facts.Ending.Reason = true, detail
-		}
-	case what == "delete":
+		return s.sandbox(value)
+	case what == "end" && value == "terminal":
+		s.facts.Ending.Terminal = true
+	case what == "end" && value == "failed":
+		s.facts.Ending.Failed, s.facts.Ending.Reason, s.facts.Ending.Message = true, detail, message
+	case what == "delete" && sign == "":
 		s.facts.Pod.DeletionTimestamp = new(metav1.NewTime(s.now))
-	case what == "finish":
+	case what == "finish" && sign == "":
 		s.finish = true
-	case what == "agent-restart": // all that is left is what the source kept
+	case what == "agent-restart" && sign == "": // all that is left is what the source kept
 		s.facts.Pod.Status, s.facts.Previous, s.finish = s.facts.Previous, v1.PodStatus{}, false
 	case what == "gate":
 		s.facts.Pod.Status.Conditions = append(s.facts.Pod.Status.Conditions, v1.PodCondition{Type: v1.PodConditionType(value), Status: v1.ConditionTrue})
@@ -139,27 +173,44 @@ func (s *scenario) take(what, sign, value, detail string) {
 	case value == "gone":
 		s.observed.Containers = slices.DeleteFunc(s.observed.Containers, func(c runtime.ContainerStatus) bool { return c.Name == what })
 	default:
-		s.container(what, value, detail)
+		return s.container(what, value, detail, message)
 	}
+	return nil
 }
 
-func (s *scenario) sandbox(state string) {
-	if state == "new" {
+func (s *scenario) sandbox(state string) error {
+	switch {
+	case state == "new":
 		for i := range s.observed.Sandboxes {
 			s.observed.Sandboxes[i].State = runtime.SandboxNotReady
 		}
 		n := uint32(len(s.observed.Sandboxes))
 		s.observed.Sandboxes = slices.Insert(s.observed.Sandboxes, 0, runtime.SandboxStatus{ID: fmt.Sprint("x://sandbox-", n), Attempt: n})
-		state = "ready"
+	case len(s.observed.Sandboxes) == 0:
+		return errors.New("there is no sandbox yet")
+	case state != "ready" && state != "stopped":
+		return fmt.Errorf("what state of a sandbox is %q?", state)
 	}
 	sb := &s.observed.Sandboxes[0]
-	sb.State, s.observed.IPs = runtime.SandboxNotReady, nil
-	if state == "ready" {
-		sb.State, s.observed.IPs = runtime.SandboxReady, []string{"10.0.0.7"}
+	sb.State, s.observed.IPs = runtime.SandboxReady, []string{"10.0.0.7"}
+	if state == "stopped" {
+		sb.State, s.observed.IPs = runtime.SandboxNotReady, nil
 	}
+	return nil
 }
 
-func (s *scenario) container(name, state, code string) {
+func (s *scenario) container(name, state, code, reason string) error {
+	states := map[string]runtime.ContainerState{
+		"created": runtime.ContainerCreated, "running": runtime.ContainerRunning,
+		"unknown": runtime.ContainerUnknown, "exited": runtime.ContainerExited,
+	}
+	known, ok := states[state]
+	if !ok {
+		return fmt.Errorf("what state of %s is %q?", name, state)
+	}
+	if len(s.observed.Sandboxes) == 0 {
+		return errors.New("there is no sandbox yet")
+	}
 	delete(s.starts, name)
 	c := s.observed.Container(name)
 	if c == nil || c.State == runtime.ContainerExited && state != "exited" {
@@ -173,23 +224,19 @@ func (s *scenario) container(name, state, code string) {
 		})
 		c = &s.observed.Containers[0]
 	}
-	switch state {
-	case "created":
-		c.State = runtime.ContainerCreated
-	case "running":
-		c.State = runtime.ContainerRunning
-	case "unknown":
-		c.State = runtime.ContainerUnknown
-	case "exited":
-		n, err := strconv.Atoi(code)
-		require.NoError(s.t, err)
-		c.State, c.ExitCode, c.FinishedAt = runtime.ContainerExited, int32(n), s.now
-		if c.Reason = "Error"; n == 0 {
-			c.Reason = "Completed"
-		}
-	default:
-		require.Fail(s.t, "what state is this?", state)
+	c.State = known
+	if known != runtime.ContainerExited {
+		return nil
 	}
+	n, err := strconv.ParseInt(code, 10, 32)
+	if err != nil {
+		return fmt.Errorf("%s exited with %q, which is no code", name, code)
+	}
+	c.ExitCode, c.FinishedAt, c.Reason = int32(n), s.now, cmp.Or(reason, "Error")
+	if n == 0 && reason == "" {
+		c.Reason = "Completed"
+	}
+	return nil
 }
 
 // describeAll writes a status on one line: phase, containers, the conditions
@@ -198,7 +245,7 @@ func describeAll(s *v1.PodStatus) string {
 	var b strings.Builder
 	b.WriteString(string(s.Phase))
 	if s.Reason != "" {
-		fmt.Fprintf(&b, "(%s)", s.Reason)
+		fmt.Fprintf(&b, "(%s)", strings.TrimSuffix(s.Reason+": "+s.Message, ": "))
 	}
 	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
 		fmt.Fprintf(&b, "; %s %s", c.Name, strings.ReplaceAll(strings.ReplaceAll(brief(c), " last=-", ""), " restarts=0", ""))
