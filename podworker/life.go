@@ -26,6 +26,7 @@ type life struct {
 	ending runtime.Ending
 
 	removed bool // no source wants it
+	mayRun  bool // something of it may run that an earlier agent started
 	deleted bool // no source wants it, or the API says so: its content may go
 	evicted bool // its containers may go while the object stays
 	again   bool // wanted anew while it was ending (pw-14): start over when finished
@@ -103,6 +104,7 @@ func step(l life, in input) (life, effect) {
 func (l life) want(in wanted) (life, effect) {
 	if in.first {
 		l.state = Syncing
+		l.mayRun = !in.stopped
 		if in.static {
 			l.state = Waiting
 		}
@@ -159,19 +161,19 @@ func (l life) stop(why Cause, override *int64, ending runtime.Ending) (life, eff
 	if l.cause == "" {
 		l.cause = why
 	}
-	switch l.state {
-	case Waiting:
+	switch {
+	case l.state == Waiting && !l.mayRun:
 		// It has started nothing, so there is nothing to stop (pw-31).
 		l.state = Finished
 		l.ending = ending
 		return l, effect{outcome: NeverStarted}
-	case Cleaning, Finished:
+	case l.state == Cleaning || l.state == Finished:
 		return l, effect{outcome: AlreadyStopped} // the caller is told so (lq-6)
 	}
 	if ending != (runtime.Ending{}) {
 		l.ending = ending
 	}
-	first := l.state == Syncing
+	first := l.state <= Syncing
 	if first {
 		l.state = Stopping
 	}

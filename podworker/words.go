@@ -18,7 +18,11 @@ func (e Explanation) String() string {
 	if e.Static {
 		kind = "static pod"
 	}
-	fmt.Fprintf(&b, "%s %s is %s since %s.", kind, name, e.State, e.ago(e.Since))
+	fmt.Fprintf(&b, "%s %s is %s", kind, name, e.State)
+	if !e.Since.IsZero() {
+		fmt.Fprintf(&b, ", for %s", e.ago(e.Since))
+	}
+	b.WriteString(".")
 	if wait := e.waiting(); wait != "" {
 		b.WriteString(" " + wait)
 	}
@@ -43,14 +47,14 @@ func (e Explanation) waiting() string {
 	case WaitLeftOver:
 		return fmt.Sprintf("It waits for pod %s, which an earlier agent left under its name, to stop; that is looked at again in %v.", e.For, in)
 	case WaitPlace:
-		return fmt.Sprintf("%s is due since %s, and waits for its place among the calls in flight.", e.Call, e.ago(e.WaitSince))
+		return fmt.Sprintf("%s has been due for %s, and waits for its place among the calls in flight.", e.Call, e.ago(e.WaitSince))
 	case WaitStatus:
-		return fmt.Sprintf("%s waits since %s for a look at the runtime that is newer than the last call.", e.Call, e.ago(e.WaitSince))
+		return fmt.Sprintf("%s has waited %s for a look at the runtime that is newer than the last call.", e.Call, e.ago(e.WaitSince))
 	case WaitCall:
 		if e.Step == "" {
-			return fmt.Sprintf("%s is running since %s.", e.Call, e.ago(e.CallSince))
+			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))
 		}
-		return fmt.Sprintf("%s is running since %s, and is at %s since %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
+		return fmt.Sprintf("%s has run for %s, and has been at %s for %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
 	case WaitRetry:
 		return fmt.Sprintf("It is tried again in %v.", in)
 	case WaitNetwork:
