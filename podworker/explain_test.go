@@ -86,7 +86,7 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 	assert.Equal(t, "unknown", podworker.State(99).String())
 }
 
-func TestExplainSaysWhenTheNextCallIs(t *testing.T) {
+func TestExplainSaysWhenTheNextCallIs(t *testing.T) { // pw-10, L-24
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: silent{}, Statuses: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)

@@ -164,7 +164,7 @@ func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
 	})
 }
 
-func TestCountsByKind(t *testing.T) { // met-1
+func TestCountsByKind(t *testing.T) { // met-1, pw-58
 	synctest.Test(t, func(t *testing.T) {
 		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Hour}, Statuses: observed{}})
 		require.NoError(t, err)

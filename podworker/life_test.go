@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) {
+func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
 	pod := func(spec, deletion *int64) *v1.Pod {
 		p := new(v1.Pod)
 		p.Spec.TerminationGracePeriodSeconds = spec
@@ -47,7 +47,7 @@ func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) {
 	}
 }
 
-func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) {
+func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed
@@ -158,7 +158,7 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 	}{
 		{Waiting, false, callNone, Waiting}, // pw-30
 		{Waiting, true, callSync, Syncing},
-		{Syncing, false, callSync, Syncing},
+		{Syncing, false, callSync, Syncing},          // pw-28
 		{Stopping, true, callTerminate, Terminating}, // pw-44
 		{Terminating, true, callTerminate, Terminating},
 		{Cleaning, true, callCleanup, Cleaning},

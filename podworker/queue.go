@@ -31,8 +31,10 @@ func (q *queue) pop() (types.UID, bool) {
 // A slot is the place of one call among Config.Parallel.
 type slot struct {
 	workers *Workers
-	timer   *time.Timer // frees the slot of a slow call; nil: none does
-	freed   bool
+
+	// Guarded by Workers.mu.
+	timer *time.Timer // frees the slot of a slow call; nil: none does
+	freed bool
 }
 
 // pop takes the first due pod off the queue, if there is a place for its call.
@@ -59,15 +61,15 @@ func (w *Workers) fullLocked() bool { return w.cfg.Parallel > 0 && w.busy >= w.c
 // free gives the place to the next call: when the call has returned, or when it
 // has had its time, whichever is first.
 func (s *slot) free() {
-	if s.timer != nil {
-		s.timer.Stop()
-	}
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
 	if s.freed {
 		return
 	}
 	s.freed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 	s.workers.busy--
 	signal(s.workers.ready)
 }

@@ -29,7 +29,7 @@ func TestDelayAfterACall(t *testing.T) {
 		"success waits for the resync":                       {Next{}, nil, 90 * time.Second, WaitResync},
 		"an error is retried":                                {Next{}, boom, 15 * time.Second, WaitRetry},
 		"the network is asked for again soon":                {Next{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond, WaitNetwork},
-		"a back-off is kept without jitter (lq-9)":           {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
+		"a back-off is kept without jitter (lq-9, pw-49)":    {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
 		"a back-off longer than the resync is looked at":     {Next{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second, WaitResync},
 		"a deadline after success":                           {Next{At: now.Add(3 * time.Second)}, nil, 3 * time.Second, WaitDeadline},
 		"a time that has passed is now":                      {Next{Retry: now.Add(-time.Second)}, boom, 0, WaitBackoff},
@@ -53,7 +53,7 @@ func TestJitterStaysWithinHalf(t *testing.T) {
 	}
 }
 
-func TestTurnsGoByArrival(t *testing.T) {
+func TestTurnsGoByArrival(t *testing.T) { // pw-20
 	q := turns{}
 	q.join("web_default", "a")
 	q.join("web_default", "b")

@@ -121,7 +121,7 @@ func newPod(uid string, generation int) *v1.Pod {
 	}
 }
 
-func TestLawsHoldUnderRandomHistories(t *testing.T) {
+func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-4, inv-14
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
