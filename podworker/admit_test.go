@@ -3,6 +3,7 @@ package podworker_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				n := &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}
+				var mu sync.Mutex
 				var refused []string
 				p, err := podworker.NewPipeline(podworker.PipelineConfig{
 					Runtime: n, Status: n,
@@ -52,7 +54,11 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 						}
 						return &podworker.Refusal{Reason: "NoDevice", Message: "its plugin has not registered", NotYet: true}
 					}),
-					Hooks: podworker.PipelineHooks{Refused: func(_ *v1.Pod, r podworker.Refusal) { refused = append(refused, r.Reason) }},
+					Hooks: podworker.PipelineHooks{Refused: func(_ *v1.Pod, r podworker.Refusal) {
+						mu.Lock()
+						defer mu.Unlock()
+						refused = append(refused, r.Reason)
+					}},
 				})
 				require.NoError(t, err)
 				w, err := podworker.New(podworker.Config{Handler: p, Statuses: observed{}})
@@ -63,7 +69,9 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 				e, _ := w.Explain("web")
 				assert.Equal(t, podworker.WaitRetry, e.Wait)
 				assert.Equal(t, "podworker: not admitted yet: its plugin has not registered", e.Err)
+				mu.Lock()
 				assert.Empty(t, refused)
+				mu.Unlock()
 				time.Sleep(6 * time.Minute)
 				stop()
 				if tc.refused != "" {

@@ -3,6 +3,7 @@ package podworker_test
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,16 +19,16 @@ import (
 // busy is a Handler that is at something.
 type busy struct {
 	silent
-	since time.Time
+	since atomic.Int64 // nanoseconds
 }
 
 func (b *busy) Terminate(ctx context.Context, _ podworker.Work) error {
-	b.since = time.Now()
+	b.since.Store(time.Now().UnixNano())
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func (b *busy) Doing(types.UID) (string, time.Time) { return "stop", b.since }
+func (b *busy) Doing(types.UID) (string, time.Time) { return "stop", time.Unix(0, b.since.Load()) }
 
 // serving shows two containers that run and one that does not.
 type serving struct{ observed }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,13 +82,18 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-
 	synctest.Test(t, func(t *testing.T) {
 		h := newWard(1000)
 		h.stop = time.Minute
-		var late time.Duration
+		var late atomic.Int64 // the most that anything waited
+		waited := func(d time.Duration) {
+			if d > 0 {
+				late.Store(int64(d))
+			}
+		}
 		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod {
 			time.Sleep(time.Second) // a list that takes long
 			return h.list()
 		}, Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) {
 			if i.First && i.State == podworker.Syncing {
-				late = max(late, i.SinceSeen)
+				waited(i.SinceSeen)
 			}
 		}}})
 		require.NoError(t, err)
@@ -95,10 +102,11 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-
 			loop.PodChanged("orphan-1")
 			began := time.Now()
 			loop.AddPods([]*v1.Pod{newPod(fmt.Sprint("pod-", i), 0)})
-			late = max(late, time.Since(began))
+			waited(time.Since(began))
 			time.Sleep(50 * time.Millisecond)
 		}
-		assert.Zero(t, late, "additions wait for no housekeeping")
+		synctest.Wait()
+		assert.Zero(t, late.Load(), "additions wait for no housekeeping")
 		stop()
 	})
 }
@@ -169,21 +177,44 @@ func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
 
 // mirrors is an API server's copies.
 type mirrors struct {
-	node    metav1.OwnerReference
+	node metav1.OwnerReference
+
+	mu      sync.Mutex
 	noNode  bool
 	fail    error
 	created []*v1.Pod
 	deleted []types.UID
 }
 
-func (m *mirrors) Node() (metav1.OwnerReference, bool) { return m.node, !m.noNode }
+func (m *mirrors) Node() (metav1.OwnerReference, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.node, !m.noNode
+}
 func (m *mirrors) CreateMirror(_ context.Context, pod *v1.Pod) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.created = append(m.created, pod)
 	return m.fail
 }
 func (m *mirrors) DeleteMirror(_ context.Context, pod *v1.Pod) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.deleted = append(m.deleted, pod.UID)
 	return m.fail
+}
+
+// are returns what was done so far.
+func (m *mirrors) are() (created []*v1.Pod, deleted []types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.created), slices.Clone(m.deleted)
+}
+
+func (m *mirrors) set(noNode bool, fail error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noNode, m.fail = noNode, fail
 }
 
 func named(uid, name string, annotations map[string]string) *v1.Pod {
@@ -193,6 +224,10 @@ func named(uid, name string, annotations map[string]string) *v1.Pod {
 func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 	synctest.Test(t, func(t *testing.T) {
 		m, h := new(mirrors), newWard(0)
+		deleted := func() []types.UID {
+			_, uids := m.are()
+			return uids
+		}
 		h.stop = 10 * time.Second
 		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list})
 		require.NoError(t, err)
@@ -203,11 +238,11 @@ func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 		loop.AddPods([]*v1.Pod{mirror, lost})
 		loop.SourceSynced("api")
 		synctest.Wait()
-		assert.Empty(t, m.deleted, "its static pod may not have been heard of yet")
+		assert.Empty(t, deleted(), "its static pod may not have been heard of yet")
 		loop.AddPods([]*v1.Pod{static})
 		loop.SourceSynced("file")
 		synctest.Wait()
-		assert.Equal(t, []types.UID{"m2"}, m.deleted)
+		assert.Equal(t, []types.UID{"m2"}, deleted())
 		loop.RemovePods([]*v1.Pod{lost})
 
 		pod, copied := loop.Pod("m1")
@@ -220,15 +255,18 @@ func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 
 		loop.RemovePods([]*v1.Pod{static})
 		time.Sleep(5 * time.Second)
-		assert.Equal(t, []types.UID{"m2"}, m.deleted, "its pod has not stopped, and its status is shown there")
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2"}, deleted(), "its pod has not stopped, and its status is shown there")
 		pod, copied = loop.Pod("m1")
 		assert.Nil(t, pod, "ps-5")
 		assert.Same(t, mirror, copied, "ps-5")
-		m.fail = errors.New("forbidden")
+		m.set(false, errors.New("forbidden"))
 		time.Sleep(6 * time.Second)
-		assert.Equal(t, []types.UID{"m2", "m1"}, m.deleted)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2", "m1"}, deleted())
 		time.Sleep(61 * time.Second)
-		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, m.deleted, "what failed is tried again")
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "what failed is tried again")
 		stop()
 	})
 }
@@ -247,12 +285,14 @@ func TestSyncStaticMakesCopiesWhenTheNodeIsThere(t *testing.T) { // sl-65
 			named("p1", "db", nil),
 		})
 		synctest.Wait()
-		assert.Empty(t, m.created, "sl-32: no node, no copy")
-		m.noNode = false
+		created, _ := m.are()
+		assert.Empty(t, created, "sl-32: no node, no copy")
+		m.set(false, nil)
 		loop.SyncStatic()
 		synctest.Wait()
-		require.Len(t, m.created, 1)
-		assert.Equal(t, "h1", m.created[0].Annotations["kubernetes.io/config.mirror"])
+		created, _ = m.are()
+		require.Len(t, created, 1)
+		assert.Equal(t, "h1", created[0].Annotations["kubernetes.io/config.mirror"])
 		stop()
 	})
 }
