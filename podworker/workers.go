@@ -127,8 +127,15 @@ func (w *Workers) Run(ctx context.Context) error {
 				break
 			}
 			wg.Go(func() {
-				defer s.free()
-				w.work(ctx, uid)
+				// Having done its work, it does what else there is: a goroutine
+				// for each call would cost more than most calls.
+				for ok := true; ok; uid, s, ok = w.pop() {
+					w.work(ctx, uid)
+					s.free()
+					if ctx.Err() != nil {
+						return
+					}
+				}
 			})
 		}
 		select {
