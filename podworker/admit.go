@@ -88,8 +88,9 @@ func (p *Pipeline) refuse(w Work, refused *Refusal) (Next, error) {
 	if p.cfg.Hooks.Refused != nil {
 		p.cfg.Hooks.Refused(w.Pod, *refused)
 	}
-	p.report(w.Pod, w.Status, runtime.Ending{
-		Terminal: true, Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message,
-	})
-	return Next{Terminal: true}, nil
+	end := runtime.Ending{Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message}
+	next := Next{Terminal: true, Ending: end}
+	end.Terminal = true
+	p.report(w.Pod, w.Status, end)
+	return next, nil
 }

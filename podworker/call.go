@@ -180,7 +180,7 @@ func (w *Workers) returned(d *due, next Next, err error) (news bool) {
 		p.failures = 0
 	}
 	p.met = p.met || d.met
-	w.stepLocked(p, returned{d.call, next.Terminal, err})
+	w.stepLocked(p, returned{d.call, next.Terminal, next.Ending, err})
 	if p.life.state == Finished {
 		p.again = false
 		return news

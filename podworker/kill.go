@@ -63,8 +63,8 @@ func (o Outcome) String() string {
 const (
 	CauseDeleted Cause = "its deletion was asked for" // the object has a deletionTimestamp
 	CauseRemoved Cause = "no source wants it any more"
-	CauseEnded   Cause = "it has run to its end" // or must not run on: refused, past its deadline
-	CauseKilled  Cause = "the agent ends it"     // see Ending
+	CauseEnded   Cause = "it has come to its end" // run to it, refused, past its deadline: see Reason
+	CauseKilled  Cause = "the agent ends it"      // see Ending
 	CauseOrphan  Cause = "only the runtime knows it"
 )
 

@@ -66,6 +66,7 @@ type (
 	returned struct {
 		call     call
 		terminal bool
+		ending   runtime.Ending // why it is terminal
 		err      error
 	}
 )
@@ -226,7 +227,7 @@ func (l life) end(in returned) (life, effect) {
 	}
 	switch {
 	case in.call == callSync && in.terminal && l.state == Syncing:
-		return l.stop(CauseEnded, nil, runtime.Ending{}) // pw-39
+		return l.stop(CauseEnded, nil, in.ending) // pw-39
 	case in.call == callTerminate && l.orphan != nil:
 		l.state = Finished // pw-41
 		return l, effect{outcome: Stopped}

@@ -100,25 +100,25 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 			life{state: Finished, pod: plain, deleted: true}, wanted{pod: deleted, create: false, first: false, stopped: false},
 			Finished, effect{}},
 		"a terminal Sync stops (pw-39)": {
-			life{state: Syncing, pod: plain}, returned{callSync, true, nil},
+			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{wake: true, cancel: true}},
 		"an ordinary Sync stays": {
-			life{state: Syncing, pod: plain}, returned{callSync, false, nil},
+			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: false, err: nil},
 			Syncing, effect{}},
 		"a Sync that ends after the kill changes nothing": {
-			life{state: Stopping, pod: plain}, returned{callSync, true, nil},
+			life{state: Stopping, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{}},
 		"stopped leads to cleaning (pw-40)": {
-			life{state: Terminating, pod: plain}, returned{callTerminate, false, nil},
+			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: nil},
 			Cleaning, effect{wake: true, outcome: Stopped}},
 		"a stop that failed is repeated": {
-			life{state: Terminating, pod: plain}, returned{callTerminate, false, assert.AnError},
+			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: assert.AnError},
 			Terminating, effect{}},
 		"an orphan has nothing to clean (pw-41)": {
-			life{state: Terminating, orphan: new(runtime.Pod)}, returned{callTerminate, false, nil},
+			life{state: Terminating, orphan: new(runtime.Pod)}, returned{call: callTerminate, terminal: false, err: nil},
 			Finished, effect{outcome: Stopped}},
 		"clean is finished (pw-42)": {
-			life{state: Cleaning, pod: plain}, returned{callCleanup, false, nil},
+			life{state: Cleaning, pod: plain}, returned{call: callCleanup, terminal: false, err: nil},
 			Finished, effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -243,7 +243,7 @@ func (m model) progress(i int) (moves []move) {
 	}
 	returns := func(name string, terminal bool, err error) {
 		add(p.call.String()+" "+name, func(m *model, p *modelPod) broken {
-			in := returned{p.call, terminal, err}
+			in := returned{call: p.call, terminal: terminal, err: err}
 			if p.call == callTerminate && err == nil {
 				p.runs = false
 			}

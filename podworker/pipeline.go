@@ -175,13 +175,15 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		w.Pod = p.cfg.Allocation.Allocate(ctx, wanted, w.Status)
 	}
 	status := p.report(w.Pod, w.Status, runtime.Ending{})
+	var end runtime.Ending
 	late, deadline := pastDeadline(w.Pod, status, time.Now())
 	if late {
-		status = p.report(w.Pod, w.Status, runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage})
+		end = runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
+		status = p.report(w.Pod, w.Status, end)
 		p.event(w.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		return Next{Terminal: true}, nil
+		return Next{Terminal: true, Ending: end}, nil
 	}
 	next := Next{At: deadline}
 	if err := p.cfg.Network(); err != nil && !w.Pod.Spec.HostNetwork {

@@ -83,6 +83,10 @@ type Next struct {
 	// follows.
 	Terminal bool
 
+	// Ending is why, if it is Terminal for another reason than that its
+	// containers have ended: it was refused, or is past its deadline.
+	Ending runtime.Ending
+
 	// At is when to Sync again at the latest, because of a deadline. Zero: when
 	// something changes, or at the next resync.
 	At time.Time
