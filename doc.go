@@ -46,6 +46,7 @@
 // package says so. runtime is the vocabulary of all.
 //
 //	runtime ◀── pleg  podsource  podworker  status  allocation  they do not import each other
+//	admission                                                   whether a pod fits a node: pure, imports none of them
 //	   ▲
 //	   └── runtime/cri ──▶ runtime/cri/plan                     what is due: pure
 //	           │       ──▶ runtime/cri/podconfig ──▶ podenv     what the CRI is asked for: pure
@@ -59,8 +60,8 @@
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite
 //
 //	internal/restart     what follows an exit                   plan, status, allocation
-//	internal/staticpod   the marks of a static pod              podsource, podworker, status
-//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation
+//	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission
+//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission
 //	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri, images, userns
 //	podenv               a container's environment              runtime/cri, podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote

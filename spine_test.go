@@ -44,8 +44,8 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
 	statuses, err := status.New(status.Config{Sink: status.Tee(append(sinks, s.sink)...)})
 	require.NoError(t, err)
-	var loop *podworker.Loop
-	s.changes, err = pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { loop.PodChanged(e.UID) }})
+	inbox := new(podworker.Inbox)
+	s.changes, err = pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
 	require.NoError(t, err)
 	s.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: rt})
 	require.NoError(t, err)
@@ -58,8 +58,8 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 		Jitter: func(d time.Duration) time.Duration { return d }, // stories say when
 	})
 	require.NoError(t, err)
-	loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: s.workers, Sources: []string{"memory"}, Garbage: rt,
+	loop, err := podworker.NewLoop(podworker.LoopConfig{
+		Workers: s.workers, Inbox: inbox, Sources: []string{"memory"}, Garbage: rt,
 	})
 	require.NoError(t, err)
 	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": source}, Sink: loop})

@@ -52,6 +52,12 @@ type Config struct {
 	// the kubelet. With a limit, pods take turns in the order they became due.
 	Parallel int
 
+	// Slow is how long a call counts towards Parallel. One that takes longer (a
+	// pull, a stop with its grace, a runtime that does not answer) gives its
+	// place away, so that it holds up no pod but its own. Zero: 10 seconds;
+	// negative: calls count until they return.
+	Slow time.Duration
+
 	// Jitter spreads a delay. Nil: a random d … 1.5 d.
 	Jitter func(d time.Duration) time.Duration
 
@@ -85,11 +91,16 @@ type WorkInfo struct {
 	Queued   time.Duration
 	Observed time.Duration
 
-	// Duration of the call itself.
+	// Duration of the call itself (kubelet_pod_worker_duration_seconds).
 	Duration time.Duration
+
+	// SinceSeen is how long ago the pod was first heard of: with First, how
+	// long it took to start (kubelet_pod_worker_start_duration_seconds).
+	SinceSeen time.Duration
 
 	// First tells the first call made for this pod.
 	First bool
 
+	// Err is what the call returned; a *PanicError if it panicked.
 	Err error
 }

@@ -9,38 +9,53 @@
 // [Pipeline] is a Handler that takes a pod through the subsystems of a node.
 //
 //	sources ─Add/Update/RemovePods─▶ Loop ─Update, Remove─▶ Workers ─Sync, Terminate, Cleanup─▶ Handler
-//	pleg ────PodChanged────────────▶ Loop ─KillOrphan─────▶    ▲
-//	eviction ─Kill─────────────────────────────────────────────┘
+//	pleg ────PodChanged──▶ Inbox ──▶ Loop ─KillOrphan─────▶    ▲
+//	eviction ─Kill, KillAndWait────────────────────────────────┘
+//
+// A pod's life is a value, and step, a pure function, says what becomes of it
+// when something happens, and what is to be done; see [State] for the diagram.
 //
 // # Usage
 //
-// Make [Workers] from a Handler, a [Loop] from the Workers, hand the Loop to the
-// sources and its PodChanged to pleg, and Run the Loop. Everything the Loop and
-// the Workers are told is taken in without blocking; the work is done on
-// goroutines of Run. Agents that keep the set of pods themselves use the Workers
-// alone.
+// Make an [Inbox], and give its PodChanged to pleg; [Workers] from a Handler and
+// pleg; a [Loop] from the Workers and the Inbox; hand the Loop to the sources,
+// and Run it. Everything the Loop and the Workers are told is taken in without
+// blocking; the work is done on goroutines of Run. Agents that keep the set of
+// pods themselves use the Workers alone.
+//
+// [Workers.Explain] says of each pod why it is where it is, what it waits for,
+// since when, and what comes next.
 //
 // # Concurrency
 //
-// All methods of Workers, Loop and Pipeline may be called from any goroutine.
-// Calls of the Handler for different pods run in parallel, those for one pod one
-// after the other; each sees a status that was observed after the one before
-// had returned. A pod that has nothing to do costs a map entry and a timer, no
-// goroutine.
+// All methods of Workers, Loop, Inbox and Pipeline may be called from any
+// goroutine. Calls of the Handler for different pods run in parallel, those for
+// one pod one after the other; each sees a status that was observed after the one
+// before had returned. A pod that has nothing to do costs a map entry and a
+// timer, no goroutine. Housekeeping has a goroutine of its own and takes one pod
+// at a time; sources and events don't wait for it.
 //
 // # Guarantees and limits
 //
 //   - No Sync begins for a pod after its State was seen at Terminating (inv-1).
 //   - Of the static pods that share a name at most one is past Waiting (inv-3).
 //     One that an earlier agent left running under that name is ended first,
-//     where the Loop is told what the runtime holds.
+//     where the Loop is told what the runtime holds. Where two sources want
+//     different pods of one name, the second may run on from an earlier agent
+//     until its turn comes.
 //   - The grace given to consecutive Terminate calls never grows (inv-4).
-//   - The channel of Kill is closed in every case: stopped, was stopped already,
-//     never started, unknown.
+//   - Every Kill has an [Outcome]: stopped, was stopped already, never started,
+//     not known, or that Run ended first (L-21).
 //   - Of several updates that arrive during a call the last one counts.
-//   - Until every source has synced, nothing unknown is ended or removed.
+//   - What nobody wants is ended only when the source that might want it has
+//     spoken: that of which the runtime tells the source by that one, else all.
+//   - With Config.Parallel, pods take turns in the order they became due, and a
+//     call that lasts longer than Config.Slow gives its place away: one that hangs
+//     holds up its own pod only.
+//   - A Handler that panics fails that call (L-26).
 //   - When Run ends, containers go on running: a later agent takes them over
 //     from what the runtime shows.
+//   - Mirror pods, the API server's copies of static pods, are never run.
 //
 // A Handler that ignores its context holds up its own pod, and the end of Run;
 // nothing else.
@@ -51,15 +66,21 @@
 // jitter and without a tick to wait for (lq-9, lq-10). A shorter grace period
 // reaches a stop that is in progress (lq-8). A grace of zero is a value (lq-7).
 // The waiter of a kill always hears of its end (lq-6). A static pod starts as
-// soon as the one it waits for has finished, not at a retry (pw-30). Finding
-// orphans uses pleg's list instead of one of its own, when something changed
-// instead of every 2 s (lq-11). Pods that run already are not admitted anew
-// (lq-28). A pod that isn't static is started, and then stopped, even if its
-// deletion arrives first: what an earlier agent left of it ends that way. A pod
-// that was resized is looked at again at once, and synced (al-20).
+// soon as the one it waits for has finished, not at a retry (pw-30). One that is
+// told to end before its turn is stopped if an earlier agent left something of it
+// running (pw-31). Finding orphans uses pleg's list instead of one of its own,
+// when something changed instead of every 2 s (lq-11), and waits for the source of
+// the pod only (lq-30). Orphans have the grace they were made with (lq-33). Pods
+// that run already are not admitted anew, unless PipelineConfig.Readmit says so
+// (lq-28); a refusal may be "not yet" (L-61). A pod that isn't static is started,
+// and then stopped, even if its deletion arrives first: what an earlier agent left
+// of it ends that way. A pod that was resized is looked at again at once, and
+// synced (al-20). There is no loop that pauses while the runtime is down: the
+// calls fail, each pod's on its own.
 //
 // # Testing
 //
-// Workers run in a testing/synctest bubble; testdata holds scenarios as text,
-// one command or call per line.
+// All states of a life are visited by a model of the world around it, and held
+// against the laws. Workers run in a testing/synctest bubble; testdata holds
+// scenarios as text, one command or call per line.
 package podworker

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
 )
@@ -65,4 +66,26 @@ func ExampleWorkers() {
 	// terminate web within 5 s
 	// clean up web
 	// run: <nil>
+}
+
+// Explain says of a pod why it is where it is.
+func ExampleWorkers_Explain() {
+	workers, err := podworker.New(podworker.Config{
+		Handler:  printer{},
+		Statuses: observed{}, // in an agent: a pleg.Generator
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	manifest := func(uid types.UID) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+			UID: uid, Name: "web", Namespace: "default", Annotations: map[string]string{"kubernetes.io/config.source": "file"},
+		}}
+	}
+	workers.Update(manifest("old"), true)
+	workers.Update(manifest("new"), true) // the manifest was changed
+	e, _ := workers.Explain("new")
+	fmt.Println(e.State, "because of", e.Wait, "after", e.For)
+	// Output:
+	// waiting because of turn after old
 }

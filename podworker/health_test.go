@@ -18,7 +18,7 @@ type checker func(ctx context.Context) (runtime.Health, error)
 
 func (c checker) Check(ctx context.Context) (runtime.Health, error) { return c(ctx) }
 
-func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) {
+func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {

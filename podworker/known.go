@@ -1,12 +1,15 @@
 package podworker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 )
 
 // Forget drops a pod that is finished, and reports whether it did. again tells
@@ -15,6 +18,10 @@ import (
 func (w *Workers) Forget(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.forgetLocked(uid)
+}
+
+func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	p, known := w.pods[uid]
 	if !known || p.life.state != Finished || p.running {
 		return nil, false, false
@@ -23,7 +30,29 @@ func (w *Workers) Forget(uid types.UID) (pod *v1.Pod, again, ok bool) {
 		p.timer.Stop()
 	}
 	delete(w.pods, uid)
+	delete(w.settled, uid)
 	return p.life.pod, p.life.again, true
+}
+
+// forget is Forget of a pod that is not wanted, or is wanted anew.
+func (w *Workers) forget(uid types.UID, wanted bool) (pod *v1.Pod, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, known := w.pods[uid]; !known || wanted && !p.life.again {
+		return nil, false
+	}
+	pod, _, ok = w.forgetLocked(uid)
+	return pod, ok
+}
+
+// takeSettled returns the pods that have finished, or of which something was
+// heard after that, since it was called last.
+func (w *Workers) takeSettled() []types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	uids := slices.Sorted(maps.Keys(w.settled))
+	clear(w.settled)
+	return uids
 }
 
 // Known reports whether the pod has a life here, and how far it has gone.
@@ -50,6 +79,15 @@ func (w *Workers) Removable(uid types.UID) (removable, known bool) {
 	return p.life.evicted || p.life.deleted && p.life.state >= Cleaning, true
 }
 
+// stopping reports whether the static pod whose turn it is under that name has
+// been told to end and may still run.
+func (w *Workers) stopping(fullName string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[w.turns.first(fullName)]
+	return ok && (p.life.state == Stopping || p.life.state == Terminating)
+}
+
 // A PodState tells how a pod's life stands, for people.
 type PodState struct {
 	UID   types.UID
@@ -68,8 +106,36 @@ type PodState struct {
 
 	// GracePeriodSeconds left once it is stopping, else nil.
 	GracePeriodSeconds *int64
+}
 
-	again bool // wanted anew while it was ending
+// A Count is how many pods are in a State (kubelet_working_pods, met-1).
+type Count struct {
+	State State
+
+	// Config is "desired", "orphan" (no source wants it any more) or
+	// "runtime_only" (it was never wanted).
+	Config string
+
+	Static bool
+}
+
+// Counts returns how many pods there are of each kind that there is.
+func (w *Workers) Counts() map[Count]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	counts := map[Count]int{}
+	for _, p := range w.pods {
+		c := Count{State: p.life.state, Config: "desired"}
+		switch {
+		case p.life.orphan != nil:
+			c.Config = "runtime_only"
+		case p.life.removed:
+			c.Config = "orphan"
+		}
+		c.Static = p.life.pod != nil && staticpod.Is(p.life.pod)
+		counts[c]++
+	}
+	return counts
 }
 
 // States returns how every known pod stands, by UID.
@@ -80,7 +146,7 @@ func (w *Workers) States() []PodState {
 	for uid, p := range w.pods {
 		states = append(states, PodState{
 			UID: uid, Pod: p.life.pod, State: p.life.state, Busy: p.running,
-			Due: p.next, Err: p.err, GracePeriodSeconds: p.life.grace, again: p.life.again,
+			Due: p.next, Err: p.err, GracePeriodSeconds: p.life.grace,
 		})
 	}
 	slices.SortFunc(states, func(a, b PodState) int { return strings.Compare(string(a.UID), string(b.UID)) })

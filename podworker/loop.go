@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -20,9 +21,15 @@ type LoopConfig struct {
 	// Workers live the lives. Required; the Loop runs them.
 	Workers *Workers
 
+	// Inbox brings the changes of those who were made before the Loop. Nil:
+	// PodChanged is the only way.
+	Inbox *Inbox
+
 	// Sources names every source of pods. Until each has synced, what the
 	// runtime holds and nobody wants is left alone: the source that wants it
-	// may not have spoken yet. Empty: nothing is waited for.
+	// may not have spoken yet. A pod of which the runtime tells the source is
+	// left alone until that one has spoken (L-28). Empty: nothing is waited
+	// for.
 	Sources []string
 
 	// Garbage removes dead containers; nil: nobody does.
@@ -37,8 +44,27 @@ type LoopConfig struct {
 	// all.
 	KeepDead int
 
+	// Mirrors deletes copies of static pods that nobody wants any more. Nil:
+	// nobody does.
+	Mirrors Mirrors
+
 	// Logger, nil discards.
 	Logger *slog.Logger
+
+	// Hooks observe; see there.
+	Hooks LoopHooks
+}
+
+// LoopHooks are called as things happen, on the goroutine they happen on; they
+// must not block, nor call the Loop. Any may be nil.
+type LoopHooks struct {
+	// Orphan is called for each pod that is ended because nobody wants it
+	// (kubelet_orphaned_runtime_pods_total).
+	Orphan func(*runtime.Pod)
+
+	// Restarted is called for each pod that starts over, wanted anew when it
+	// had ended (kubelet_restarted_pods_total).
+	Restarted func(*v1.Pod)
 }
 
 // A Loop holds the set of pods that are wanted, and keeps the Workers true to
@@ -48,12 +74,13 @@ type LoopConfig struct {
 type Loop struct {
 	cfg LoopConfig
 
+	inbox   chan struct{} // there is something in the Inbox
 	sweep   chan struct{} // the wanted set or the runtime changed
 	garbage chan struct{} // something is dead that need not be kept
 
 	// mu guards the fields below.
 	mu     sync.Mutex
-	wanted map[types.UID]*v1.Pod
+	wanted podSet
 	synced map[string]bool
 }
 
@@ -62,6 +89,9 @@ type Loop struct {
 func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if cfg.Workers == nil {
 		return nil, errors.New("podworker: LoopConfig.Workers is nil")
+	}
+	if cfg.Inbox == nil {
+		cfg.Inbox = new(Inbox)
 	}
 	if cfg.GarbagePeriod == 0 {
 		cfg.GarbagePeriod = time.Minute
@@ -72,13 +102,25 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Loop{
+	if cfg.Hooks.Orphan == nil {
+		cfg.Hooks.Orphan = func(*runtime.Pod) {}
+	}
+	if cfg.Hooks.Restarted == nil {
+		cfg.Hooks.Restarted = func(*v1.Pod) {}
+	}
+	l := &Loop{
 		cfg:     cfg,
+		inbox:   make(chan struct{}, 1),
 		sweep:   make(chan struct{}, 1),
 		garbage: make(chan struct{}, 1),
-		wanted:  map[types.UID]*v1.Pod{},
+		wanted:  newPodSet(),
 		synced:  map[string]bool{},
-	}, nil
+	}
+	cfg.Inbox.open(l.inbox)
+	if len(cfg.Sources) == 0 {
+		cfg.Inbox.setSynced()
+	}
+	return l, nil
 }
 
 // Run runs the Workers and the housekeeping until ctx ends, and returns nil
@@ -87,23 +129,26 @@ func (l *Loop) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { _ = l.cfg.Workers.Run(ctx) }) // returns nil by its contract
-	if l.cfg.Garbage != nil {
+	wg.Go(func() { l.keepHouse(ctx) })
+	if l.cfg.Garbage != nil || l.cfg.Mirrors != nil {
 		wg.Go(func() { l.collect(ctx) })
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-l.cfg.Workers.finished:
-			l.Settle()
-		case <-l.sweep:
-			l.Settle()
-			l.Sweep()
+		case <-l.inbox:
+			for _, uid := range l.cfg.Inbox.take() {
+				l.PodChanged(uid)
+			}
 		}
 	}
 }
 
 // AddPods takes pods that a source has begun to want, oldest first (sl-15).
+//
+// A mirror pod among them, the API server's copy of a static pod, is not run: it
+// is handed to the life of that pod (sl-16).
 func (l *Loop) AddPods(pods []*v1.Pod) {
 	pods = slices.SortedStableFunc(slices.Values(pods), func(a, b *v1.Pod) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
@@ -116,41 +161,88 @@ func (l *Loop) AddPods(pods []*v1.Pod) {
 func (l *Loop) UpdatePods(pods []*v1.Pod) { l.want(pods, false) }
 
 func (l *Loop) want(pods []*v1.Pod, create bool) {
-	l.mu.Lock()
 	for _, pod := range pods {
-		l.wanted[pod.UID] = pod
+		l.wantOne(pod, create)
 	}
-	l.mu.Unlock()
-	for _, pod := range pods {
-		l.cfg.Workers.Update(pod, create)
+	if slices.ContainsFunc(pods, isMirror) {
+		signal(l.sweep) // its static pod may be gone
+	}
+}
+
+// wantOne takes one pod: it is held on to for no longer, so that a thousand pods
+// at once keep nobody waiting.
+func (l *Loop) wantOne(pod *v1.Pod, create bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted.set(pod)
+	if isMirror(pod) {
+		l.mirrorChangedLocked(staticpod.FullName(pod))
+		return
+	}
+	l.startLocked(pod, create)
+}
+
+// startLocked hands a wanted pod to the Workers. It is done under mu, so that of
+// a wish and its end the later one is heard last.
+func (l *Loop) startLocked(pod *v1.Pod, create bool) {
+	_, known := l.cfg.Workers.Known(pod.UID)
+	l.cfg.Workers.Update(pod, create)
+	if mirror := l.wanted.mirrorOf(pod); !known && mirror != nil {
+		l.cfg.Workers.Mirror(pod.UID, mirror)
+	}
+}
+
+// mirrorChangedLocked hands what is known of the copy to the pod of that name.
+func (l *Loop) mirrorChangedLocked(fullName string) {
+	if pod := l.wanted.named(fullName); pod != nil && staticpod.Is(pod) {
+		l.cfg.Workers.Mirror(pod.UID, l.wanted.mirrorOf(pod))
 	}
 }
 
 // RemovePods takes pods that a source does not want any more.
 func (l *Loop) RemovePods(pods []*v1.Pod) {
-	l.mu.Lock()
 	for _, pod := range pods {
-		delete(l.wanted, pod.UID)
-	}
-	l.mu.Unlock()
-	for _, pod := range pods {
-		l.cfg.Workers.Remove(pod.UID)
+		l.removeOne(pod)
 	}
 	signal(l.sweep)
+}
+
+func (l *Loop) removeOne(pod *v1.Pod) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wanted.remove(pod.UID)
+	if isMirror(pod) {
+		l.mirrorChangedLocked(staticpod.FullName(pod)) // it is made anew (sl-23, mir-6)
+		return
+	}
+	l.cfg.Workers.Remove(pod.UID)
+}
+
+// SyncStatic makes every static pod due, so that their copies are made: when the
+// node's object has come to be, which no pod is told of (sl-65).
+func (l *Loop) SyncStatic() {
+	for _, pod := range l.Pods() {
+		if staticpod.Is(pod) {
+			l.cfg.Workers.Sync(pod.UID)
+		}
+	}
 }
 
 // SourceSynced takes note that the named source has said all it wants.
 func (l *Loop) SourceSynced(source string) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.synced[source] = true
-	l.mu.Unlock()
+	if len(l.silentLocked()) == 0 {
+		l.cfg.Inbox.setSynced()
+	}
 	signal(l.sweep)
 }
 
 // PodChanged takes note that something about the pod changed in the runtime: a
-// pleg event, a probe result.
+// pleg event, a probe result. A mirror's UID stands for its static pod's.
 func (l *Loop) PodChanged(uid types.UID) {
-	if !l.cfg.Workers.Sync(uid) {
+	if !l.cfg.Workers.Sync(uid) && !l.cfg.Workers.Sync(l.TranslateUID(uid)) {
 		signal(l.sweep) // unknown: perhaps an orphan
 	}
 }
@@ -159,118 +251,102 @@ func (l *Loop) PodChanged(uid types.UID) {
 func (l *Loop) Synced() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.syncedLocked()
+	return len(l.silentLocked()) == 0
 }
 
-func (l *Loop) syncedLocked() bool {
+// silentLocked returns the sources that have not spoken yet.
+func (l *Loop) silentLocked() (silent []string) {
 	for _, source := range l.cfg.Sources {
 		if !l.synced[source] {
-			return false
+			silent = append(silent, source)
 		}
 	}
-	return true
+	return silent
 }
 
 // Pods returns the pods that are wanted, by namespace and name. The pods are
-// shared: don't change them.
+// shared: don't change them. Mirror pods are not among them.
 func (l *Loop) Pods() []*v1.Pod {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.SortedFunc(maps.Values(l.wanted), func(a, b *v1.Pod) int {
+	pods := slices.Collect(maps.Values(l.wanted.pods))
+	l.mu.Unlock()
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return slices.Compare([]string{a.Namespace, a.Name, string(a.UID)}, []string{b.Namespace, b.Name, string(b.UID)})
 	})
+	return pods
 }
 
-// Settle drops the lives that are finished and not wanted, starts over those
-// that were wanted anew meanwhile, and starts those that are wanted and have
-// none (sl-54). Run calls it when a life ends.
-func (l *Loop) Settle() {
-	l.mu.Lock()
-	wanted := maps.Clone(l.wanted)
-	l.mu.Unlock()
-	forgetter, _ := l.cfg.Workers.cfg.Handler.(Forgetter)
-	for _, s := range l.cfg.Workers.States() {
-		_, isWanted := wanted[s.UID]
-		if s.State != Finished || isWanted && !s.again {
-			continue
-		}
-		pod, _, ok := l.cfg.Workers.Forget(s.UID)
-		if !ok {
-			continue
-		}
-		signal(l.garbage)
-		if pod != nil && forgetter != nil {
-			forgetter.Forget(pod) // also if it starts over: this life is done with
-		}
-	}
-	// Not as it was above: a pod that was removed since must not start. Held
-	// on to, so that one that is removed from now on is ended after its start.
+// Pod returns the wanted pod of that UID, or of the mirror that has it, and what
+// the API server has as its copy; nil for what there is not. They are shared:
+// don't change them.
+func (l *Loop) Pod(uid types.UID) (pod, mirror *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for uid, pod := range l.wanted {
-		if _, known := l.cfg.Workers.Known(uid); !known {
-			l.cfg.Workers.Update(pod, true)
-		}
+	if pod = l.wanted.pods[l.wanted.translate(uid)]; pod == nil {
+		return nil, l.wanted.mirrors[uid]
 	}
+	return pod, l.wanted.mirrorOf(pod)
 }
 
-// Sweep ends what runs in the runtime and nobody wants (sl-56), once every
-// source has synced. Run calls it when the runtime or the wanted set changed.
-func (l *Loop) Sweep() {
-	// The list is taken before the wanted set, so that a pod which is added
-	// between the two is not taken for an orphan.
-	pods := l.cfg.Workers.cfg.Pods()
+// PodByName returns the wanted pod of that name, of several the one that was
+// heard of last; nil if there is none.
+func (l *Loop) PodByName(namespace, name string) *v1.Pod {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.syncedLocked() {
-		return
+	return l.wanted.named(name + "_" + namespace)
+}
+
+// TranslateUID returns the UID by which a pod is known here: for that of a mirror
+// the static pod's, any other as it is (ps-3).
+func (l *Loop) TranslateUID(uid types.UID) types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wanted.translate(uid)
+}
+
+// MirrorUIDs returns the UID of each static pod's mirror, empty where there is
+// none (ps-4).
+func (l *Loop) MirrorUIDs() map[types.UID]types.UID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wanted.translations()
+}
+
+// State returns how far the pod's life has gone. One that has none may be some
+// source's that has not spoken yet, so that containers of it may run: Syncing.
+// When all have spoken it is over: Finished. (Section 2.2.)
+func (l *Loop) State(uid types.UID) State {
+	if state, known := l.cfg.Workers.Known(uid); known {
+		return state
 	}
-	for _, pod := range pods {
-		if _, ok := l.wanted[pod.UID]; ok || !running(pod) {
+	if l.Synced() {
+		return Finished
+	}
+	return Syncing
+}
+
+// Explain tells why a pod is where it is, also one that only the runtime knows
+// so far, and reports whether it is known to anybody. It does not block.
+func (l *Loop) Explain(uid types.UID) (Explanation, bool) {
+	uid = l.TranslateUID(uid)
+	if e, ok := l.cfg.Workers.Explain(uid); ok {
+		return e, true
+	}
+	for _, pod := range l.cfg.Workers.cfg.Pods() {
+		if pod.UID != uid {
 			continue
 		}
-		if _, known := l.cfg.Workers.Known(pod.UID); !known {
-			l.cfg.Logger.Info("ending a pod that nobody wants", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID)
-			l.cfg.Workers.KillOrphan(pod)
+		l.mu.Lock()
+		silent := l.silentLocked()
+		l.mu.Unlock()
+		e := Explanation{
+			At: time.Now(), UID: uid, Namespace: pod.Namespace, Name: pod.Name,
+			State: Syncing, Seen: pod.CreatedAt, Since: pod.CreatedAt, Wait: WaitSources, Sources: silent,
 		}
-	}
-}
-
-// running reports whether a list shows anything of pod that has to be stopped.
-// What the runtime lost track of may run.
-func running(pod *runtime.Pod) bool {
-	return slices.ContainsFunc(pod.Containers, func(c runtime.Container) bool {
-		return c.State == runtime.ContainerRunning || c.State == runtime.ContainerUnknown
-	}) || slices.ContainsFunc(pod.Sandboxes, func(s runtime.Sandbox) bool {
-		return s.State == runtime.SandboxReady
-	})
-}
-
-// collect removes what is dead, each period and when told.
-func (l *Loop) collect(ctx context.Context) {
-	ticker := time.NewTicker(l.cfg.GarbagePeriod)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		case <-l.garbage:
+		if len(silent) == 0 {
+			e.State, e.Wait = Finished, "" // what is left of it is dead
 		}
-		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.KeepDead, Removed: l.removed})
-		if err != nil && ctx.Err() == nil {
-			l.cfg.Logger.Warn("garbage collection failed", "err", err)
-		}
+		return e, true
 	}
-}
-
-// removed reports whether nothing of the pod need be kept (rt-129).
-func (l *Loop) removed(uid types.UID) bool {
-	if removable, known := l.cfg.Workers.Removable(uid); known {
-		return removable
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, wanted := l.wanted[uid]
-	return !wanted && l.syncedLocked()
+	return Explanation{}, false
 }

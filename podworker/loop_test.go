@@ -58,7 +58,7 @@ func runLoop(t *testing.T, cfg podworker.LoopConfig) (loop *podworker.Loop, stop
 	}
 }
 
-func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) {
+func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) { // sl-8
 	synctest.Test(t, func(t *testing.T) {
 		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
 		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
@@ -90,7 +90,7 @@ func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) {
 	})
 }
 
-func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) {
+func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-10, sl-60
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"web", "job"}}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})

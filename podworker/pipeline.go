@@ -30,24 +30,11 @@ type Reporter interface {
 	Forget(pod *v1.Pod)
 }
 
-// An Admitter says whether a pod may run here. It is asked once per life,
-// before anything is done for the pod, and not for pods that run already
-// (lq-28).
-type Admitter interface {
-	// Admit returns nil, or why the pod is refused for good.
-	Admit(ctx context.Context, pod *v1.Pod) *Refusal
-}
-
-// A Refusal is why a pod may not run here, as its status says it (sl-18).
-type Refusal struct {
-	Reason  string // "OutOfcpu", "NodeAffinity"
-	Message string
-}
-
 // Volumes get a pod's volumes ready and away.
 type Volumes interface {
 	// Mount waits until every volume of the pod is ready, and returns where:
-	// host paths by volume name.
+	// host paths by volume name. An error that is a *Refusal (wrapped, too)
+	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
 	Mount(ctx context.Context, pod *v1.Pod) (map[string]string, error)
 
 	// Unmount waits until no volume of the pod is left.
@@ -89,6 +76,15 @@ type PipelineConfig struct {
 	Volumes Volumes
 	Cgroups Cgroups
 	Probes  Probes
+	Mirrors Mirrors
+
+	// Readmit asks Admit also about pods that run already, as the kubelet
+	// does, which a full node may end (lq-28, L-60).
+	Readmit bool
+
+	// AdmitWithin is how long a pod waits for what Admit says may yet come
+	// (Refusal.NotYet). Zero: 5 minutes.
+	AdmitWithin time.Duration
 
 	// Allocation grants resources. Nil: pods have what they ask for.
 	Allocation Allocation
@@ -117,6 +113,9 @@ type PipelineConfig struct {
 
 	// Logger, nil discards.
 	Logger *slog.Logger
+
+	// Hooks observe; see there.
+	Hooks PipelineHooks
 }
 
 // A Pipeline is the Handler that takes a pod through the subsystems of a node,
@@ -124,11 +123,12 @@ type PipelineConfig struct {
 type Pipeline struct {
 	cfg PipelineConfig
 
-	// mu guards starts: why containers of a pod that should run don't; and
-	// resizes: when a pod was last reinspected because of one.
+	// mu guards the fields below.
 	mu      sync.Mutex
-	starts  map[types.UID]map[string]runtime.Waiting
-	resizes map[types.UID]time.Time
+	starts  map[types.UID]map[string]runtime.Waiting // why containers that should run don't
+	resizes map[types.UID]time.Time                  // when the pod was last reinspected because of one
+	waiting map[types.UID]time.Time                  // since when it waits to be let in
+	steps   map[types.UID]atStep                     // what the call in flight is at
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -154,6 +154,9 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
+	if cfg.AdmitWithin == 0 {
+		cfg.AdmitWithin = 5 * time.Minute
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -161,30 +164,35 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		cfg:     cfg,
 		starts:  map[types.UID]map[string]runtime.Waiting{},
 		resizes: map[types.UID]time.Time{},
+		waiting: map[types.UID]time.Time{},
+		steps:   map[types.UID]atStep{},
 	}, nil
 }
 
-// Sync implements [Handler]: status, admission, network, cgroup, volumes,
-// probes, containers.
+// Sync implements [Handler]: admission, status, network, cgroup, mirror pod,
+// volumes, probes, containers (section 3.3).
 func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	wanted := w.Pod
 	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
+	defer p.done(w.UID)
+	p.at(w.UID, "admission")
 	if refused := p.admit(ctx, w); refused != nil {
-		p.report(w.Pod, w.Status, runtime.Ending{Terminal: true, Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message})
-		p.event(w.Pod, v1.EventTypeWarning, refused.Reason, refused.Message)
-		return Next{Terminal: true}, nil
+		return p.refuse(w, refused)
 	}
+	p.at(w.UID, "status")
 	if p.cfg.Allocation != nil {
 		w.Pod = p.cfg.Allocation.Allocate(ctx, wanted, w.Status)
 	}
 	status := p.report(w.Pod, w.Status, runtime.Ending{})
+	var end runtime.Ending
 	late, deadline := pastDeadline(w.Pod, status, time.Now())
 	if late {
-		status = p.report(w.Pod, w.Status, runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage})
+		end = runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
+		status = p.report(w.Pod, w.Status, end)
 		p.event(w.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		return Next{Terminal: true}, nil
+		return Next{Terminal: true, Ending: end}, nil
 	}
 	next := Next{At: deadline}
 	if err := p.cfg.Network(); err != nil && !w.Pod.Spec.HostNetwork {
@@ -193,15 +201,24 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		return next, err
 	}
 	if p.cfg.Cgroups != nil {
+		p.at(w.UID, "cgroup")
 		if err := p.cfg.Cgroups.Ensure(ctx, w.Pod); err != nil {
 			p.failed(ctx, w.Pod, "FailedCreatePodContainer", "unable to ensure pod container exists: %v", err)
 			return next, fmt.Errorf("podworker: ensure cgroup: %w", err)
 		}
 	}
+	if p.cfg.Mirrors != nil {
+		p.at(w.UID, "mirror pod")
+		p.mirror(ctx, w)
+	}
 	var volumes map[string]string
 	if p.cfg.Volumes != nil {
 		var err error
+		p.at(w.UID, "volumes")
 		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
+			if refused, ok := errors.AsType[*Refusal](err); ok {
+				return p.refuse(w, refused)
+			}
 			p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
 			return next, fmt.Errorf("podworker: mount volumes: %w", err)
 		}
@@ -211,6 +228,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		p.cfg.Probes.Add(w.Pod) // volumes are there: no probe runs before the first mount (sl-36)
 		req.Probes = p.cfg.Probes.Results(w.Pod)
 	}
+	p.at(w.UID, "runtime")
 	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
 	res, err := p.cfg.Runtime.SyncPod(ctx, req)
 	next.Retry = res.RetryAt
@@ -232,6 +250,8 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 // Terminate implements [Handler]: probes that restart, containers, the other
 // probes.
 func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
+	defer p.done(w.UID)
+	p.at(w.UID, "stop")
 	req := runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status, GracePeriodSeconds: w.GracePeriodSeconds}
 	if w.Pod == nil {
 		if err := p.cfg.Runtime.KillPod(ctx, req); err != nil {
@@ -252,6 +272,7 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.Remove(w.UID)
 	}
+	p.at(w.UID, "last look")
 	stopped, err := p.cfg.Runtime.PodStatus(ctx, w.UID)
 	if err != nil {
 		return fmt.Errorf("podworker: look at the stopped pod: %w", err)
@@ -279,12 +300,15 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 	end.Terminal = true
 	w.Pod = p.granted(w.Pod)
 	p.report(w.Pod, w.Status, end)
+	defer p.done(w.UID)
 	if p.cfg.Volumes != nil {
+		p.at(w.UID, "volumes")
 		if err := p.cfg.Volumes.Unmount(ctx, w.Pod); err != nil {
 			return fmt.Errorf("podworker: unmount volumes: %w", err)
 		}
 	}
 	if p.cfg.Cgroups != nil {
+		p.at(w.UID, "cgroup")
 		if err := p.cfg.Cgroups.Remove(ctx, w.UID); err != nil {
 			return fmt.Errorf("podworker: remove cgroup: %w", err)
 		}
@@ -300,15 +324,6 @@ func (p *Pipeline) Forget(pod *v1.Pod) {
 	p.forget(pod.UID)
 	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)
-}
-
-// admit asks the Admitter about a pod it has not been asked about, unless
-// something of it runs.
-func (p *Pipeline) admit(ctx context.Context, w Work) *Refusal {
-	if p.cfg.Admit == nil || !w.First || w.Status.Running() {
-		return nil
-	}
-	return p.cfg.Admit.Admit(ctx, w.Pod)
 }
 
 func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, end runtime.Ending) v1.PodStatus {
@@ -334,6 +349,7 @@ func (p *Pipeline) forget(uid types.UID) {
 	defer p.mu.Unlock()
 	delete(p.starts, uid)
 	delete(p.resizes, uid)
+	delete(p.waiting, uid)
 }
 
 // nobody is the Reporter of a Pipeline that has none.

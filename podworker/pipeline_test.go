@@ -114,12 +114,12 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.Zero(t, next)
-	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3")
+	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3, sl-36")
 	assert.Equal(t, map[string]string{"data": "/vol/data"}, n.sync.Volumes)
 	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
 }
 
-func TestSyncStopsWhereASubsystemFails(t *testing.T) {
+func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 	boom := errors.New("boom")
 	for failing, want := range map[string]struct {
 		asked int // how far it got
@@ -229,7 +229,7 @@ func TestAFailedStartIsReportedAtOnce(t *testing.T) {
 	assert.Contains(t, n.asked, "forget")
 }
 
-func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) {
+func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) { // sl-45, lq-21
 	n, p := newNode(t)
 	w := firstWork(newPod("web", 0))
 	w.Status.IPs = []string{"10.0.0.7"}
@@ -262,7 +262,7 @@ func TestAnOrphanIsKilledAndNotReported(t *testing.T) {
 	assert.Nil(t, n.kill.Pod)
 }
 
-func TestCleanupReleasesAndFinishesLast(t *testing.T) {
+func TestCleanupReleasesAndFinishesLast(t *testing.T) { // sl-48
 	n, p := newNode(t)
 	require.NoError(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))
 	assert.Equal(t, []string{"report", "unmount", "remove cgroup", "finish"}, n.asked, "sl-47")
@@ -273,7 +273,7 @@ func TestCleanupReleasesAndFinishesLast(t *testing.T) {
 	}
 }
 
-func TestAPipelineOfARuntimeAloneWorks(t *testing.T) {
+func TestAPipelineOfARuntimeAloneWorks(t *testing.T) { // sl-44
 	n, _ := newNode(t)
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n})
 	require.NoError(t, err)

@@ -14,21 +14,29 @@ type delays struct {
 }
 
 // after returns how long to wait before the next call for a pod, if nothing
-// happens before (the table of section 2.7). A time the Handler named is kept to
-// the moment, without jitter on top (lq-9).
-func (d delays) after(now time.Time, next Next, err error, jitter func(time.Duration) time.Duration) time.Duration {
-	wait := d.resync
+// happens before, and what for (the table of section 2.7). A time the Handler
+// named is kept to the moment, without jitter on top (lq-9).
+func (d delays) after(now time.Time, next Next, err error, jitter func(time.Duration) time.Duration) (time.Duration, Wait) {
+	delay, wait := d.resync, WaitResync
 	switch {
 	case errors.Is(err, ErrNetworkNotReady):
-		wait = d.network
+		delay, wait = d.network, WaitNetwork
 	case err != nil && next.Retry.IsZero():
-		wait = d.retry
+		delay, wait = d.retry, WaitRetry
 	}
-	wait = jitter(wait)
-	if at := earlier(next.At, next.Retry); !at.IsZero() {
-		wait = min(wait, max(at.Sub(now), 0))
+	delay = jitter(delay)
+	for _, named := range []struct {
+		at   time.Time
+		wait Wait
+	}{{next.At, WaitDeadline}, {next.Retry, WaitBackoff}} {
+		if left := max(named.at.Sub(now), 0); !named.at.IsZero() && left < delay {
+			delay, wait = left, named.wait
+		}
 	}
-	return wait
+	if _, ok := errors.AsType[*leftOverError](err); ok {
+		wait = WaitLeftOver
+	}
+	return delay, wait
 }
 
 // jittered spreads d over d … 1.5 d, so that the pods of a node that started

@@ -24,20 +24,23 @@ func TestDelayAfterACall(t *testing.T) {
 		next Next
 		err  error
 		want time.Duration
+		wait Wait
 	}{
-		"success waits for the resync":                       {Next{}, nil, 90 * time.Second},
-		"an error is retried":                                {Next{}, boom, 15 * time.Second},
-		"the network is asked for again soon":                {Next{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond},
-		"a back-off is kept without jitter (lq-9)":           {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second},
-		"a back-off longer than the resync is looked at":     {Next{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second},
-		"a deadline after success":                           {Next{At: now.Add(3 * time.Second)}, nil, 3 * time.Second},
-		"a time that has passed is now":                      {Next{Retry: now.Add(-time.Second)}, boom, 0},
-		"a deadline does not slow a retry":                   {Next{At: now.Add(time.Hour)}, boom, 15 * time.Second},
-		"nor hide a back-off":                                {Next{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second},
-		"a deadline does not slow the retry for the network": {Next{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond},
+		"success waits for the resync":                       {Next{}, nil, 90 * time.Second, WaitResync},
+		"an error is retried":                                {Next{}, boom, 15 * time.Second, WaitRetry},
+		"the network is asked for again soon":                {Next{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond, WaitNetwork},
+		"a back-off is kept without jitter (lq-9, pw-49)":    {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
+		"a back-off longer than the resync is looked at":     {Next{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second, WaitResync},
+		"a deadline after success":                           {Next{At: now.Add(3 * time.Second)}, nil, 3 * time.Second, WaitDeadline},
+		"a time that has passed is now":                      {Next{Retry: now.Add(-time.Second)}, boom, 0, WaitBackoff},
+		"a deadline does not slow a retry":                   {Next{At: now.Add(time.Hour)}, boom, 15 * time.Second, WaitRetry},
+		"nor hide a back-off":                                {Next{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second, WaitBackoff},
+		"a deadline does not slow the retry for the network": {Next{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond, WaitNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, d.after(now, tc.next, tc.err, half))
+			delay, wait := d.after(now, tc.next, tc.err, half)
+			assert.Equal(t, tc.want, delay)
+			assert.Equal(t, tc.wait, wait)
 		})
 	}
 }
@@ -50,7 +53,7 @@ func TestJitterStaysWithinHalf(t *testing.T) {
 	}
 }
 
-func TestTurnsGoByArrival(t *testing.T) {
+func TestTurnsGoByArrival(t *testing.T) { // pw-20
 	q := turns{}
 	q.join("web_default", "a")
 	q.join("web_default", "b")

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,17 +29,29 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 // TestScenarios plays testdata/*.txt (package script has the format). What a
 // command led to is shown with the seconds since the start. Commands:
 //
-//	create|update|remove POD    what a source says; POD is uid[/name], static pods begin with "static-"
+//	agent [sources=A,B] [parallel=N] [slow=SECONDS]
+//	                            a new agent over what runs; the one before has ended. A story that doesn't
+//	                            begin with it has one with a source that has synced
+//	stop                        the agent ends
+//	synced SOURCE               a source has said all it wants
+//	create|update POD [GENERATION]
+//	                            what a source says; POD is uid[/name], static pods begin with "static-"
+//	remove POD                  a source does not want it any more
 //	delete POD SECONDS          an update with a deletion timestamp and grace
 //	ended POD                   a create whose API phase is Succeeded
+//	mirror|unmirror POD         the API server has the copy of a static pod of that name, or has not
 //	kill POD [SECONDS]          KillOptions; its completion shows as "killed"
-//	orphan POD                  the runtime holds it, nobody wants it
-//	runs POD | gone POD         what the runtime shows of it from now on
-//	block|unblock CALL          sync, terminate or cleanup does not return, or does again (also when its context ends)
-//	fail CALL | mend CALL       it returns an error at once
+//	killwait POD [SECONDS]      KillAndWait
+//	orphan POD [SOURCE]         the runtime holds it, nobody wants it
+//	runs POD [SOURCE]           what the runtime shows of it from now on
+//	gone POD                    and that it shows nothing
+//	block|unblock CALL [POD]    look, sync, terminate or cleanup does not return, or does again (also when its context ends)
+//	fail|panic CALL [POD]       it returns an error at once, or panics
+//	mend CALL [POD]             it does not any more
 //	terminal POD                Sync of it says that it has run to its end
 //	backoff SECONDS             Sync fails until then
 //	changed POD                 pleg says so
+//	explain POD                 what Explain says
 //	advance SECONDS             time passes
 //	settle                      the Loop's synchronous step
 func TestScenarios(t *testing.T) {
@@ -57,8 +70,10 @@ type stage struct {
 	trace    []traced
 	running  map[types.UID]bool
 	names    map[types.UID]string // of what was said to run
+	sources  map[types.UID]string
 	blocked  map[string]chan struct{}
 	failing  map[string]bool
+	panics   map[string]bool
 	terminal map[types.UID]bool
 	backoff  time.Time
 }
@@ -92,7 +107,7 @@ func (s *stage) takeTrace() (lines []string) {
 }
 
 func rank(t traced) int {
-	if t.what == "killed" {
+	if strings.HasPrefix(t.what, "killed") {
 		return 1
 	}
 	return 0
@@ -106,15 +121,33 @@ func (s *stage) do(ctx context.Context, name string, w podworker.Work) error {
 	if w.Orphan != nil {
 		grace += " orphan"
 	}
+	if w.Pod != nil && w.Pod.Generation > 0 {
+		grace += fmt.Sprintf(" gen=%d", w.Pod.Generation)
+	}
+	if w.Mirror != nil {
+		grace += " mirror=" + string(w.Mirror.UID)
+	}
 	s.note(w.UID, name+grace)
+	return s.hinder(ctx, name, w.UID)
+}
+
+// hinder does what the script says of a call, of all pods or of one.
+func (s *stage) hinder(ctx context.Context, name string, uid types.UID) error {
+	one := name + " " + string(uid)
 	s.mu.Lock()
-	block, failing := s.blocked[name], s.failing[name]
+	block, failing, panics := s.blocked[name], s.failing[name] || s.failing[one], s.panics[name] || s.panics[one]
+	if block == nil {
+		block = s.blocked[one]
+	}
 	s.mu.Unlock()
+	if panics {
+		panic("as the script says")
+	}
 	if block != nil {
 		select {
 		case <-block:
 		case <-ctx.Done():
-			s.note(w.UID, name+" interrupted")
+			s.note(uid, name+" interrupted")
 			return ctx.Err()
 		}
 	}
@@ -157,7 +190,10 @@ func (s *stage) Get(uid types.UID) (*runtime.PodStatus, error) {
 	return status, nil
 }
 
-func (s *stage) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+func (s *stage) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+	if err := s.hinder(ctx, "look", uid); err != nil {
+		return nil, err
+	}
 	return s.Get(uid)
 }
 
@@ -166,7 +202,7 @@ func (s *stage) pods() []*runtime.Pod {
 	defer s.mu.Unlock()
 	var pods []*runtime.Pod
 	for uid := range s.running {
-		pods = append(pods, &runtime.Pod{UID: uid, Name: cmp.Or(s.names[uid], string(uid)), Namespace: "default",
+		pods = append(pods, &runtime.Pod{UID: uid, Name: cmp.Or(s.names[uid], string(uid)), Namespace: "default", Source: s.sources[uid],
 			Sandboxes: []runtime.Sandbox{{ID: "sb", State: runtime.SandboxReady}}})
 	}
 	return pods
@@ -178,33 +214,86 @@ func scriptPod(arg string) *v1.Pod {
 		name = uid
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Namespace: "default"}}
-	if strings.HasPrefix(uid, "static-") {
+	switch {
+	case strings.HasPrefix(uid, "static-"):
 		pod.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	case strings.HasPrefix(uid, "mirror-"):
+		pod.Annotations = map[string]string{"kubernetes.io/config.mirror": "hash"}
 	}
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 	return pod
 }
 
+// An agent is the Workers and the Loop over a stage.
+type agent struct {
+	workers *podworker.Workers
+	loop    *podworker.Loop
+	stop    func()
+}
+
+// start starts an agent over what the stage holds.
+func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
+	cfg := podworker.Config{Handler: s, Statuses: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }}
+	cfg.Record = func(e runtime.Event) { s.note(e.Object.UID, e.Reason) }
+	sources := []string{"test"}
+	for _, option := range options {
+		name, value, _ := strings.Cut(option, "=")
+		var err error
+		switch name {
+		case "sources":
+			sources = strings.Split(value, ",")
+		case "parallel":
+			cfg.Parallel, err = strconv.Atoi(value)
+		case "slow":
+			var n int
+			n, err = strconv.Atoi(value)
+			cfg.Slow = time.Duration(n) * time.Second
+		default:
+			err = fmt.Errorf("an agent has no option %s", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	a := new(agent)
+	var err error
+	a.workers, err = podworker.New(cfg)
+	require.NoError(t, err)
+	a.loop, err = podworker.NewLoop(podworker.LoopConfig{Workers: a.workers, Sources: sources})
+	require.NoError(t, err)
+	a.loop.SourceSynced("test")
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- a.loop.Run(ctx) }()
+	a.stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ran)
+	})
+	synctest.Wait() // what the script says next happens to an agent that runs
+	return a, nil
+}
+
 // play runs the commands of a story and returns it with the trace that they led
 // to.
 func play(t *testing.T, story *script.Script) *script.Script {
-	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, blocked: map[string]chan struct{}{},
-		failing: map[string]bool{}, terminal: map[types.UID]bool{}}
-	workers, err := podworker.New(podworker.Config{Handler: s, Statuses: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }})
+	s := &stage{began: time.Now(), running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
+		blocked: map[string]chan struct{}{}, failing: map[string]bool{}, panics: map[string]bool{}, terminal: map[types.UID]bool{}}
+	a, err := s.start(t)
 	require.NoError(t, err)
-	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers, Sources: []string{"test"}})
-	require.NoError(t, err)
-	loop.SourceSynced("test")
-	ctx, cancel := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- loop.Run(ctx) }()
-	defer func() {
-		cancel()
-		require.NoError(t, <-ran)
-	}()
+	defer func() { a.stop() }()
 
 	played, err := story.Play(func(c *script.Command) ([]string, error) {
-		if err := s.command(workers, loop, c); err != nil {
+		var err error
+		switch c.Name() {
+		case "agent":
+			a.stop()
+			a, err = s.start(t, c.Words[1:]...)
+		case "stop":
+			a.stop()
+		default:
+			err = s.command(t.Context(), a.workers, a.loop, c)
+		}
+		if err != nil {
 			return nil, err
 		}
 		synctest.Wait()
@@ -214,7 +303,7 @@ func play(t *testing.T, story *script.Script) *script.Script {
 	return played
 }
 
-func (s *stage) command(workers *podworker.Workers, loop *podworker.Loop, c *script.Command) (err error) {
+func (s *stage) command(ctx context.Context, workers *podworker.Workers, loop *podworker.Loop, c *script.Command) (err error) {
 	seconds := func(i int) *int64 {
 		if c.Arg(i) == "" {
 			return nil
@@ -229,7 +318,31 @@ func (s *stage) command(workers *podworker.Workers, loop *podworker.Loop, c *scr
 		defer s.mu.Unlock()
 		do()
 	}
+	call := strings.TrimSpace(c.Arg(1) + " " + c.Arg(2))
+	if c.Name() == "create" || c.Name() == "update" {
+		if n := seconds(2); n != nil {
+			pod.Generation = *n
+		}
+	}
 	switch c.Name() {
+	case "synced":
+		loop.SourceSynced(c.Arg(1))
+	case "mirror":
+		loop.AddPods([]*v1.Pod{pod})
+	case "unmirror":
+		loop.RemovePods([]*v1.Pod{pod})
+	case "explain":
+		if e, ok := loop.Explain(pod.UID); ok {
+			s.note(pod.UID, e.String())
+		} else {
+			s.note(pod.UID, "not known")
+		}
+	case "killwait":
+		opts := podworker.KillOptions{GracePeriodSeconds: seconds(2)}
+		go func() {
+			outcome, err := workers.KillAndWait(ctx, pod.UID, opts)
+			s.note(pod.UID, fmt.Sprintf("killed: %v, %v", outcome, err))
+		}()
 	case "create":
 		loop.AddPods([]*v1.Pod{pod})
 	case "ended":
@@ -245,24 +358,29 @@ func (s *stage) command(workers *podworker.Workers, loop *podworker.Loop, c *scr
 	case "kill":
 		done := workers.Kill(pod.UID, podworker.KillOptions{GracePeriodSeconds: seconds(2), Evict: true})
 		go func() {
-			<-done
-			s.note(pod.UID, "killed")
+			if outcome := <-done; outcome == podworker.Stopped {
+				s.note(pod.UID, "killed")
+			} else {
+				s.note(pod.UID, "killed: "+outcome.String())
+			}
 		}()
 	case "orphan":
-		locked(func() { s.running[pod.UID], s.names[pod.UID] = true, pod.Name })
+		locked(func() { s.running[pod.UID], s.names[pod.UID], s.sources[pod.UID] = true, pod.Name, c.Arg(2) })
 		loop.PodChanged(pod.UID)
 	case "runs":
-		locked(func() { s.running[pod.UID], s.names[pod.UID] = true, pod.Name })
+		locked(func() { s.running[pod.UID], s.names[pod.UID], s.sources[pod.UID] = true, pod.Name, c.Arg(2) })
 	case "gone":
 		locked(func() { delete(s.running, pod.UID) })
 	case "block":
-		locked(func() { s.blocked[c.Arg(1)] = make(chan struct{}) })
+		locked(func() { s.blocked[call] = make(chan struct{}) })
 	case "unblock":
-		locked(func() { close(s.blocked[c.Arg(1)]); delete(s.blocked, c.Arg(1)) })
+		locked(func() { close(s.blocked[call]); delete(s.blocked, call) })
 	case "fail":
-		locked(func() { s.failing[c.Arg(1)] = true })
+		locked(func() { s.failing[call] = true })
+	case "panic":
+		locked(func() { s.panics[call] = true })
 	case "mend":
-		locked(func() { delete(s.failing, c.Arg(1)) })
+		locked(func() { delete(s.failing, call); delete(s.panics, call) })
 	case "terminal":
 		locked(func() { s.terminal[pod.UID] = true })
 	case "backoff":

@@ -23,6 +23,14 @@ func (t turns) has(name string, uid types.UID) bool {
 	return len(t[name]) > 0 && t[name][0] == uid
 }
 
+// first returns whose turn it is ("" for nobody's).
+func (t turns) first(name string) types.UID {
+	if len(t[name]) == 0 {
+		return ""
+	}
+	return t[name][0]
+}
+
 // leave takes uid out of the queue, and returns whose turn it is now ("" for
 // nobody's).
 func (t turns) leave(name string, uid types.UID) types.UID {

@@ -40,6 +40,13 @@ type Forgetter interface {
 	Forget(pod *v1.Pod)
 }
 
+// An Explainer is a Handler that can say what the call in flight for a pod is
+// about: "volumes". Without it, [Workers.Explain] names the call only. Doing is
+// called at any time, and must not block. An empty step: nothing to say.
+type Explainer interface {
+	Doing(uid types.UID) (step string, since time.Time)
+}
+
 // A Work is what a Handler is given to do.
 type Work struct {
 	UID types.UID
@@ -51,6 +58,10 @@ type Work struct {
 
 	// Orphan is what the runtime showed of such a pod, else nil.
 	Orphan *runtime.Pod
+
+	// Mirror is the API server's copy of a static pod, as last heard; nil: there
+	// is none, or nobody said. It may be shared: don't change it.
+	Mirror *v1.Pod
 
 	// Status was observed after the last call for this pod had returned. It
 	// may be shared: don't change it. Nil for an orphan.
@@ -72,6 +83,10 @@ type Next struct {
 	// follows.
 	Terminal bool
 
+	// Ending is why, if it is Terminal for another reason than that its
+	// containers have ended: it was refused, or is past its deadline.
+	Ending runtime.Ending
+
 	// At is when to Sync again at the latest, because of a deadline. Zero: when
 	// something changes, or at the next resync.
 	At time.Time
@@ -79,20 +94,6 @@ type Next struct {
 	// Retry is when what failed may succeed: the end of a back-off. It goes
 	// with an error. Zero: not known, so the ordinary delay.
 	Retry time.Time
-}
-
-// KillOptions say how a pod is to be ended by the agent.
-type KillOptions struct {
-	// GracePeriodSeconds to stop in, if that is less than what the pod has
-	// anyway. Nil: the pod's own.
-	GracePeriodSeconds *int64
-
-	// Evict: the pod's containers may be removed while its object stays, so
-	// that their resources are free (pw-16).
-	Evict bool
-
-	// Ending is what the pod's status will say.
-	Ending runtime.Ending
 }
 
 // ErrNetworkNotReady is what a Handler returns (wrapped) for a pod that has to

@@ -121,7 +121,7 @@ func newPod(uid string, generation int) *v1.Pod {
 	}
 }
 
-func TestLawsHoldUnderRandomHistories(t *testing.T) {
+func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-4, inv-14
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestLawsHoldUnderRandomHistories(t *testing.T) {
 
 		ended := map[string]bool{}
 		latest := map[string]*v1.Pod{}
-		var kills []<-chan struct{}
+		var kills []<-chan podworker.Outcome
 		script := rand.New(rand.NewPCG(seed, 1))
 		for step := range 2000 {
 			uid := fmt.Sprint("pod-", script.IntN(20))

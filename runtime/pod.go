@@ -14,6 +14,10 @@ type Pod struct {
 	Name      string
 	Namespace string
 
+	// Source is the name of the pod's source, as a sandbox of it recorded it
+	// (src-2); empty if that is not known.
+	Source string
+
 	// CreatedAt is when the oldest thing listed here was created.
 	CreatedAt time.Time
 

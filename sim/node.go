@@ -199,7 +199,7 @@ func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, g
 
 // Evict ends a pod for a reason of the node's own. The channel is closed when
 // nothing of it runs any more.
-func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan struct{} {
+func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
 	return n.workers.Kill(uid, opts)
 }
 

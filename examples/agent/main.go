@@ -9,6 +9,7 @@
 //	… pods from YAML files run as processes of your machine; in another shell:
 //	$ curl -s http://127.0.0.1:10258/healthz
 //	$ curl -s http://127.0.0.1:10258/pods | grep -E '"(name|phase|podIP)"'
+//	$ curl -s http://127.0.0.1:10258/explain    # why each pod is where it is; ?output=json
 //	$ curl -s http://127.x.y.z:8080/            # the IP that the line of pod web shows
 //	$ touch examples/agent/pods/web.yaml        # nothing; edit it, and web is replaced
 //	Ctrl-C stops the pods, then the agent. kill -9 stops the agent only: start it
@@ -34,6 +35,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -94,12 +96,14 @@ func run(opts options) error {
 		return err
 	}
 
+	// What those tell the loop below who are made before it.
+	inbox := new(podworker.Inbox)
+
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	var loop *podworker.Loop
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Ready: func() bool { return loop.Synced() }, Changed: func(uid types.UID) { loop.PodChanged(uid) },
+		Admit: fits(thisNode(opts.nodeName)), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {
@@ -117,13 +121,12 @@ func run(opts options) error {
 		return err
 	}
 
-	// What happens in the runtime comes from the pleg. It tells the loop, which
-	// is made from it below.
+	// What happens in the runtime comes from the pleg.
 	changes, err := pleg.New(pleg.Config{
 		Runtime: rt,
 		Handle: func(e pleg.Event) {
 			if e.Type != pleg.ContainerRemoved {
-				loop.PodChanged(e.UID)
+				inbox.PodChanged(e.UID)
 			}
 		},
 		Logger: logger,
@@ -134,7 +137,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Allocation: granted, Network: health.Network,
+		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted), Allocation: granted, Network: health.Network,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -145,8 +148,8 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Sources: []string{"file"}, Garbage: garbage{rt, granted}, Logger: logger,
+	loop, err := podworker.NewLoop(podworker.LoopConfig{
+		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted}, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -168,7 +171,7 @@ func run(opts options) error {
 	}
 
 	// How others see it.
-	server, err := listen(opts.listen, loop, statuses, []check{
+	server, err := listen(opts.listen, loop, workers, statuses, []check{
 		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", manifestsOf(files)},
 	})
 	if err != nil {
@@ -176,7 +179,7 @@ func run(opts options) error {
 	}
 
 	out.line("agent", fmt.Sprintf("node %s, %s, manifests from %s, state in %s", opts.nodeName, rt.name, opts.manifests, opts.root))
-	out.line("agent", fmt.Sprintf("http://%s/healthz and /pods; Ctrl-C stops the pods and the agent", server.Addr))
+	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)

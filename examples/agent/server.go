@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -23,21 +24,22 @@ type check struct {
 	ask  func() error
 }
 
-// A server answers /healthz and /pods.
+// A server answers /healthz, /pods and /explain.
 type server struct {
 	Addr     string
 	listener net.Listener
 	http     http.Server
 }
 
-func listen(addr string, loop *podworker.Loop, statuses *status.Manager, checks []check) (*server, error) {
+func listen(addr string, loop *podworker.Loop, workers *podworker.Workers, statuses *status.Manager, checks []check) (*server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve /healthz and /pods; choose another --listen, or end the agent that has it: %w", err)
+		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, checks) })
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { pods(w, loop, statuses) })
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, loop, workers) })
 	return &server{
 		Addr:     listener.Addr().String(),
 		listener: listener,
@@ -86,6 +88,41 @@ func pods(w http.ResponseWriter, loop *podworker.Loop, statuses *status.Manager)
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	_ = enc.Encode(list) // fails only if the client has gone
+}
+
+// explain says of each pod, or of that with the UID ?uid=, why it is where it
+// is, what it waits for and what comes next: in words, or with ?output=json as
+// data.
+func explain(w http.ResponseWriter, r *http.Request, loop *podworker.Loop, workers *podworker.Workers) {
+	var uids []types.UID
+	if uid := r.URL.Query().Get("uid"); uid != "" {
+		uids = append(uids, types.UID(uid))
+	} else {
+		for _, s := range workers.States() {
+			uids = append(uids, s.UID)
+		}
+	}
+	found := []podworker.Explanation{}
+	for _, uid := range uids {
+		if e, ok := loop.Explain(uid); ok {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 0 && r.URL.Query().Has("uid") {
+		http.Error(w, "no such pod", http.StatusNotFound)
+		return
+	}
+	if r.URL.Query().Get("output") == "json" {
+		w.Header().Set("Content-Type", "application/json")
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		_ = enc.Encode(found) // fails only if the client has gone
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	for _, e := range found {
+		fmt.Fprintln(w, e)
+	}
 }
 
 // manifestsOf returns a check of the manifests that can't be used.

@@ -88,7 +88,7 @@ func (e *ending) stopPods(ctx context.Context, signals <-chan os.Signal) error {
 		if len(left) == 0 {
 			return nil
 		}
-		var stopped []<-chan struct{}
+		var stopped []<-chan podworker.Outcome
 		for _, s := range left {
 			stopped = append(stopped, e.workers.Kill(s.UID, podworker.KillOptions{}))
 		}

@@ -16,6 +16,7 @@ import (
 type pod struct {
 	uid             types.UID
 	name, namespace string
+	source          string // src-2
 
 	// sandboxes and containers, oldest first. Creation order, not the
 	// clock, decides: in a synctest bubble all may be of one instant.

@@ -93,7 +93,7 @@ func (r *Runtime) listLocked() []*runtime.Pod {
 			})
 		}
 		pods[i] = runtime.Pod{
-			UID: p.uid, Name: p.name, Namespace: p.namespace,
+			UID: p.uid, Name: p.name, Namespace: p.namespace, Source: p.source,
 			CreatedAt:  p.createdAt(),
 			Sandboxes:  sandboxes[s:len(sandboxes):len(sandboxes)],
 			Containers: containers[c:len(containers):len(containers)],

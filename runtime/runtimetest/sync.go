@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -59,6 +60,7 @@ func (s *syncing) step(ctx context.Context) error {
 	if todo.sandbox {
 		r.mu.Lock()
 		p := r.podLocked(pod.UID, pod.Name, pod.Namespace)
+		p.source = pod.Annotations[staticpod.SourceAnnotation]
 		r.newSandboxLocked(p, pod.Spec.HostNetwork)
 		r.mu.Unlock()
 		s.did(runtime.CreatePodSandbox, podTarget(pod))

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) {
+func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
 	pod := func(spec, deletion *int64) *v1.Pod {
 		p := new(v1.Pod)
 		p.Spec.TerminationGracePeriodSeconds = spec
@@ -47,7 +47,7 @@ func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) {
 	}
 }
 
-func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) {
+func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed
@@ -55,74 +55,74 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		from  life
-		input func(life) (life, effect)
+		input input
 		want  State
 		eff   effect
 	}{
 		"a first update wakes": {
-			life{state: Syncing}, func(l life) (life, effect) { return l.want(plain, true, true, false) },
+			life{state: Syncing}, wanted{pod: plain, create: true, first: true, stopped: false},
 			Syncing, effect{wake: true}},
 		"first sight of an ended pod whose containers are gone cleans up only (pw-11)": {
-			life{state: Syncing}, func(l life) (life, effect) { return l.want(failed, true, true, true) },
+			life{state: Syncing}, wanted{pod: failed, create: true, first: true, stopped: true},
 			Cleaning, effect{wake: true}},
 		"first sight of an ended pod that still runs terminates it (pw-12)": {
-			life{state: Syncing}, func(l life) (life, effect) { return l.want(failed, true, true, false) },
+			life{state: Syncing}, wanted{pod: failed, create: true, first: true, stopped: false},
 			Stopping, effect{wake: true, cancel: true}},
 		"a deletion stops (pw-16)": {
-			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			life{state: Syncing, pod: plain}, wanted{pod: deleted, create: false, first: false, stopped: false},
 			Stopping, effect{wake: true, cancel: true}},
 		"a removal stops": {
-			life{state: Syncing, pod: plain}, life.remove, Stopping, effect{wake: true, cancel: true}},
+			life{state: Syncing, pod: plain}, unwanted{}, Stopping, effect{wake: true, cancel: true}},
 		"an eviction stops": {
-			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
+			life{state: Syncing, pod: plain}, killed{evict},
 			Stopping, effect{wake: true, cancel: true}},
 		"a pod that never started is finished at once (pw-31)": {
-			life{state: Waiting, pod: plain}, life.remove, Finished, effect{done: true}},
+			life{state: Waiting, pod: plain}, unwanted{}, Finished, effect{outcome: NeverStarted}},
 		"killing what has stopped completes at once (pw-17, lq-6)": {
-			life{state: Cleaning, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
-			Cleaning, effect{done: true}},
+			life{state: Cleaning, pod: plain}, killed{evict},
+			Cleaning, effect{outcome: AlreadyStopped}},
 		"killing what has finished completes at once (lq-6)": {
-			life{state: Finished, pod: plain}, func(l life) (life, effect) { return l.kill(evict) },
-			Finished, effect{done: true}},
+			life{state: Finished, pod: plain}, killed{evict},
+			Finished, effect{outcome: AlreadyStopped}},
 		"a second kill without less grace changes nothing in flight": {
-			life{state: Terminating, pod: plain, grace: new(int64(5))}, func(l life) (life, effect) { return l.kill(KillOptions{GracePeriodSeconds: new(int64(9))}) },
+			life{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(9))}},
 			Terminating, effect{wake: true}},
 		"a shorter grace interrupts (pw-22)": {
-			life{state: Terminating, pod: plain, grace: new(int64(5))}, func(l life) (life, effect) { return l.kill(KillOptions{GracePeriodSeconds: new(int64(2))}) },
+			life{state: Terminating, pod: plain, grace: new(int64(5))}, killed{KillOptions{GracePeriodSeconds: new(int64(2))}},
 			Terminating, effect{wake: true, cancel: true}},
 		"an update of a terminating pod is taken in quietly": {
-			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.want(plain, false, false, false) },
+			life{state: Terminating, pod: plain}, wanted{pod: plain, create: false, first: false, stopped: false},
 			Terminating, effect{}},
 		"a late deletion of a finished pod cleans up once more": {
-			life{state: Finished, pod: plain}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			life{state: Finished, pod: plain}, wanted{pod: deleted, create: false, first: false, stopped: false},
 			Cleaning, effect{wake: true}},
 		"but only once": {
-			life{state: Finished, pod: plain, deleted: true}, func(l life) (life, effect) { return l.want(deleted, false, false, false) },
+			life{state: Finished, pod: plain, deleted: true}, wanted{pod: deleted, create: false, first: false, stopped: false},
 			Finished, effect{}},
 		"a terminal Sync stops (pw-39)": {
-			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.end(callSync, true, nil) },
+			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{wake: true, cancel: true}},
 		"an ordinary Sync stays": {
-			life{state: Syncing, pod: plain}, func(l life) (life, effect) { return l.end(callSync, false, nil) },
+			life{state: Syncing, pod: plain}, returned{call: callSync, terminal: false, err: nil},
 			Syncing, effect{}},
 		"a Sync that ends after the kill changes nothing": {
-			life{state: Stopping, pod: plain}, func(l life) (life, effect) { return l.end(callSync, true, nil) },
+			life{state: Stopping, pod: plain}, returned{call: callSync, terminal: true, err: nil},
 			Stopping, effect{}},
 		"stopped leads to cleaning (pw-40)": {
-			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.end(callTerminate, false, nil) },
-			Cleaning, effect{wake: true, done: true}},
+			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: nil},
+			Cleaning, effect{wake: true, outcome: Stopped}},
 		"a stop that failed is repeated": {
-			life{state: Terminating, pod: plain}, func(l life) (life, effect) { return l.end(callTerminate, false, assert.AnError) },
+			life{state: Terminating, pod: plain}, returned{call: callTerminate, terminal: false, err: assert.AnError},
 			Terminating, effect{}},
 		"an orphan has nothing to clean (pw-41)": {
-			life{state: Terminating, orphan: new(runtime.Pod)}, func(l life) (life, effect) { return l.end(callTerminate, false, nil) },
-			Finished, effect{done: true}},
+			life{state: Terminating, orphan: new(runtime.Pod)}, returned{call: callTerminate, terminal: false, err: nil},
+			Finished, effect{outcome: Stopped}},
 		"clean is finished (pw-42)": {
-			life{state: Cleaning, pod: plain}, func(l life) (life, effect) { return l.end(callCleanup, false, nil) },
+			life{state: Cleaning, pod: plain}, returned{call: callCleanup, terminal: false, err: nil},
 			Finished, effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, eff := tc.input(tc.from)
+			got, eff := step(tc.from, tc.input)
 			assert.Equal(t, tc.want.String(), got.state.String())
 			assert.Equal(t, tc.eff, eff)
 		})
@@ -132,20 +132,20 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) {
 func TestLifeWantedAnewWhileEndingStartsOverLater(t *testing.T) {
 	plain := new(v1.Pod)
 	l := life{state: Terminating, pod: plain, deleted: true}
-	l, e := l.want(plain, true, false, false)
+	l, e := step(l, wanted{pod: plain, create: true})
 	assert.True(t, l.again, "pw-14")
 	assert.Equal(t, Terminating, l.state)
 	assert.Zero(t, e)
 
 	newer := new(v1.Pod)
-	l, _ = l.want(newer, false, false, false)
+	l, _ = step(l, wanted{pod: newer})
 	assert.Same(t, plain, l.pod, "an update for the next life does not change the one that is ending")
 
-	l, _ = l.remove()
+	l, _ = step(l, unwanted{})
 	assert.False(t, l.again, "not wanted after all")
 
 	orphan := life{state: Terminating, orphan: new(runtime.Pod)}
-	orphan, _ = orphan.want(plain, true, false, false)
+	orphan, _ = step(orphan, wanted{pod: plain, create: true})
 	assert.True(t, orphan.again, "a source wants what was ended as an orphan: it starts over")
 }
 
@@ -158,14 +158,14 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 	}{
 		{Waiting, false, callNone, Waiting}, // pw-30
 		{Waiting, true, callSync, Syncing},
-		{Syncing, false, callSync, Syncing},
+		{Syncing, false, callSync, Syncing},          // pw-28
 		{Stopping, true, callTerminate, Terminating}, // pw-44
 		{Terminating, true, callTerminate, Terminating},
 		{Cleaning, true, callCleanup, Cleaning},
 		{Finished, true, callNone, Finished},
 	} {
-		l, c := life{state: tc.from}.begin(tc.mayStart)
-		assert.Equal(t, tc.call, c, tc.from.String())
+		l, e := step(life{state: tc.from}, turn{tc.mayStart})
+		assert.Equal(t, effect{call: tc.call}, e, tc.from.String())
 		assert.Equal(t, tc.want, l.state, tc.from.String())
 	}
 }
@@ -176,14 +176,14 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
 	deleted := new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
-	l, c := life{state: Cleaning, pod: new(v1.Pod)}.begin(true)
-	assert.Equal(t, callCleanup, c)
-	l, _ = l.want(deleted, false, false, false)
-	l, e := l.end(callCleanup, false, nil)
+	l, begun := step(life{state: Cleaning, pod: new(v1.Pod)}, turn{})
+	assert.Equal(t, callCleanup, begun.call)
+	l, _ = step(l, wanted{pod: deleted})
+	l, e := step(l, returned{call: callCleanup})
 	assert.Equal(t, Cleaning, l.state)
 	assert.Equal(t, effect{wake: true}, e, "once more, with the object as it is now")
-	l, c = l.begin(true)
-	assert.Equal(t, callCleanup, c)
-	l, _ = l.end(callCleanup, false, nil)
+	l, begun = step(l, turn{})
+	assert.Equal(t, callCleanup, begun.call)
+	l, _ = step(l, returned{call: callCleanup})
 	assert.Equal(t, Finished, l.state)
 }

@@ -1,0 +1,186 @@
+package admission
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+// A Node is what is known of the node.
+type Node struct {
+	// Name is held against spec.nodeName.
+	Name string
+
+	// OS is the operating system of its pods, as GOOS has it. Empty: not
+	// checked.
+	OS string
+
+	// Labels are held against node selectors and affinities.
+	Labels map[string]string
+
+	// Allocatable is what pods can have in all. Nil: resources are not
+	// checked. A resource that a node of any kind has (cpu, memory,
+	// ephemeral-storage, hugepages-*) and that is not in it, it has none of;
+	// an extended one is not the node's to give out, and ignored (adm-4). The
+	// number of pods is limited by "pods" if that is in it.
+	Allocatable v1.ResourceList
+
+	// Taints of effect NoExecute are held against tolerations.
+	Taints []v1.Taint
+}
+
+// A Refusal is one reason why a pod may not run on a node.
+type Refusal struct {
+	Reason  string // of the pod's status: "OutOfcpu", "NodeAffinity"
+	Message string
+
+	// Lack is set if it is for want of a resource.
+	Lack *Lack
+}
+
+func (r Refusal) Error() string { return r.Message }
+
+// Check returns every reason why pod may not run on the node beside others,
+// which are the pods that were let in and have not ended, in the order of the
+// kubelet, which reports the first (adm-9). None: it may. One of the others that
+// is the pod itself is left out.
+func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Refusal {
+	refusals := checkOS(pod, node)
+	refusals = append(refusals, Fit(pod, others, node)...)
+	if pod.Spec.NodeName != "" && node.Name != "" && pod.Spec.NodeName != node.Name {
+		refusals = append(refusals, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
+	}
+	refusals = append(refusals, checkAffinity(pod, node)...)
+	if port, holder := conflict(pod, others); holder != nil {
+		refusals = append(refusals, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, holder.Namespace, holder.Name))
+	}
+	return append(refusals, checkTaints(pod, node)...)
+}
+
+// predicate words a refusal as adm-8 has it.
+func predicate(name, format string, args ...any) Refusal {
+	return Refusal{Reason: name, Message: fmt.Sprintf("Predicate %s failed: %s", name, fmt.Sprintf(format, args...))}
+}
+
+// checkOS holds the pod against the node's operating system, by its selector and
+// by its own word (adm-3).
+func checkOS(pod *v1.Pod, node Node) (refusals []Refusal) {
+	if node.OS == "" {
+		return nil
+	}
+	if want, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && want != node.OS {
+		refusals = append(refusals, Refusal{
+			Reason:  "PodOSSelectorNodeLabelDoesNotMatch",
+			Message: fmt.Sprintf("the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, want, node.OS),
+		})
+	}
+	if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != node.OS {
+		refusals = append(refusals, Refusal{
+			Reason:  "PodOSNotSupported",
+			Message: fmt.Sprintf("the pod is for %q, this node runs %q", pod.Spec.OS.Name, node.OS),
+		})
+	}
+	return refusals
+}
+
+func checkAffinity(pod *v1.Pod, node Node) []Refusal {
+	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels}}
+	switch ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(object); {
+	case err != nil:
+		return []Refusal{predicate("NodeAffinity", "the pod's node affinity cannot be parsed: %v", err)}
+	case !ok:
+		return []Refusal{predicate("NodeAffinity", "the node's labels do not match the pod's node selector or affinity")}
+	}
+	return nil
+}
+
+// checkTaints holds the pod against the taints that would drive it away. Static
+// pods stay whatever they tolerate (adm-5).
+func checkTaints(pod *v1.Pod, node Node) []Refusal {
+	if staticpod.Is(pod) {
+		return nil
+	}
+	for _, taint := range node.Taints {
+		if taint.Effect == v1.TaintEffectNoExecute && !tolerated(pod.Spec.Tolerations, taint) {
+			return []Refusal{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
+		}
+	}
+	return nil
+}
+
+func tolerated(tolerations []v1.Toleration, taint v1.Taint) bool {
+	for _, t := range tolerations {
+		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+			continue
+		}
+		switch t.Operator {
+		case v1.TolerationOpExists:
+			return true
+		case "", v1.TolerationOpEqual:
+			if t.Key != "" && t.Value == taint.Value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// conflict returns a host port that pod wants and another one has; no holder:
+// there is none. Ports conflict on one protocol, at addresses of which one is
+// the other, or stands for all.
+func conflict(pod *v1.Pod, others []*v1.Pod) (port v1.ContainerPort, holder *v1.Pod) {
+	wanted := hostPorts(pod)
+	if len(wanted) == 0 {
+		return port, nil
+	}
+	for _, other := range others {
+		if other.UID == pod.UID {
+			continue
+		}
+		for _, has := range hostPorts(other) {
+			for _, want := range wanted {
+				if want.HostPort == has.HostPort && protocol(want) == protocol(has) && sameAddress(want.HostIP, has.HostIP) {
+					return want, other
+				}
+			}
+		}
+	}
+	return port, nil
+}
+
+// hostPorts returns the ports that the pod holds on the node for as long as it
+// runs: those of its containers and sidecars.
+func hostPorts(pod *v1.Pod) (ports []v1.ContainerPort) {
+	add := func(c *v1.Container) {
+		for _, p := range c.Ports {
+			if p.HostPort > 0 {
+				ports = append(ports, p)
+			}
+		}
+	}
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			add(c)
+		}
+	}
+	return ports
+}
+
+func protocol(p v1.ContainerPort) v1.Protocol {
+	if p.Protocol == "" {
+		return v1.ProtocolTCP
+	}
+	return p.Protocol
+}
+
+func sameAddress(a, b string) bool {
+	all := func(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
+	return all(a) || all(b) || a == b
+}

@@ -1,0 +1,11 @@
+package admission_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "admission", Max: 300, House: []string{"internal/qos", "internal/staticpod"}}.Check(t)
+}

@@ -1,0 +1,78 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+)
+
+// A Lack is a resource that the node has not enough of, in its base unit:
+// thousandths of a CPU, bytes, pieces.
+type Lack struct {
+	Resource                  v1.ResourceName
+	Requested, Used, Capacity int64
+}
+
+// Short is how much is missing.
+func (l Lack) Short() int64 { return l.Used + l.Requested - l.Capacity }
+
+func (l Lack) refusal() Refusal {
+	return Refusal{
+		Reason: "OutOf" + string(l.Resource),
+		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+			l.Resource, l.Requested, l.Used, l.Capacity),
+		Lack: &l,
+	}
+}
+
+// Fit returns the resources of which the node has not enough for pod beside the
+// others (adm-7): the number of pods first, then by name.
+func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (refusals []Refusal) {
+	if node.Allocatable == nil {
+		return nil
+	}
+	requests := amounts(pod)
+	used, count := map[v1.ResourceName]int64{}, int64(0)
+	for _, other := range others {
+		if other.UID == pod.UID {
+			continue
+		}
+		count++
+		for name, n := range amounts(other) {
+			used[name] += n
+		}
+	}
+	if limit, ok := node.Allocatable[v1.ResourcePods]; ok && count+1 > limit.Value() {
+		refusals = append(refusals, Lack{v1.ResourcePods, 1, count, limit.Value()}.refusal())
+	}
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		capacity, ok := node.Allocatable[name]
+		if !ok && extended(name) {
+			continue // adm-4
+		}
+		lack := Lack{name, requests[name], used[name], amount(name, capacity)}
+		if lack.Requested > 0 && lack.Short() > 0 {
+			refusals = append(refusals, lack.refusal())
+		}
+	}
+	return refusals
+}
+
+// amounts returns what a pod asks for, in base units.
+func amounts(pod *v1.Pod) map[v1.ResourceName]int64 {
+	n := map[v1.ResourceName]int64{}
+	for name, q := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
+		n[name] = amount(name, q)
+	}
+	return n
+}
+
+// extended reports whether a resource is a vendor's and not Kubernetes' own.
+func extended(name v1.ResourceName) bool {
+	domain, _, ok := strings.Cut(string(name), "/")
+	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
+}

@@ -1,0 +1,91 @@
+package admission_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority = new(n) } }
+
+func static(p *v1.Pod) { p.Annotations = map[string]string{staticpod.SourceAnnotation: "file"} }
+
+func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
+	plain, low, high := pod("plain", false), with(pod("low", false), priority(1)), with(pod("high", false), priority(2))
+	critical := with(pod("critical", false), priority(2_000_000_000))
+	manifest := with(pod("static", false), static)
+	mirror := with(pod("mirror", false), func(p *v1.Pod) { p.Annotations = map[string]string{staticpod.MirrorAnnotation: "x"} })
+	assert.True(t, admission.Critical(critical))
+	assert.True(t, admission.Critical(manifest))
+	assert.True(t, admission.Critical(mirror))
+	assert.False(t, admission.Critical(high))
+	assert.False(t, admission.Critical(plain))
+
+	assert.True(t, admission.Preemptable(critical, high))
+	assert.True(t, admission.Preemptable(manifest, plain))
+	assert.False(t, admission.Preemptable(manifest, critical), "both are critical, and one has no priority")
+	assert.True(t, admission.Preemptable(high, low))
+	assert.False(t, admission.Preemptable(low, high))
+	assert.False(t, admission.Preemptable(high, plain), "it has no priority to compare with")
+}
+
+func TestVictimsAreFewAndTheLeastGuaranteed(t *testing.T) { // adm-10
+	node := admission.Node{Allocatable: v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourcePods: resource.MustParse("4"),
+	}}
+	guaranteed := pod("guaranteed", true, "cpu", "1", "memory", "1Gi")
+	large, small := pod("large", false, "cpu", "2"), pod("small", false, "cpu", "500m")
+	best := pod("best", false)
+	system := with(pod("system", false, "cpu", "500m"), priority(2_000_000_001))
+	names := func(pods []*v1.Pod) (uids []string) {
+		for _, p := range pods {
+			uids = append(uids, string(p.UID))
+		}
+		return uids
+	}
+	for name, tc := range map[string]struct {
+		others []*v1.Pod
+		pod    *v1.Pod
+		want   []string
+	}{
+		"the smallest that does":                     {[]*v1.Pod{guaranteed, large, small, system}, pod("new", true, "cpu", "500m", "memory", "1Mi"), []string{"small"}},
+		"the one that does, though it is larger":     {[]*v1.Pod{guaranteed, large, small}, pod("new", true, "cpu", "2", "memory", "1Mi"), []string{"large"}},
+		"both of the burstable before a guaranteed":  {[]*v1.Pod{guaranteed, large, small, system}, pod("new", true, "cpu", "2500m", "memory", "1Mi"), []string{"large", "small"}},
+		"a guaranteed one, if it has to be":          {[]*v1.Pod{guaranteed, large, small}, pod("new", true, "cpu", "4", "memory", "1Mi"), []string{"guaranteed", "large", "small"}},
+		"a best-effort one, for the number of pods":  {[]*v1.Pod{guaranteed, small, best, system}, pod("new", true, "cpu", "100m", "memory", "1Mi"), []string{"best"}},
+		"none, if nothing is missing":                {[]*v1.Pod{guaranteed}, pod("new", true, "cpu", "1"), nil},
+		"a memory hog, though others have more cpus": {[]*v1.Pod{large, pod("hog", false, "memory", "4Gi")}, pod("new", true, "cpu", "100m", "memory", "1Gi"), []string{"hog"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			critical := with(tc.pod, static)
+			got, err := admission.Victims(critical, tc.others, admission.Check(critical, tc.others, node))
+			require.NoError(t, err)
+			assert.ElementsMatch(t, tc.want, names(got))
+			var left []*v1.Pod
+			for _, o := range tc.others {
+				if !slices.Contains(got, o) {
+					left = append(left, o)
+				}
+			}
+			assert.Empty(t, admission.Check(critical, left, node), "it fits when they are gone")
+		})
+	}
+	t.Run("adm-12 nobody who may be ended would make the room", func(t *testing.T) {
+		critical := with(pod("new", true, "cpu", "3800m"), static)
+		_, err := admission.Victims(critical, []*v1.Pod{system, small}, admission.Check(critical, []*v1.Pod{system, small}, node))
+		require.ErrorIs(t, err, admission.ErrNoVictims)
+		assert.ErrorContains(t, err, "preemption: error finding a set of pods to preempt: ")
+	})
+	t.Run("adm-10 only for resources", func(t *testing.T) {
+		critical := with(with(pod("new", false), static), func(p *v1.Pod) { p.Spec.NodeName = "cellar" })
+		_, err := admission.Victims(critical, nil, admission.Check(critical, nil, admission.Node{Name: "kitchen"}))
+		require.ErrorIs(t, err, admission.ErrNoVictims)
+	})
+}

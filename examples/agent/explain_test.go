@@ -1,0 +1,48 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("web.yaml", manifest("web", containers(container("main", untilTerm))))
+	a.write("gpu.yaml", manifest("gpu", "nodeSelector: {gpu: present}", containers(container("main", untilTerm))))
+	a.start()
+	a.eventually("one pod runs, the other is refused", func() bool {
+		pods := a.pods()
+		return pods["web"].Status.Phase == v1.PodRunning && pods["gpu"].Status.Phase == v1.PodFailed
+	})
+	assert.Equal(t, "NodeAffinity", a.pods()["gpu"].Status.Reason)
+	assert.True(t, strings.HasPrefix(a.pods()["gpu"].Status.Message, "Pod was rejected: Predicate NodeAffinity failed"))
+
+	var found []podworker.Explanation
+	a.eventually("both are at rest", func() bool {
+		_, body, err := a.get("/explain?output=json")
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(body, &found))
+		require.Len(t, found, 2)
+		byName := map[string]podworker.Explanation{}
+		for _, e := range found {
+			byName[e.Name] = e
+		}
+		web, gpu := byName["web-node"], byName["gpu-node"]
+		return web.State == podworker.Syncing && web.Wait == podworker.WaitResync && gpu.State == podworker.Finished && gpu.Wait == podworker.WaitObject
+	})
+	_, text, err := a.get("/explain?uid=" + string(a.pods()["gpu"].UID))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "is finished, for ")
+	assert.Contains(t, string(text), "because it has come to its end (NodeAffinity: Pod was rejected: ")
+	code, _, err := a.get("/explain?uid=nobody")
+	require.NoError(t, err)
+	assert.Equal(t, 404, code)
+}

@@ -1,0 +1,72 @@
+package kubeparts_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+)
+
+// Each rule of how a pod's life is led has a test that says its number, or a
+// reason here why it has none. See TestEachRuleOfThePodEngineIsNamedByATest.
+func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
+	rules := []struct {
+		kind     string
+		from, to int
+	}{
+		{"pw", 1, 71}, {"sl", 1, 66}, {"ps", 1, 7}, {"mir", 1, 6}, {"adm", 1, 15}, // rules
+		{"lq", 6, 11}, {"lq", 22, 22}, {"lq", 28, 28}, {"lq", 30, 30}, // ways of the kubelet's that are not copied
+		{"L", 15, 15}, {"L", 18, 19}, {"L", 21, 28}, {"L", 30, 30}, {"L", 54, 54}, {"L", 56, 56}, {"L", 60, 64}, {"F", 77, 77},
+		{"inv", 1, 5}, {"inv", 14, 14}, {"inv", 17, 18},
+	}
+	const (
+		runtimes = "the runtime's engine does it: "
+		later    = "the package that it is about is not there yet: "
+		noLoop   = "there is no one loop that all has to go through: "
+	)
+	without := map[string]string{
+		"pw-4":  "kinds of updates are methods of Workers, and inputs of step",
+		"pw-19": "a Kill always ends the pod, so that its options always mean something",
+		"pw-45": runtimes + "runtime.SyncResult.RetryAt is the earliest",
+		"sl-2":  noLoop + "a runtime that is down fails the calls of its pods, and nothing else waits (L-4)",
+		"sl-6":  later + "what needs the runtime waits for it itself",
+		"sl-7":  "sources are not a channel",
+		"sl-9":  "who wires pleg says which events make a pod due; examples/agent leaves ContainerRemoved out",
+		"sl-12": later + "prober will tell an Inbox",
+		"sl-14": noLoop + "Explain tells since when a call is in flight",
+		"sl-19": "allocation.Request.Others are the pods that hold something",
+		"sl-22": later + "declared features are kube/client's",
+		"sl-24": "allocation.Manager.Release is its trigger (al-7)",
+		"sl-25": later + "changes of a status at the API are kube/client's",
+		"sl-26": "allocation's triggers (al-7)",
+		"sl-29": "a Sync of a pod that is to end is called off, not told to do less (lq-8)",
+		"sl-30": later + "cm's Ensure",
+		"sl-33": runtimes + "its directories",
+		"sl-35": runtimes + "runtime/cri/credentials",
+		"sl-38": runtimes + "and the relist after its actions makes the pod due",
+		"sl-39": runtimes + "its back-off",
+		"sl-50": noLoop + "each subsystem keeps house itself, by Loop.State and GCPolicy.Removed",
+		"sl-51": "the order matters to one pass over all; pods are ended one by one, by a list that is older than the wanted set",
+		"sl-52": "pleg keeps the last list that could be had",
+		"sl-57": later + "volume's directories",
+		"sl-58": later + "cm's cgroups; Loop.State tells",
+		"sl-63": "a sync begins with a look that is newer than the last one (pw-36)",
+		"sl-64": "status shows a sandbox as soon as pleg has seen it",
+		"sl-66": later + "kube/server's choice of a log",
+		"adm-2": "allocation.Request says so to whoever decides",
+		"adm-6": later + "kube/client has the node to read anew; admission.Check is asked again",
+	}
+
+	named := rulesNamedByTests(t, []string{"pw", "sl", "ps", "mir", "adm", "lq", "L", "F", "inv"})
+	for _, s := range rules {
+		for n := s.from; n <= s.to; n++ {
+			rule := fmt.Sprintf("%s-%d", s.kind, n)
+			switch why, ok := without[rule]; {
+			case ok && named[rule] != nil:
+				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
+			case !ok:
+				assert.NotNil(t, named[rule], "no test names %s", rule)
+			}
+		}
+	}
+}

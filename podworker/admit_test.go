@@ -1,0 +1,159 @@
+package podworker_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestAdmittersAreAskedInOrderAndTheFirstRefusalCounts(t *testing.T) { // adm-1, adm-9
+	var asked []string
+	admitter := func(name string, refused *podworker.Refusal) podworker.Admitter {
+		return podworker.AdmitFunc(func(context.Context, *v1.Pod) *podworker.Refusal {
+			asked = append(asked, name)
+			return refused
+		})
+	}
+	chain := podworker.Admitters{
+		admitter("sysctls", nil), admitter("resources", &podworker.Refusal{Reason: "OutOfcpu"}), admitter("shutdown", &podworker.Refusal{Reason: "NodeShutdown"}),
+	}
+	assert.Equal(t, "OutOfcpu", chain.Admit(t.Context(), new(v1.Pod)).Reason)
+	assert.Equal(t, []string{"sysctls", "resources"}, asked)
+	assert.Nil(t, podworker.Admitters{}.Admit(t.Context(), new(v1.Pod)))
+}
+
+func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
+	for name, tc := range map[string]struct {
+		comes   time.Duration
+		refused string
+	}{
+		"it comes":      {3 * time.Minute, ""},
+		"it never does": {time.Hour, "NoDevice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				n := &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}
+				var mu sync.Mutex
+				var refused []string
+				p, err := podworker.NewPipeline(podworker.PipelineConfig{
+					Runtime: n, Status: n,
+					Admit: podworker.AdmitFunc(func(context.Context, *v1.Pod) *podworker.Refusal {
+						if time.Since(began) >= tc.comes {
+							return nil
+						}
+						return &podworker.Refusal{Reason: "NoDevice", Message: "its plugin has not registered", NotYet: true}
+					}),
+					Hooks: podworker.PipelineHooks{Refused: func(_ *v1.Pod, r podworker.Refusal) {
+						mu.Lock()
+						defer mu.Unlock()
+						refused = append(refused, r.Reason)
+					}},
+				})
+				require.NoError(t, err)
+				w, err := podworker.New(podworker.Config{Handler: p, Statuses: observed{}})
+				require.NoError(t, err)
+				stop := run(t, w)
+				w.Update(newPod("web", 0), true)
+				synctest.Wait()
+				e, _ := w.Explain("web")
+				assert.Equal(t, podworker.WaitRetry, e.Wait)
+				assert.Equal(t, "podworker: not admitted yet: its plugin has not registered", e.Err)
+				mu.Lock()
+				assert.Empty(t, refused)
+				mu.Unlock()
+				time.Sleep(6 * time.Minute)
+				stop()
+				if tc.refused != "" {
+					assert.Equal(t, []string{tc.refused}, refused, "adm-15")
+					assert.True(t, n.ends[len(n.ends)-1].Terminal)
+					assert.NotContains(t, n.asked, "sync", "adm-13")
+				} else {
+					assert.Empty(t, refused)
+					assert.Contains(t, n.asked, "sync")
+				}
+			})
+		})
+	}
+}
+
+func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, L-60, sl-17
+	for readmit, want := range map[bool]bool{false: false, true: true} {
+		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
+			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &podworker.Refusal{Reason: "OutOfcpu"}}
+			p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Admit: n, Readmit: readmit})
+			require.NoError(t, err)
+			w := firstWork(newPod("web", 0))
+			w.Status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
+			next, err := p.Sync(t.Context(), w)
+			require.NoError(t, err)
+			assert.Equal(t, want, next.Terminal)
+		})
+	}
+	n, p := newNode(t)
+	w := firstWork(newPod("web", 0))
+	w.First = false
+	_, err := p.Sync(t.Context(), w)
+	require.NoError(t, err)
+	assert.NotContains(t, n.asked, "admit", "once per life")
+}
+
+func TestVolumesMayRefuseAPod(t *testing.T) { // sl-34
+	n, p := newNode(t)
+	n.fail["mount"] = fmt.Errorf("attach: %w", &podworker.Refusal{Reason: "VolumeAttachmentLimitExceeded", Message: "the node has 39 volumes"})
+	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+	require.NoError(t, err)
+	assert.True(t, next.Terminal)
+	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "VolumeAttachmentLimitExceeded", Message: "Pod was rejected: the node has 39 volumes"}, n.ends[len(n.ends)-1])
+	assert.Equal(t, []string{"Warning VolumeAttachmentLimitExceeded the node has 39 volumes"}, n.events)
+}
+
+func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) { // L-54, L-22
+	synctest.Test(t, func(t *testing.T) {
+		n := &lagging{node: &node{fail: map[string]error{}, phase: v1.PodPending, left: new(runtime.PodStatus)}}
+		var steps []string
+		var end time.Time
+		var p *podworker.Pipeline
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{
+			Runtime: n, Status: n.node, Admit: n.node, Volumes: n, Cgroups: nodeCgroups{n.node},
+			Hooks: podworker.PipelineHooks{Stepped: func(i podworker.StepInfo) {
+				if !end.IsZero() {
+					assert.Equal(t, end, i.Begin, "they leave no gap")
+				}
+				end = i.End
+				steps = append(steps, fmt.Sprintf("%s %v", i.Step, i.End.Sub(i.Begin)))
+			}},
+		})
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(time.Second)
+			step, since := p.Doing("web")
+			assert.Equal(t, "volumes", step)
+			assert.Equal(t, time.Second, time.Since(since))
+		}()
+		_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"admission 0s", "status 0s", "cgroup 0s", "volumes 2s", "runtime 0s"}, steps)
+		step, _ := p.Doing("web")
+		assert.Empty(t, step)
+		synctest.Wait()
+	})
+}
+
+// lagging is a node whose volumes take two seconds.
+type lagging struct{ *node }
+
+func (l *lagging) Mount(context.Context, *v1.Pod) (map[string]string, error) {
+	time.Sleep(2 * time.Second)
+	return nil, nil
+}

@@ -1,0 +1,103 @@
+package podworker_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// asked is a Statuses that notes how new a status has to be.
+type asked struct {
+	observed
+	since []time.Time
+}
+
+func (a *asked) GetNewerThan(_ context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
+	a.since = append(a.since, t)
+	return a.Get(uid)
+}
+
+func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
+	synctest.Test(t, func(t *testing.T) {
+		statuses := new(asked)
+		began := time.Now()
+		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, Statuses: statuses})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("web", 0), true)
+		time.Sleep(10 * time.Second)
+		w.Remove("web")
+		time.Sleep(20 * time.Second)
+		stop()
+		assert.Equal(t, []time.Time{{}, began.Add(5 * time.Second), began.Add(15 * time.Second)}, statuses.since,
+			"any will do for the first; then newer than the end of the Sync, of the Terminate")
+	})
+}
+
+func TestWhatIsToldIsTakenInWhileNothingRuns(t *testing.T) { // pw-21
+	synctest.Test(t, func(t *testing.T) {
+		h := &recorder{}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		require.NoError(t, err)
+		for i := range 10_000 {
+			w.Update(newPod(fmt.Sprint("pod-", i%100), i), i < 100)
+			w.Sync(types.UID(fmt.Sprint("pod-", i%100)))
+		}
+		stop := run(t, w)
+		synctest.Wait()
+		stop()
+		assert.Len(t, h.last, 100)
+		assert.EqualValues(t, 9999, h.last["pod-99"].Generation)
+	})
+}
+
+func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
+	synctest.Test(t, func(t *testing.T) {
+		h := &stubborn{}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("web", 0), true)
+		synctest.Wait()
+		w.Remove("web")
+		time.Sleep(time.Second)
+		state, _ := w.Known("web")
+		assert.Equal(t, podworker.Stopping, state, "a Sync that minds no context may still start containers")
+		time.Sleep(5 * time.Second)
+		state, _ = w.Known("web")
+		assert.Equal(t, podworker.Finished, state)
+		stop()
+	})
+}
+
+// stubborn is a Handler whose Sync takes five seconds, whatever its context says.
+type stubborn struct{ silent }
+
+func (*stubborn) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+	time.Sleep(5 * time.Second)
+	return podworker.Next{}, nil
+}
+
+func TestOnlyWhatIsUnknownIsEndedAsAnOrphan(t *testing.T) { // pw-5, pw-6, pw-13
+	synctest.Test(t, func(t *testing.T) {
+		h := &recorder{}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("web", 0), true)
+		w.KillOrphan(&runtime.Pod{UID: "web"})
+		time.Sleep(time.Minute)
+		state, _ := w.Known("web")
+		assert.Equal(t, podworker.Syncing, state)
+		stop()
+	})
+}

@@ -1,0 +1,298 @@
+package podworker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A ward is a runtime of pods that run until they are terminated.
+type ward struct {
+	silent
+
+	mu   sync.Mutex
+	pods map[types.UID]*runtime.Pod
+	stop time.Duration
+}
+
+func (w *ward) Terminate(ctx context.Context, work podworker.Work) error {
+	select {
+	case <-time.After(w.stop):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pods, work.UID)
+	return nil
+}
+
+func (w *ward) list() (pods []*runtime.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range w.pods {
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func newWard(orphans int) *ward {
+	w := &ward{pods: map[types.UID]*runtime.Pod{}, stop: time.Second}
+	for i := range orphans {
+		uid := types.UID(fmt.Sprint("orphan-", i))
+		w.pods[uid] = &runtime.Pod{UID: uid, Name: string(uid), Namespace: "default", Sandboxes: []runtime.Sandbox{{State: runtime.SandboxReady}}}
+	}
+	return w
+}
+
+func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
+	synctest.Test(t, func(t *testing.T) {
+		h := newWard(500)
+		ended := 0
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list, Parallel: 50})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"},
+			Hooks: podworker.LoopHooks{Orphan: func(*runtime.Pod) { ended++ }}})
+		loop.SourceSynced("api")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		stop()
+		assert.Empty(t, h.list())
+		assert.Empty(t, w.States(), "and nothing is kept of them")
+		assert.Equal(t, 500, ended)
+	})
+}
+
+func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-59
+	synctest.Test(t, func(t *testing.T) {
+		h := newWard(1000)
+		h.stop = time.Minute
+		var late atomic.Int64 // the most that anything waited
+		waited := func(d time.Duration) {
+			if d > 0 {
+				late.Store(int64(d))
+			}
+		}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod {
+			time.Sleep(time.Second) // a list that takes long
+			return h.list()
+		}, Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) {
+			if i.First && i.State == podworker.Syncing {
+				waited(i.SinceSeen)
+			}
+		}}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
+		for i := range 100 {
+			loop.PodChanged("orphan-1")
+			began := time.Now()
+			loop.AddPods([]*v1.Pod{newPod(fmt.Sprint("pod-", i), 0)})
+			waited(time.Since(began))
+			time.Sleep(50 * time.Millisecond)
+		}
+		synctest.Wait()
+		assert.Zero(t, late.Load(), "additions wait for no housekeeping")
+		stop()
+	})
+}
+
+func TestAPodWithoutALifeMayRunUntilAllSourcesHaveSpoken(t *testing.T) { // pw-50 and the table of section 2.2
+	synctest.Test(t, func(t *testing.T) {
+		w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}})
+		loop.SourceSynced("file")
+		assert.Equal(t, podworker.Syncing, loop.State("web"), "CouldHaveRunningContainers")
+		loop.SourceSynced("api")
+		assert.Equal(t, podworker.Finished, loop.State("web"), "ShouldPodRuntimeBeRemoved")
+		loop.AddPods([]*v1.Pod{newPod("web", 0)})
+		assert.Equal(t, podworker.Syncing, loop.State("web"))
+		loop.RemovePods([]*v1.Pod{newPod("web", 0)})
+		time.Sleep(500 * time.Millisecond)
+		assert.Equal(t, podworker.Terminating, loop.State("web"), "no container is started any more, those there are may run")
+		time.Sleep(time.Second)
+		assert.Equal(t, podworker.Finished, loop.State("web"))
+		stop()
+	})
+}
+
+func TestWhatStartsOverIsCounted(t *testing.T) { // sl-54
+	synctest.Test(t, func(t *testing.T) {
+		var restarted []types.UID
+		w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Hooks: podworker.LoopHooks{Restarted: func(p *v1.Pod) { restarted = append(restarted, p.UID) }}})
+		pod := newPod("web", 0)
+		loop.AddPods([]*v1.Pod{pod})
+		loop.RemovePods([]*v1.Pod{pod})
+		loop.AddPods([]*v1.Pod{pod})
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"web"}, restarted)
+		stop()
+	})
+}
+
+func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inbox := new(podworker.Inbox)
+		h := newWard(1)
+		for range 1000 {
+			inbox.PodChanged("orphan-0") // once is enough, and no one waits
+		}
+		assert.False(t, inbox.Synced())
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Inbox: inbox, Sources: []string{"api"}})
+		synctest.Wait()
+		assert.Len(t, h.list(), 1)
+		loop.SourceSynced("api")
+		assert.True(t, inbox.Synced())
+		time.Sleep(2 * time.Second)
+		assert.Empty(t, h.list())
+		stop()
+	})
+	inbox := new(podworker.Inbox)
+	w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+	require.NoError(t, err)
+	_, err = podworker.NewLoop(podworker.LoopConfig{Workers: w, Inbox: inbox})
+	require.NoError(t, err)
+	assert.True(t, inbox.Synced(), "there is no source to wait for")
+}
+
+// mirrors is an API server's copies.
+type mirrors struct {
+	node metav1.OwnerReference
+
+	mu      sync.Mutex
+	noNode  bool
+	fail    error
+	created []*v1.Pod
+	deleted []types.UID
+}
+
+func (m *mirrors) Node() (metav1.OwnerReference, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.node, !m.noNode
+}
+func (m *mirrors) CreateMirror(_ context.Context, pod *v1.Pod) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.created = append(m.created, pod)
+	return m.fail
+}
+func (m *mirrors) DeleteMirror(_ context.Context, pod *v1.Pod) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deleted = append(m.deleted, pod.UID)
+	return m.fail
+}
+
+// are returns what was done so far.
+func (m *mirrors) are() (created []*v1.Pod, deleted []types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.created), slices.Clone(m.deleted)
+}
+
+func (m *mirrors) set(noNode bool, fail error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.noNode, m.fail = noNode, fail
+}
+
+func named(uid, name string, annotations map[string]string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Namespace: "default", Annotations: annotations}}
+}
+
+func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
+	synctest.Test(t, func(t *testing.T) {
+		m, h := new(mirrors), newWard(0)
+		deleted := func() []types.UID {
+			_, uids := m.are()
+			return uids
+		}
+		h.stop = 10 * time.Second
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Sources: []string{"file", "api"}})
+		static := named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})
+		mirror := named("m1", "web", map[string]string{"kubernetes.io/config.mirror": "h1"})
+		lost := named("m2", "lost", map[string]string{"kubernetes.io/config.mirror": "h2"})
+		loop.AddPods([]*v1.Pod{mirror, lost})
+		loop.SourceSynced("api")
+		synctest.Wait()
+		assert.Empty(t, deleted(), "its static pod may not have been heard of yet")
+		loop.AddPods([]*v1.Pod{static})
+		loop.SourceSynced("file")
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2"}, deleted())
+		loop.RemovePods([]*v1.Pod{lost})
+
+		pod, copied := loop.Pod("m1")
+		assert.Same(t, static, pod, "ps-5")
+		assert.Same(t, mirror, copied, "ps-5")
+		assert.Same(t, static, loop.PodByName("default", "web"))
+		assert.Equal(t, types.UID("s1"), loop.TranslateUID("m1"))
+		assert.Equal(t, map[types.UID]types.UID{"s1": "m1"}, loop.MirrorUIDs())
+		assert.Equal(t, []*v1.Pod{static}, loop.Pods(), "sl-27: a mirror is not run")
+
+		loop.RemovePods([]*v1.Pod{static})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2"}, deleted(), "its pod has not stopped, and its status is shown there")
+		pod, copied = loop.Pod("m1")
+		assert.Nil(t, pod, "ps-5")
+		assert.Same(t, mirror, copied, "ps-5")
+		m.set(false, errors.New("forbidden"))
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2", "m1"}, deleted())
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []types.UID{"m2", "m1", "m1"}, deleted(), "what failed is tried again")
+		stop()
+	})
+}
+
+func TestSyncStaticMakesCopiesWhenTheNodeIsThere(t *testing.T) { // sl-65
+	synctest.Test(t, func(t *testing.T) {
+		n := new(node)
+		m := &mirrors{noNode: true, node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Mirrors: m})
+		require.NoError(t, err)
+		w, err := podworker.New(podworker.Config{Handler: p, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
+		loop.AddPods([]*v1.Pod{
+			named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"}),
+			named("p1", "db", nil),
+		})
+		synctest.Wait()
+		created, _ := m.are()
+		assert.Empty(t, created, "sl-32: no node, no copy")
+		m.set(false, nil)
+		loop.SyncStatic()
+		synctest.Wait()
+		created, _ = m.are()
+		require.Len(t, created, 1)
+		assert.Equal(t, "h1", created[0].Annotations["kubernetes.io/config.mirror"])
+		stop()
+	})
+}

@@ -1,0 +1,173 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// KillOptions say how a pod is to be ended by the agent.
+type KillOptions struct {
+	// GracePeriodSeconds to stop in, if that is less than what the pod has
+	// anyway. Nil: the pod's own.
+	GracePeriodSeconds *int64
+
+	// Evict: the pod's containers may be removed while its object stays, so
+	// that their resources are free (pw-16).
+	Evict bool
+
+	// Ending is what the pod's status will say.
+	Ending runtime.Ending
+
+	// Patience is how long KillAndWait waits. Zero: half as much again as the
+	// grace period, and 10 seconds at least (pw-60).
+	Patience time.Duration
+}
+
+// An Outcome is how a Kill went (L-21).
+type Outcome int
+
+// The outcomes of a Kill. In all but the last nothing of the pod runs.
+const (
+	Stopped        Outcome = iota + 1 // the pod ran, and has stopped
+	AlreadyStopped                    // it had stopped before the Kill
+	NeverStarted                      // it was waiting for its turn, and will not start
+	NotKnown                          // there is no such pod here
+	Abandoned                         // Run has ended first; the pod may run on
+)
+
+// String returns the outcome in words: "already stopped".
+func (o Outcome) String() string {
+	switch o {
+	case Stopped:
+		return "stopped"
+	case AlreadyStopped:
+		return "already stopped"
+	case NeverStarted:
+		return "never started"
+	case NotKnown:
+		return "not known"
+	case Abandoned:
+		return "abandoned"
+	default:
+		return "none"
+	}
+}
+
+// Why a pod is terminated, in words that fit after "because".
+const (
+	CauseDeleted Cause = "its deletion was asked for" // the object has a deletionTimestamp
+	CauseRemoved Cause = "no source wants it any more"
+	CauseEnded   Cause = "it has come to its end" // run to it, refused, past its deadline: see Reason
+	CauseKilled  Cause = "the agent ends it"      // see Ending
+	CauseOrphan  Cause = "only the runtime knows it"
+)
+
+// A Cause is why the termination of a pod was first requested. Empty: it was
+// not.
+type Cause string
+
+// ErrStillRunning is what KillAndWait returns (wrapped) when the pod has not
+// stopped in time. The kill goes on.
+var ErrStillRunning = errors.New("timeout waiting to kill pod")
+
+// Kill ends the pod for a reason of the agent's own (eviction, preemption,
+// shutdown). The outcome is sent once, when nothing of the pod runs any more,
+// at once if that is so already or the pod is unknown (lq-6), and then the
+// channel is closed. Nobody has to receive it.
+func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan Outcome {
+	done := make(chan Outcome, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p, ok := w.pods[uid]
+	switch {
+	case !ok:
+		tell(done, NotKnown)
+	case w.ended:
+		tell(done, Abandoned)
+	default:
+		p.done = append(p.done, done)
+		w.stepLocked(p, killed{opts})
+	}
+	return done
+}
+
+func tell(done chan<- Outcome, o Outcome) {
+	done <- o
+	close(done)
+}
+
+// KillAndWait is Kill for those who need the pod's resources: it returns when
+// nothing of the pod runs, or, with an error that wraps ErrStillRunning and an
+// event, when opts.Patience is over; when ctx ends, with its error. In these
+// cases the kill goes on (pw-59 … pw-61).
+func (w *Workers) KillAndWait(ctx context.Context, uid types.UID, opts KillOptions) (Outcome, error) {
+	pod := w.podOf(uid)
+	if opts.Patience == 0 {
+		opts.Patience = patience(pod, opts.GracePeriodSeconds)
+	}
+	late := time.NewTimer(opts.Patience)
+	defer late.Stop()
+	select {
+	case o := <-w.Kill(uid, opts):
+		return o, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	case <-late.C:
+		if pod != nil {
+			w.cfg.Record(runtime.Event{
+				Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: "ExceededGracePeriod",
+				Message: "Container runtime did not kill the pod within specified grace period.",
+			})
+		}
+		return 0, &stillRunning{uid, opts.Patience}
+	}
+}
+
+// stillRunning says which pod it is, and is ErrStillRunning.
+type stillRunning struct {
+	uid    types.UID
+	waited time.Duration
+}
+
+func (e *stillRunning) Error() string {
+	return "podworker: " + ErrStillRunning.Error() + " " + string(e.uid) + " (" + e.waited.String() + ")"
+}
+
+func (e *stillRunning) Unwrap() error { return ErrStillRunning }
+
+// patience is how long the kubelet waits for a pod that it kills (pw-60).
+func patience(pod *v1.Pod, override *int64) time.Duration {
+	grace := override
+	if grace == nil && pod != nil {
+		grace = pod.Spec.TerminationGracePeriodSeconds
+	}
+	if grace == nil {
+		return 10 * time.Second
+	}
+	return max(10*time.Second, time.Duration(*grace)*1500*time.Millisecond)
+}
+
+func (w *Workers) podOf(uid types.UID) *v1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, ok := w.pods[uid]; ok {
+		return p.life.pod
+	}
+	return nil
+}
+
+// KillOrphan ends a pod that was found in the runtime and that nobody wants. It
+// has Config.OrphanGrace to stop (sl-56). A pod that is known already is left alone.
+func (w *Workers) KillOrphan(orphan *runtime.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p, first := w.workerLocked(orphan.UID); first {
+		w.stepLocked(p, found{orphan, w.cfg.OrphanGrace})
+	}
+}

@@ -1,0 +1,213 @@
+package podworker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A town is a runtime and a Handler over it that take their time and fail now
+// and then, and hold what happens against the laws. It outlives agents.
+type town struct {
+	mu     sync.Mutex
+	rng    *rand.Rand
+	runs   map[types.UID]*runtime.Pod
+	broken []string
+}
+
+func (w *town) laps(ctx context.Context) error {
+	w.mu.Lock()
+	d, fails := time.Duration(w.rng.IntN(4000))*time.Millisecond, w.rng.IntN(8) == 0
+	w.mu.Unlock()
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if fails {
+		return errors.New("a bad day")
+	}
+	return nil
+}
+
+func (w *town) Sync(ctx context.Context, work podworker.Work) (podworker.Next, error) {
+	pod := work.Pod
+	w.mu.Lock()
+	for uid, other := range w.runs {
+		if strings.HasPrefix(string(uid), "static-") && strings.HasPrefix(string(work.UID), "static-") && uid != work.UID && other.Name == pod.Name {
+			w.broken = append(w.broken, fmt.Sprintf("inv-3: %s is synced while %s of its name runs", work.UID, uid))
+		}
+	}
+	w.runs[work.UID] = &runtime.Pod{
+		UID: work.UID, Name: pod.Name, Namespace: pod.Namespace, Source: pod.Annotations["kubernetes.io/config.source"],
+		Sandboxes: []runtime.Sandbox{{State: runtime.SandboxReady}},
+	}
+	w.mu.Unlock()
+	return podworker.Next{}, w.laps(ctx)
+}
+
+func (w *town) Terminate(ctx context.Context, work podworker.Work) error {
+	if err := w.laps(ctx); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.runs, work.UID)
+	return nil
+}
+
+func (w *town) Cleanup(ctx context.Context, work podworker.Work) error {
+	if w.running(work.UID) {
+		w.note("%s is cleaned up, and runs", work.UID)
+	}
+	return w.laps(ctx)
+}
+
+func (w *town) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.broken = append(w.broken, fmt.Sprintf(format, args...))
+}
+
+func (w *town) running(uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.runs[uid] != nil
+}
+
+func (w *town) list() (pods []*runtime.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range w.runs {
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func (w *town) Get(uid types.UID) (*runtime.PodStatus, error) {
+	status := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
+	if w.running(uid) {
+		status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
+	}
+	return status, nil
+}
+
+func (w *town) GetNewerThan(_ context.Context, uid types.UID, _ time.Time) (*runtime.PodStatus, error) {
+	return w.Get(uid)
+}
+
+func TestTheLawsHoldForWholeAgentsThatComeAndGo(t *testing.T) { // inv-3, inv-5, inv-14, inv-17, inv-18
+	for range 3 {
+		seed := uint64(time.Now().UnixNano())
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { ruleATown(t, seed) })
+		})
+	}
+}
+
+func ruleATown(t *testing.T, seed uint64) {
+	w := &town{rng: rand.New(rand.NewPCG(seed, 0)), runs: map[types.UID]*runtime.Pod{}}
+	script := rand.New(rand.NewPCG(seed, 1))
+	wanted := map[string]*v1.Pod{} // by name: as podsource.Merge has it
+	killed := map[types.UID]bool{}
+	generation := 0
+	var waiters sync.WaitGroup
+	for range 6 { // agents
+		workers, err := podworker.New(podworker.Config{Handler: w, Statuses: w, Pods: w.list, Parallel: 5, Slow: 2 * time.Second})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
+		var pods []*v1.Pod
+		for _, pod := range wanted {
+			pods = append(pods, pod)
+		}
+		clear(killed) // an agent that restarts knows nothing of what it was told
+		loop.AddPods(pods)
+		loop.SourceSynced("file")
+		for range 200 {
+			name := fmt.Sprint("pod-", script.IntN(8))
+			pod := wanted[name]
+			switch {
+			case pod == nil || script.IntN(6) == 0:
+				generation++
+				next := newPod(fmt.Sprintf("%s-%d", name, script.IntN(3)), generation)
+				next.Name = name
+				if script.IntN(2) == 0 {
+					next.UID = "static-" + next.UID
+					next.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+				}
+				if pod != nil {
+					loop.RemovePods([]*v1.Pod{pod})
+				}
+				wanted[name] = next
+				delete(killed, next.UID)
+				loop.AddPods([]*v1.Pod{next})
+			case script.IntN(8) == 0:
+				delete(wanted, name)
+				loop.RemovePods([]*v1.Pod{pod})
+			case script.IntN(10) == 0:
+				if e, _ := workers.Explain(pod.UID); e.StartsOver {
+					break // what is killed is the life before, which ends anyway
+				}
+				killed[pod.UID] = true
+				outcome := workers.Kill(pod.UID, podworker.KillOptions{GracePeriodSeconds: new(int64(script.IntN(30)))})
+				waiters.Go(func() {
+					o := <-outcome
+					if o != podworker.Abandoned && w.running(pod.UID) && !w.wantedAgain(loop, pod) {
+						w.note("inv-5: the kill of %s is answered %q, and it runs", pod.UID, o)
+					}
+				})
+			default:
+				loop.PodChanged(pod.UID)
+			}
+			time.Sleep(time.Duration(script.IntN(1500)) * time.Millisecond)
+		}
+		if script.IntN(2) == 0 {
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			for name, pod := range wanted {
+				if state, _ := workers.Known(pod.UID); !killed[pod.UID] {
+					assert.Equal(t, podworker.Syncing, state, "%s (%s)", name, pod.UID)
+					assert.True(t, w.running(pod.UID), "%s (%s)", name, pod.UID)
+				} else if !w.wantedAgain(loop, pod) {
+					assert.Equal(t, podworker.Finished, state, "%s (%s)", name, pod.UID)
+				}
+			}
+			assert.LessOrEqual(t, len(w.list()), len(wanted), "what nobody wants does not run")
+		}
+		stop()
+	}
+	waiters.Wait()
+	assert.Empty(t, w.broken[:min(len(w.broken), 5)], "%d in all", len(w.broken))
+
+	// An agent of which nobody wants anything.
+	workers, err := podworker.New(podworker.Config{Handler: w, Statuses: w, Pods: w.list})
+	require.NoError(t, err)
+	loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
+	loop.SourceSynced("file")
+	time.Sleep(10 * time.Minute)
+	synctest.Wait()
+	assert.Empty(t, w.list(), "inv-18")
+	assert.Empty(t, workers.States())
+	stop()
+}
+
+// wantedAgain reports whether the pod was wanted anew after it was killed, so
+// that it may run.
+func (w *town) wantedAgain(loop *podworker.Loop, pod *v1.Pod) bool {
+	now, _ := loop.Pod(pod.UID)
+	return now != nil && now.Generation != pod.Generation
+}

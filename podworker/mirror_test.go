@@ -1,0 +1,111 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
+	pod := staticPod("s1", "web")
+	mirror, err := MirrorPod(pod, metav1.OwnerReference{Name: "kitchen", UID: "node-uid"})
+	require.NoError(t, err)
+	assert.Equal(t, "hash-s1", mirror.Annotations[staticpod.MirrorAnnotation])
+	assert.Equal(t, "hash-s1", mirror.Annotations[staticpod.HashAnnotation])
+	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "kitchen", UID: "node-uid", Controller: new(true)}}, mirror.OwnerReferences)
+	assert.NotContains(t, pod.Annotations, staticpod.MirrorAnnotation, "the static pod is not touched")
+	assert.True(t, MirrorMatches(pod, mirror), "mir-4")
+
+	_, err = MirrorPod(pod, metav1.OwnerReference{Name: "kitchen"})
+	require.EqualError(t, err, "podworker: the UID of the node's object is not known")
+	_, err = MirrorPod(namedPod("p", "db", nil), metav1.OwnerReference{UID: "node-uid"})
+	require.EqualError(t, err, "podworker: pod default/db has no kubernetes.io/config.hash annotation: it is no static pod")
+}
+
+func TestWhatIsDueForACopy(t *testing.T) { // sl-32, mir-4
+	pod := staticPod("s1", "web")
+	leaving := mirrorPod("m1", "web", "hash-s1")
+	leaving.DeletionTimestamp = new(metav1.Unix(1, 0))
+	otherSpec := mirrorPod("m1", "web", "hash-s1")
+	otherSpec.Spec.NodeName = "elsewhere"
+	for name, tc := range map[string]struct {
+		mirror *v1.Pod
+		want   mirrorPlan
+	}{
+		"there is none":                       {nil, mirrorPlan{create: true}},
+		"it is right":                         {mirrorPod("m1", "web", "hash-s1"), mirrorPlan{}},
+		"mir-5 its spec is nobody's business": {otherSpec, mirrorPlan{}},
+		"it is of an earlier manifest":        {mirrorPod("m1", "web", "old"), mirrorPlan{remove: true, create: true}},
+		"it is being deleted":                 {leaving, mirrorPlan{remove: true, create: true}},
+		"mir-4 it has another name":           {mirrorPod("m1", "db", "hash-s1"), mirrorPlan{remove: true, create: true}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, planMirror(pod, tc.mirror)) })
+	}
+}
+
+// An apiServer keeps copies, and refuses them if told to.
+type apiServer struct {
+	asked []string
+	fail  error
+}
+
+func (a *apiServer) Node() (metav1.OwnerReference, bool) {
+	return metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}, true
+}
+
+func (a *apiServer) CreateMirror(_ context.Context, pod *v1.Pod) error {
+	a.asked = append(a.asked, "create "+pod.Annotations[staticpod.MirrorAnnotation])
+	return a.fail
+}
+
+func (a *apiServer) DeleteMirror(_ context.Context, pod *v1.Pod) error {
+	a.asked = append(a.asked, "delete "+string(pod.UID))
+	return a.fail
+}
+
+func TestCopiesAreKeptTrueAndNeverInTheWay(t *testing.T) { // sl-32, mir-2, mir-3
+	work := Work{UID: "s1", Pod: staticPod("s1", "web"), Mirror: mirrorPod("m1", "web", "old"), Status: new(runtime.PodStatus)}
+	for name, tc := range map[string]struct {
+		fail error
+		want []string
+	}{
+		"an outdated one is replaced":                {nil, []string{"delete m1", "create hash-s1"}},
+		"one that cannot be deleted is not replaced": {errors.New("forbidden"), []string{"delete m1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &apiServer{fail: tc.fail}
+			rt := new(still)
+			p, err := NewPipeline(PipelineConfig{Runtime: rt, Mirrors: api})
+			require.NoError(t, err)
+			_, err = p.Sync(t.Context(), work)
+			require.NoError(t, err, "a static pod runs without the API server")
+			assert.Equal(t, tc.want, api.asked)
+			assert.Equal(t, 1, rt.synced)
+		})
+	}
+	api := new(apiServer)
+	p, err := NewPipeline(PipelineConfig{Runtime: new(still), Mirrors: api})
+	require.NoError(t, err)
+	_, err = p.Sync(t.Context(), Work{UID: "p", Pod: namedPod("p", "db", nil), Status: new(runtime.PodStatus)})
+	require.NoError(t, err)
+	assert.Empty(t, api.asked, "others have no copy")
+}
+
+// still is a runtime that does nothing.
+type still struct {
+	runtime.Runtime
+	synced int
+}
+
+func (s *still) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncResult, error) {
+	s.synced++
+	return runtime.SyncResult{}, nil
+}

@@ -1,0 +1,434 @@
+package podworker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// The model is the worker's state machine, the pure step, in a world that does
+// to it whatever it may do: sources, kills and pleg at any moment, calls that
+// take any time and go any way, and a runtime that runs what was started. All
+// of its states are visited, and each way into them is held against the laws.
+
+// The specs that sources may want. What they say beyond that is nothing to a
+// life.
+var modelSpecs = func() []*v1.Pod {
+	spec := func(deletion *int64, phase v1.PodPhase) *v1.Pod {
+		p := new(v1.Pod)
+		p.Spec.TerminationGracePeriodSeconds = new(int64(30))
+		if deletion != nil {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Unix(1, 0)), deletion
+		}
+		p.Status.Phase = phase
+		return p
+	}
+	return []*v1.Pod{
+		spec(nil, v1.PodRunning), spec(nil, v1.PodPending), spec(new(int64(5)), v1.PodRunning), spec(nil, v1.PodFailed),
+	}
+}()
+
+const (
+	digits = "0123456789"
+	noSpec = -1
+)
+
+// A modelPod is one UID and what is around it. It is comparable but for its
+// life, of which key makes a value.
+type modelPod struct {
+	known bool
+	life  life
+
+	call      call // in flight
+	callSpec  int  // that it was given
+	cancelled bool
+	due       bool // queued, or will be when the call has returned
+	timer     bool // makes it due at some time
+	waiter    bool // who asked for its end has not been told
+
+	wanted int  // what the source wants, noSpec if nothing
+	runs   bool // in the runtime
+
+	// Of this life:
+	acked  bool  // Terminating was reached
+	grace  int64 // that the last Terminate was given; 0: there was none
+	synced int   // the spec of the last Sync
+	latest int   // the spec that was last wanted
+	back   bool  // Finished has gone back to Cleaning
+}
+
+type modelKey struct {
+	modelPod
+	state                                            State
+	spec                                             int
+	orphan, removed, deleted, evicted, again, mayRun bool
+	stored                                           int64
+	cause                                            Cause
+}
+
+func (p modelPod) key() modelKey {
+	k := modelKey{modelPod: p, state: p.life.state, spec: noSpec, orphan: p.life.orphan != nil, removed: p.life.removed,
+		deleted: p.life.deleted, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause}
+	for i, spec := range modelSpecs {
+		if p.life.pod == spec {
+			k.spec = i
+		}
+	}
+	if p.life.grace != nil {
+		k.stored = *p.life.grace
+	}
+	k.modelPod.life = life{}
+	return k
+}
+
+// A model is pods of one name. The first static ones take turns.
+type model struct {
+	pods   [2]modelPod
+	static bool
+	turns  string // indices of those in the queue: "01"
+}
+
+type worldKey struct {
+	pods  [2]modelKey
+	turns string
+}
+
+func (m model) key() worldKey {
+	return worldKey{[2]modelKey{m.pods[0].key(), m.pods[1].key()}, m.turns}
+}
+
+// broken is what a law says of a step; empty: nothing.
+type broken string
+
+// apply takes a pod one step, as Workers.stepLocked does.
+func (m *model) apply(i int, in input) (effect, broken) {
+	p := &m.pods[i]
+	before := p.life
+	var e effect
+	p.life, e = step(p.life, in)
+	if e.outcome != 0 {
+		if p.waiter && p.runs {
+			return e, broken("inv-5: who asked for the end is told \"" + e.outcome.String() + "\", and it runs")
+		}
+		p.waiter = false
+	}
+	if e.cancel && p.call != callNone {
+		p.cancelled = true
+	}
+	if e.wake {
+		p.due, p.timer = true, false
+	}
+	first := false
+	if in, ok := in.(wanted); ok {
+		first = in.first
+	}
+	switch was, is := before.state, p.life.state; {
+	case first, is >= was:
+	case was == Finished && is == Cleaning && !p.back:
+		p.back = true
+	default:
+		return e, broken(fmt.Sprintf("it goes back from %v to %v", was, is))
+	}
+	if before.grace != nil && p.life.grace != nil && *p.life.grace > *before.grace {
+		return e, broken("inv-4: the grace grows")
+	}
+	if p.life.state == Finished {
+		if p.waiter {
+			return e, "L-21: it has finished, and who asked for it was not told"
+		}
+		m.leave(i)
+	}
+	return e, ""
+}
+
+// leave gives the turn on, as Workers.finishLocked does.
+func (m *model) leave(i int) {
+	if !strings.Contains(m.turns, digits[i:i+1]) {
+		return
+	}
+	m.turns = strings.Replace(m.turns, digits[i:i+1], "", 1)
+	for j := range m.pods {
+		if n := &m.pods[j]; strings.HasPrefix(m.turns, digits[j:j+1]) && n.known && n.life.state == Waiting {
+			n.due = true
+		}
+	}
+}
+
+func (m *model) want(i, spec int, create bool) broken {
+	p := &m.pods[i]
+	in := wanted{pod: modelSpecs[spec], create: create, first: !p.known, static: m.static, stopped: !p.runs}
+	p.wanted = spec
+	if in.first {
+		runs, wants := p.runs, p.wanted
+		*p = modelPod{known: true, wanted: wants, runs: runs, synced: noSpec, latest: noSpec, callSpec: noSpec}
+		if m.static {
+			m.turns += digits[i : i+1]
+		}
+	}
+	if p.life.state < Stopping {
+		p.latest = spec
+	}
+	_, b := m.apply(i, in)
+	return b
+}
+
+// A move is one thing that may happen next.
+type move struct {
+	name string
+	do   func(*model) broken
+}
+
+func (m model) moves(i int) (moves []move) {
+	p := m.pods[i]
+	add := func(name string, do func(m *model, p *modelPod) broken) {
+		moves = append(moves, move{modelNames[i] + name, func(m *model) broken { return do(m, &m.pods[i]) }})
+	}
+	for spec := range modelSpecs {
+		add("create "+digits[spec:spec+1], func(m *model, _ *modelPod) broken { return m.want(i, spec, true) })
+		if p.wanted != noSpec {
+			add("update "+digits[spec:spec+1], func(m *model, _ *modelPod) broken { return m.want(i, spec, false) })
+		}
+	}
+	if p.wanted != noSpec {
+		add("remove", func(m *model, p *modelPod) broken {
+			p.wanted = noSpec
+			if !p.known {
+				return ""
+			}
+			_, b := m.apply(i, unwanted{})
+			return b
+		})
+	}
+	if p.known && !p.waiter {
+		for name, grace := range map[string]*int64{"kill": nil, "kill at once": new(int64(0))} {
+			add(name, func(m *model, p *modelPod) broken {
+				p.waiter = true
+				_, b := m.apply(i, killed{KillOptions{GracePeriodSeconds: grace, Evict: grace == nil}})
+				return b
+			})
+		}
+	}
+	switch {
+	case !p.known && p.runs && p.wanted == noSpec:
+		add("orphan", func(m *model, p *modelPod) broken {
+			*p = modelPod{known: true, wanted: noSpec, runs: true, synced: noSpec, latest: noSpec, callSpec: noSpec}
+			_, b := m.apply(i, found{orphan: modelOrphan})
+			return b
+		})
+	case !p.known && !p.runs:
+		add("runs since an earlier agent", func(_ *model, p *modelPod) broken { p.runs = true; return "" })
+	}
+	if p.known && p.life.state == Syncing {
+		add("changed", func(_ *model, p *modelPod) broken { p.due = true; return "" })
+	}
+	return append(moves, m.progress(i)...)
+}
+
+var (
+	modelOrphan = new(runtime.Pod)
+	modelNames  = [...]string{"0: ", "1: "}
+)
+
+// progress is what happens by itself.
+func (m model) progress(i int) (moves []move) {
+	p := m.pods[i]
+	add := func(name string, do func(m *model, p *modelPod) broken) {
+		moves = append(moves, move{modelNames[i] + name, func(m *model) broken { return do(m, &m.pods[i]) }})
+	}
+	returns := func(name string, terminal bool, err error) {
+		add(p.call.String()+" "+name, func(m *model, p *modelPod) broken {
+			in := returned{call: p.call, terminal: terminal, err: err}
+			if p.call == callTerminate && err == nil {
+				p.runs = false
+			}
+			p.call, p.callSpec, p.cancelled = callNone, noSpec, false
+			_, b := m.apply(i, in)
+			p.timer = !p.due && p.life.state != Finished
+			if p.life.state == Finished {
+				p.due = false
+			}
+			return b
+		})
+	}
+	switch {
+	case p.call != callNone:
+		if !p.cancelled {
+			returns("succeeds", false, nil)
+		}
+		if p.call == callSync {
+			returns("says it has ended", true, nil)
+		}
+		returns("fails", false, errModel)
+	case p.due:
+		add("turn", func(m *model, p *modelPod) broken { return m.turn(i) })
+	case p.timer:
+		add("timer", func(_ *model, p *modelPod) broken { p.timer, p.due = false, true; return "" })
+	case p.known && p.life.state == Finished && (p.wanted == noSpec || p.life.again):
+		add("forget", func(m *model, p *modelPod) broken {
+			*p = modelPod{wanted: p.wanted, runs: p.runs, synced: noSpec, latest: noSpec, callSpec: noSpec}
+			if p.wanted != noSpec {
+				return m.want(i, p.wanted, true)
+			}
+			return ""
+		})
+	}
+	return moves
+}
+
+var errModel = fmt.Errorf("it fails")
+
+// turn gives a due pod its call.
+func (m *model) turn(i int) broken {
+	p := &m.pods[i]
+	p.due = false
+	e, b := m.apply(i, turn{!m.static || strings.HasPrefix(m.turns, digits[i:i+1])})
+	if b != "" {
+		return b
+	}
+	p.call = e.call
+	switch e.call {
+	case callSync:
+		if p.acked {
+			return "inv-1: a Sync begins after Terminating was seen"
+		}
+		if p.life.orphan != nil {
+			return "an orphan is synced"
+		}
+		p.runs = true // it may start something from now on (inv-2)
+		p.synced = p.latest
+		if p.life.pod != modelSpecs[p.latest] {
+			return "inv-14: a Sync is given another spec than the last one wanted"
+		}
+		for j := range m.pods {
+			if other := m.pods[j]; m.static && j != i && other.known && other.synced != noSpec && other.life.state < Finished {
+				return "inv-3: two static pods of one name have started"
+			}
+		}
+	case callTerminate:
+		p.acked = true
+		if g := p.life.grace; g != nil {
+			if p.grace != 0 && *g > p.grace {
+				return "inv-4: a Terminate is given more than the one before"
+			}
+			p.grace = *g
+		}
+	case callCleanup:
+		if p.runs {
+			return "it is cleaned up, and it runs"
+		}
+	case callNone:
+		if p.life.state != Waiting && p.life.state != Finished {
+			return "its turn leads to nothing"
+		}
+	}
+	return ""
+}
+
+// settles lets all that is under way go well, and tells what is wrong with
+// where that leads.
+func (m model) settles() broken {
+	for range 60 {
+		moved := false
+		for i := range m.pods {
+			for _, next := range m.progress(i) {
+				if strings.HasSuffix(next.name, ": timer") && m.pods[i].life.state == Syncing {
+					continue // the resync, for ever
+				}
+				if b := next.do(&m); b != "" {
+					return b
+				}
+				moved = true
+				break // the first is success; a call that was cancelled fails, or says it has ended
+			}
+		}
+		if !moved {
+			break
+		}
+	}
+	for i, p := range m.pods {
+		switch {
+		case p.waiter:
+			return "L-21: who asked for its end is never told"
+		case !p.known:
+			if p.runs && p.wanted != noSpec {
+				return "it is wanted, and has no life"
+			}
+		case p.life.state > Waiting && p.life.state < Finished && p.life.state != Syncing:
+			return broken(fmt.Sprintf("it stays %v for ever", p.life.state))
+		case p.life.state == Waiting && strings.HasPrefix(m.turns, digits[i:i+1]):
+			return "it has its turn, and waits for ever"
+		case p.life.state == Syncing && p.synced != p.latest:
+			return "inv-14: the last spec is never synced"
+		case p.life.state == Finished && p.runs:
+			return "it has finished, and runs"
+		case p.wanted == noSpec:
+			return "nobody wants it, and it is not forgotten"
+		}
+	}
+	return ""
+}
+
+// explore visits all states that depth moves of pods lead to (0: all that there
+// are), and returns how many they are.
+func explore(t *testing.T, start model, pods, depth int) int {
+	t.Helper()
+	type node struct {
+		m     model
+		from  int // index of the one before, which the move led from
+		move  string
+		depth int
+	}
+	queue := []node{{m: start, from: -1}}
+	path := func(at int) (moves string) {
+		for ; queue[at].from >= 0; at = queue[at].from {
+			moves = "; " + queue[at].move + moves
+		}
+		return strings.TrimPrefix(moves, "; ")
+	}
+	seen := map[worldKey]bool{start.key(): true}
+	for head := 0; head < len(queue); head++ {
+		n := queue[head]
+		if b := n.m.settles(); b != "" {
+			require.Fail(t, string(b), "after %s, and all goes well", path(head))
+		}
+		if depth > 0 && n.depth == depth {
+			continue
+		}
+		for i := range pods {
+			for _, next := range n.m.moves(i) {
+				m := n.m
+				if b := next.do(&m); b != "" {
+					require.Fail(t, string(b), "by %s; %s", path(head), next.name)
+				}
+				if key := m.key(); !seen[key] {
+					seen[key] = true
+					queue = append(queue, node{m, head, next.name, n.depth + 1})
+				}
+			}
+		}
+	}
+	return len(seen)
+}
+
+func newModel(static bool) model {
+	m := model{static: static}
+	for i := range m.pods {
+		m.pods[i] = modelPod{wanted: noSpec, synced: noSpec, latest: noSpec, callSpec: noSpec}
+	}
+	return m
+}
+
+func TestEveryStateOfALifeKeepsTheLaws(t *testing.T) { // inv-1, inv-2, inv-4, inv-5, inv-14, L-21, L-23
+	t.Logf("%d states of one pod: all there are", explore(t, newModel(false), 1, 0))
+}
+
+func TestEveryStateOfStaticPodsOfOneNameKeepsTheLaws(t *testing.T) { // inv-3, pw-29 … pw-32
+	t.Logf("%d states within 8 moves of one static pod", explore(t, newModel(true), 1, 8))
+	t.Logf("%d states within 5 moves of two static pods of one name", explore(t, newModel(true), 2, 5))
+}

@@ -1,0 +1,133 @@
+package podworker
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+// A podSet is the pods that the sources want, and apart from them the mirror
+// pods: the API server's copies of static pods, which are not run (section 9).
+// A mirror belongs to the pod of its full name (ps-2).
+type podSet struct {
+	pods    map[types.UID]*v1.Pod
+	mirrors map[types.UID]*v1.Pod
+
+	// By full name, the last one stored at the end. There may be several, a
+	// changed manifest and what is left of the old one; taking one away leaves
+	// the other findable (lq-27).
+	podNames    map[string][]types.UID
+	mirrorNames map[string][]types.UID
+}
+
+func newPodSet() podSet {
+	return podSet{
+		pods: map[types.UID]*v1.Pod{}, mirrors: map[types.UID]*v1.Pod{},
+		podNames: map[string][]types.UID{}, mirrorNames: map[string][]types.UID{},
+	}
+}
+
+// isMirror reports whether pod is the copy of a static pod (ps-2).
+func isMirror(pod *v1.Pod) bool {
+	_, ok := pod.Annotations[staticpod.MirrorAnnotation]
+	return ok
+}
+
+func (s *podSet) of(pod *v1.Pod) (map[types.UID]*v1.Pod, map[string][]types.UID) {
+	if isMirror(pod) {
+		return s.mirrors, s.mirrorNames
+	}
+	return s.pods, s.podNames
+}
+
+// set stores pod in place of what was stored under its UID.
+func (s *podSet) set(pod *v1.Pod) {
+	s.remove(pod.UID)
+	pods, names := s.of(pod)
+	pods[pod.UID] = pod
+	name := staticpod.FullName(pod)
+	names[name] = append(names[name], pod.UID)
+}
+
+// remove takes out the pod or the mirror of that UID.
+func (s *podSet) remove(uid types.UID) {
+	pod := s.pods[uid]
+	if pod == nil {
+		pod = s.mirrors[uid]
+	}
+	if pod == nil {
+		return
+	}
+	pods, names := s.of(pod)
+	delete(pods, uid)
+	name := staticpod.FullName(pod)
+	if names[name] = slices.DeleteFunc(names[name], func(u types.UID) bool { return u == uid }); len(names[name]) == 0 {
+		delete(names, name)
+	}
+}
+
+// named returns the pod of a full name, never a mirror (ps-1); nil if there is
+// none.
+func (s *podSet) named(fullName string) *v1.Pod { return last(s.pods, s.podNames[fullName]) }
+
+// mirrorNamed returns the mirror of a full name.
+func (s *podSet) mirrorNamed(fullName string) *v1.Pod {
+	return last(s.mirrors, s.mirrorNames[fullName])
+}
+
+func last(pods map[types.UID]*v1.Pod, uids []types.UID) *v1.Pod {
+	if len(uids) == 0 {
+		return nil
+	}
+	return pods[uids[len(uids)-1]]
+}
+
+// mirrorOf returns the mirror that belongs to pod, nil if there is none.
+func (s *podSet) mirrorOf(pod *v1.Pod) *v1.Pod {
+	if !staticpod.Is(pod) {
+		return nil
+	}
+	return s.mirrorNamed(staticpod.FullName(pod))
+}
+
+// translate returns the UID of the static pod for that of its mirror, and any
+// other as it is (ps-3).
+func (s *podSet) translate(uid types.UID) types.UID {
+	if mirror, ok := s.mirrors[uid]; ok {
+		if pod := s.named(staticpod.FullName(mirror)); pod != nil {
+			return pod.UID
+		}
+	}
+	return uid
+}
+
+// translations returns, for each static pod, the UID of its mirror, empty if it
+// has none (ps-4).
+func (s *podSet) translations() map[types.UID]types.UID {
+	uids := map[types.UID]types.UID{}
+	for uid, pod := range s.pods {
+		if !staticpod.Is(pod) {
+			continue
+		}
+		uids[uid] = ""
+		if mirror := s.mirrorOf(pod); mirror != nil {
+			uids[uid] = mirror.UID
+		}
+	}
+	return uids
+}
+
+// orphanMirrors returns the mirrors whose static pod nobody wants (ps-6), by
+// UID.
+func (s *podSet) orphanMirrors() (orphans []*v1.Pod) {
+	for _, uid := range slices.Sorted(maps.Keys(s.mirrors)) {
+		if mirror := s.mirrors[uid]; s.named(staticpod.FullName(mirror)) == nil {
+			orphans = append(orphans, mirror)
+		}
+	}
+	return orphans
+}

@@ -1,0 +1,130 @@
+package podworker_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+// noisy is a Handler under which a few pods make themselves due all the time.
+type noisy struct {
+	silent
+	workers *podworker.Workers
+
+	mu    sync.Mutex
+	calls map[types.UID]int
+	total int
+}
+
+func (n *noisy) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+	time.Sleep(time.Millisecond)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls[w.UID]++
+	n.total++
+	n.workers.Sync(w.UID) // due again at once
+	return podworker.Next{}, nil
+}
+
+func TestPlacesAreGivenFairly(t *testing.T) { // L-25
+	synctest.Test(t, func(t *testing.T) {
+		n := &noisy{calls: map[types.UID]int{}}
+		w, err := podworker.New(podworker.Config{Handler: n, Statuses: observed{}, Parallel: 4})
+		require.NoError(t, err)
+		n.workers = w
+		stop := run(t, w)
+		for i := range 100 {
+			w.Update(newPod(fmt.Sprint("pod-", i), 0), true)
+		}
+		time.Sleep(10 * time.Second)
+		stop()
+		least, most := n.total, 0
+		for _, calls := range n.calls {
+			least, most = min(least, calls), max(most, calls)
+		}
+		require.Len(t, n.calls, 100)
+		assert.Greater(t, n.total, 30_000, "four at a time")
+		assert.LessOrEqual(t, most-least, 2, "100 pods that are always due have as many calls each")
+	})
+}
+
+// hanging is a Handler of which some calls never return but when called off, and
+// which counts those that do.
+type hanging struct {
+	recorder
+	hang func(types.UID) bool
+}
+
+func (h *hanging) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+	if h.hang(w.UID) {
+		<-ctx.Done()
+		return podworker.Next{}, ctx.Err()
+	}
+	return h.recorder.Sync(ctx, w)
+}
+
+func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) { // L-25
+	synctest.Test(t, func(t *testing.T) {
+		h := &hanging{recorder: recorder{work: func() time.Duration { return time.Second }}, hang: func(uid types.UID) bool { return uid < "pod-2" }}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 4})
+		require.NoError(t, err)
+		stop := run(t, w)
+		for i := range 1000 {
+			w.Update(newPod(fmt.Sprintf("pod-%03d", i), 0), true)
+		}
+		// 200 that hang, four at a time, each for 10 s; 800 that take a second.
+		time.Sleep(200*10/4*time.Second + 800/4*time.Second + time.Second)
+		h.mu.Lock()
+		assert.Len(t, h.stage, 800)
+		assert.LessOrEqual(t, h.most, 4)
+		h.mu.Unlock()
+		stop()
+	})
+	t.Run("unless they are to count until they return", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &hanging{hang: func(uid types.UID) bool { return uid == "a" }}
+			w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1})
+			require.NoError(t, err)
+			stop := run(t, w)
+			w.Update(newPod("a", 0), true)
+			w.Update(newPod("b", 0), true)
+			time.Sleep(time.Hour)
+			h.mu.Lock()
+			assert.Empty(t, h.stage)
+			h.mu.Unlock()
+			stop()
+		})
+	})
+}
+
+func TestEveryGoroutineEnds(t *testing.T) { // inv-17, L-27: a bubble waits for all of its goroutines, else the test fails
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		h := &recorder{work: func() time.Duration { return time.Second }}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 3})
+		require.NoError(t, err)
+		stop := run(t, w)
+		for i := range 50 {
+			w.Update(newPod(fmt.Sprint("pod-", i), 0), true)
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+			if i%3 == 0 {
+				w.Remove(types.UID(fmt.Sprint("pod-", rng.IntN(i+1))))
+			}
+		}
+		stop()
+		w.Sync("pod-1") // too late, and harmless
+		w.Update(newPod("late", 0), true)
+	})
+}

@@ -1,0 +1,62 @@
+package podworker
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PipelineHooks are called as things happen, on the goroutine they happen on;
+// they must not block. Any may be nil.
+type PipelineHooks struct {
+	// Refused is called for each pod that may not run here
+	// (kubelet_admission_rejections_total, adm-15).
+	Refused func(*v1.Pod, Refusal)
+
+	// Stepped is called after each step of a call (L-54): between them they
+	// take all of its time.
+	Stepped func(StepInfo)
+}
+
+// A StepInfo tells of one step of a call: "admission", "status", "cgroup",
+// "mirror pod", "volumes", "runtime"; "stop", "last look"; what of the runtime's
+// share goes where, the runtime tells.
+type StepInfo struct {
+	UID        types.UID
+	Step       string
+	Begin, End time.Time
+}
+
+// An atStep is what a call in flight is at.
+type atStep struct {
+	name  string
+	since time.Time
+}
+
+// at takes note that the call in flight for the pod goes on to a step; "" ends
+// the last one.
+func (p *Pipeline) at(uid types.UID, name string) {
+	now := time.Now()
+	p.mu.Lock()
+	before := p.steps[uid]
+	if name == "" {
+		delete(p.steps, uid)
+	} else {
+		p.steps[uid] = atStep{name, now}
+	}
+	p.mu.Unlock()
+	if before.name != "" && p.cfg.Hooks.Stepped != nil {
+		p.cfg.Hooks.Stepped(StepInfo{UID: uid, Step: before.name, Begin: before.since, End: now})
+	}
+}
+
+func (p *Pipeline) done(uid types.UID) { p.at(uid, "") }
+
+// Doing implements [Explainer].
+func (p *Pipeline) Doing(uid types.UID) (step string, since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.steps[uid]
+	return s.name, s.since
+}

@@ -1,0 +1,114 @@
+package podworker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Each input in each state: what it leads to, and what is to be done. "·" is no
+// change; "wake", "cancel", a call and an outcome are the effects.
+const transitions = `
+input            waiting                        syncing                  stopping                 terminating              cleaning                     finished
+update           · wake                         · wake                   ·                        ·                        ·                            ·
+create           · wake                         · wake                   · again                  · again                  · again                      · again
+deleted          finished (never started)       stopping wake cancel     · wake                   · wake                   · (already stopped)          cleaning wake
+deleted, sooner  finished (never started)       stopping wake cancel     · wake cancel            · wake cancel            · (already stopped)          cleaning wake
+failed           finished (never started)       stopping wake cancel     · wake                   · wake                   · (already stopped)          ·
+removed          finished (never started)       stopping wake cancel     · wake                   · wake                   · wake                       ·
+killed           finished (never started)       stopping wake cancel     · wake                   · wake                   · (already stopped)          · (already stopped)
+killed, sooner   finished (never started)       stopping wake cancel     · wake cancel            · wake cancel            · (already stopped)          · (already stopped)
+its turn         syncing Sync                   · Sync                   terminating Terminate    · Terminate              · Cleanup                    ·
+not its turn     ·                              · Sync                   terminating Terminate    · Terminate              · Cleanup                    ·
+call failed      ·                              ·                        ·                        ·                        ·                            ·
+Sync done        ·                              ·                        ·                        ·                        ·                            ·
+Sync terminal    ·                              stopping wake cancel     ·                        ·                        ·                            ·
+Terminate done   -                              -                        -                        cleaning wake (stopped)  -                            -
+Cleanup done     -                              -                        -                        -                        finished                     -
+`
+
+func TestEveryTransition(t *testing.T) { // pw-14 … pw-18, pw-22, pw-39 … pw-44
+	spec := func(deletion *int64, phase v1.PodPhase) *v1.Pod {
+		p := new(v1.Pod)
+		p.Spec.TerminationGracePeriodSeconds = new(int64(30))
+		if deletion != nil {
+			p.DeletionTimestamp, p.DeletionGracePeriodSeconds = new(metav1.Unix(1, 0)), deletion
+		}
+		p.Status.Phase = phase
+		return p
+	}
+	inputs := map[string]input{
+		"update":          wanted{pod: spec(nil, "")},
+		"create":          wanted{pod: spec(nil, ""), create: true},
+		"deleted":         wanted{pod: spec(new(int64(30)), "")},
+		"deleted, sooner": wanted{pod: spec(new(int64(5)), "")},
+		"failed":          wanted{pod: spec(nil, v1.PodFailed)},
+		"removed":         unwanted{},
+		"killed":          killed{},
+		"killed, sooner":  killed{KillOptions{GracePeriodSeconds: new(int64(5))}},
+		"its turn":        turn{true},
+		"not its turn":    turn{false},
+		"call failed":     returned{call: callSync, err: assert.AnError},
+		"Sync done":       returned{call: callSync},
+		"Sync terminal":   returned{call: callSync, terminal: true},
+		"Terminate done":  returned{call: callTerminate},
+		"Cleanup done":    returned{call: callCleanup},
+	}
+	lines := strings.Split(strings.Trim(transitions, "\n"), "\n")
+	head := lines[0]
+	var columns []int
+	for s := Waiting; s <= Finished; s++ {
+		columns = append(columns, len([]rune(head[:strings.Index(head, s.String())])))
+	}
+	assert.Len(t, lines, len(inputs)+1)
+	for _, line := range lines[1:] {
+		row := []rune(line)
+		name := strings.TrimSpace(string(row[:columns[0]]))
+		in, ok := inputs[name]
+		assert.True(t, ok, name)
+		for s := Waiting; s <= Finished; s++ {
+			end := len(row)
+			if s < Finished {
+				end = columns[s+1]
+			}
+			want := strings.TrimSpace(string(row[columns[s]:end]))
+			if want == "-" {
+				continue // no such call can be in flight
+			}
+			before := life{state: s, pod: spec(nil, "")}
+			if s >= Stopping {
+				before.grace, before.cause = new(int64(30)), CauseKilled
+			}
+			after, e := step(before, in)
+			assert.Equal(t, want, transition(before, after, e), "%s in %v", name, s)
+		}
+	}
+}
+
+// transition words a step as the table has it.
+func transition(before, after life, e effect) string {
+	words := "·"
+	if after.state != before.state {
+		words = after.state.String()
+	}
+	if after.again && !before.again {
+		words += " again"
+	}
+	if e.wake {
+		words += " wake"
+	}
+	if e.cancel {
+		words += " cancel"
+	}
+	if e.call != callNone {
+		words += " " + e.call.String()
+	}
+	if e.outcome != 0 {
+		words += fmt.Sprintf(" (%v)", e.outcome)
+	}
+	return words
+}

@@ -1,0 +1,109 @@
+package podworker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// String says it in a few sentences, for people: how far the pod is, what it
+// waits for, why it ends, what went wrong, what comes next.
+func (e Explanation) String() string {
+	var b strings.Builder
+	name := string(e.UID)
+	if e.Name != "" {
+		name = e.Namespace + "/" + e.Name + " (" + name + ")"
+	}
+	kind := "pod"
+	if e.Static {
+		kind = "static pod"
+	}
+	fmt.Fprintf(&b, "%s %s is %s", kind, name, e.State)
+	if !e.Since.IsZero() {
+		fmt.Fprintf(&b, ", for %s", e.ago(e.Since))
+	}
+	b.WriteString(".")
+	if wait := e.waiting(); wait != "" {
+		b.WriteString(" " + wait)
+	}
+	if t := e.Termination; t != nil {
+		b.WriteString(" " + t.words(e))
+	}
+	if e.Err != "" {
+		fmt.Fprintf(&b, " %s: %s.", times(e.Failures), strings.TrimSuffix(e.Err, "."))
+	}
+	if e.StartsOver {
+		b.WriteString(" It was wanted anew meanwhile, and starts over when it has finished.")
+	}
+	return b.String()
+}
+
+// waiting says what the pod waits for, and what comes next.
+func (e Explanation) waiting() string {
+	in := e.Next.Sub(e.At).Round(time.Millisecond)
+	switch e.Wait {
+	case WaitTurn:
+		return fmt.Sprintf("It waits for pod %s, which has its name, to finish.", e.For)
+	case WaitLeftOver:
+		return fmt.Sprintf("It waits for pod %s, which an earlier agent left under its name, to stop; that is looked at again in %v.", e.For, in)
+	case WaitPlace:
+		return fmt.Sprintf("%s has been due for %s, and waits for its place among the calls in flight.", e.Call, e.ago(e.WaitSince))
+	case WaitStatus:
+		return fmt.Sprintf("%s has waited %s for a look at the runtime that is newer than the last call.", e.Call, e.ago(e.WaitSince))
+	case WaitCall:
+		if e.Step == "" {
+			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))
+		}
+		return fmt.Sprintf("%s has run for %s, and has been at %s for %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
+	case WaitRetry:
+		return fmt.Sprintf("It is tried again in %v.", in)
+	case WaitNetwork:
+		return fmt.Sprintf("It waits for the node's network, and is tried again in %v.", in)
+	case WaitBackoff:
+		return fmt.Sprintf("It backs off for another %v.", in)
+	case WaitDeadline:
+		return fmt.Sprintf("It is looked at again when something changes, or at its deadline in %v.", in)
+	case WaitResync:
+		return fmt.Sprintf("Nothing is to be done; it is looked at again when something changes, or in %v.", in)
+	case WaitObject:
+		return "Nothing is to be done; it is forgotten when no source wants it any more."
+	case WaitSources:
+		return "No source wants it so far; it is ended when all have spoken. Not heard of yet: " + strings.Join(e.Sources, ", ") + "."
+	}
+	return ""
+}
+
+// words says why and how the pod ends.
+func (t *Termination) words(e Explanation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "It was told to end %s ago because %s", e.ago(t.Asked), t.Cause)
+	if t.Reason != "" {
+		fmt.Fprintf(&b, " (%s: %s)", t.Reason, t.Message)
+	}
+	if t.GracePeriodSeconds != nil && e.State < Cleaning {
+		fmt.Fprintf(&b, ", with a grace of %d s", *t.GracePeriodSeconds)
+	}
+	b.WriteString(".")
+	switch {
+	case e.State >= Cleaning:
+	case len(t.Running) > 0:
+		fmt.Fprintf(&b, " Still running: %s.", strings.Join(t.Running, ", "))
+	default:
+		b.WriteString(" Nothing of it was seen running.")
+	}
+	if t.Waiters > 0 {
+		fmt.Fprintf(&b, " Waiting to hear of its end: %d.", t.Waiters)
+	}
+	return b.String()
+}
+
+func (e Explanation) ago(t time.Time) string {
+	return e.At.Sub(t).Round(time.Millisecond).String()
+}
+
+func times(failures int) string {
+	if failures == 1 {
+		return "The last call failed"
+	}
+	return fmt.Sprintf("The last %d calls failed", failures)
+}
