@@ -13,7 +13,7 @@ func TestImports(t *testing.T) {
 		House: []string{
 			"allocation", "internal/checkpoint", "internal/qos", "internal/quiet", "internal/restart", "internal/staticpod",
 			"pleg", "podenv", "podsource", "podworker", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/fakecri",
-			"runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "runtime/runtimetest", "sim", "status",
+			"runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "runtime/runtimetest", "sim", "sim/timeline", "status",
 		},
 		Allow: []string{"testing"}, // of the suite beside runtimetest.Runtime
 	}.Check(t)
