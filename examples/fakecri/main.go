@@ -119,7 +119,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 // remove ends what the containers still do, such as to listen.
 func remove(fake *fakecri.Runtime) {
 	for _, s := range fake.Sandboxes("") {
-		_ = fake.RemovePodSandbox(context.WithoutCancel(context.Background()), s.ID) // the program ends anyway
+		_ = fake.RemovePodSandbox(context.Background(), s.ID) // the program ends anyway
 	}
 }
 

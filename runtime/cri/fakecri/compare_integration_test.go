@@ -33,6 +33,7 @@ func TestIntegrationTheScriptSaysWhatContainerdAnswers(t *testing.T) {
 	script, rest := readScript(t)
 	s := &subject{runtime: client.Runtime, images: client.Images, registry: registry.Host, password: lab.RegistryPassword, logs: t.TempDir(), cgroup: "/" + cgroup}
 	if *update {
+		require.Equal(t, "2.4.2", daemon.Version, "the script says what that answers")
 		writeScript(t, s.play(t, script), rest)
 		return
 	}

@@ -6,7 +6,9 @@ import (
 
 // A Call is one call of a method of the CRI.
 type Call struct {
-	// Method is its name in the CRI: RunPodSandbox, PullImage.
+	// Method is its name in the CRI: RunPodSandbox, PullImage. StreamExec,
+	// StreamAttach and StreamPortForward are the streams themselves, where Exec,
+	// Attach and PortForward only ask for them.
 	Method string
 
 	// Pod is the UID, and Container the name, of what it concerns; Image is what
