@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -97,7 +98,10 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Sink != nil {
 		sinks = []status.StatusSink{cfg.Sink, n.told, n.pods}
 	}
-	return n, n.wire(cfg, status.Tee(sinks...))
+	if err := n.wire(cfg, status.Tee(sinks...)); err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	return n, nil
 }
 
 // wire makes the parts, backwards: each is handed to the one that calls it.
