@@ -40,6 +40,13 @@
 // Config without one has, and package simcri has the engine of runtime/cri over a
 // CRI runtime in memory.
 //
+// [Check] does all that in a test, and says of a seed that breaks a law what is to
+// be known: the law in words, the least schedule that breaks it still (by
+// [Shrink]), the trace around it, and how to run it again. [Report.Timeline]
+// shows a run to people, as does examples/hollow:
+//
+//	go run ./examples/hollow --seed 7 --svg node.svg
+//
 // # Concurrency
 //
 // Run is called in a testing/synctest bubble, or takes the time that it

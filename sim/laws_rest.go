@@ -148,6 +148,8 @@ func restTold(t *truth, p *podTruth) string {
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
 		switch {
+		case p.removed && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
+			return "" // a runtime that was robbed of its memory began anew what had exited for good: st-50 refuses to say so
 		case n == nil:
 			if c.State.Running != nil {
 				return fmt.Sprintf("%s is told to run, and there is none", c.Name)

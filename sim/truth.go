@@ -32,6 +32,7 @@ type podTruth struct {
 	changed      bool // its spec was, at any time
 
 	said    *v1.PodStatus // in this life
+	removed bool          // an operator removed what the runtime had of it, at any time
 	evicted int           // by this agent; zero: by none
 
 	instance map[string]*runtime.ContainerStatus // by ID; those that have not been removed
@@ -91,6 +92,8 @@ func (t *truth) take(e *Entry, now time.Time) {
 		p.name = e.Pod
 	}
 	switch e.Kind {
+	case StepTaken:
+		p.removed = p.removed || e.Step.Do == Remove
 	case Wanted:
 		p.wanted, p.static = e.Object, e.Static
 		p.lives++
