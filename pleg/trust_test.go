@@ -52,8 +52,9 @@ func (w *watched) hinted(uid types.UID, change func()) {
 // settle gets to an instant at which hints are trusted, lists are 5 minutes
 // apart, the last was 10 s ago, and nothing is due.
 func (w *watched) settle() {
+	synctest.Wait()
 	for end := time.Now().Add(12 * time.Hour); w.Health().Period < 5*time.Minute; {
-		time.Sleep(betweenLists + 3*time.Second)
+		time.Sleep(betweenLists + 3*time.Second - time.Since(w.lastList())%time.Second)
 		w.turn++
 		w.hinted("first", func() { w.start("first", fmt.Sprint("c", w.turn)) })
 		w.hinted("first", func() { w.remove("first", fmt.Sprint("c", w.turn)) })
@@ -61,10 +62,14 @@ func (w *watched) settle() {
 			panic("hints are never trusted: " + w.Health().String())
 		}
 	}
-	last := w.listed()[len(w.listed())-1]
-	time.Sleep(5*time.Minute + 10*time.Second - time.Since(last))
+	time.Sleep(5*time.Minute + 10*time.Second - time.Since(w.lastList()))
 	synctest.Wait()
 	w.l.take()
+}
+
+func (w *watched) lastList() time.Time {
+	lists := w.listed()
+	return lists[len(lists)-1]
 }
 
 // listsIn returns how many lists there are in d.
