@@ -1,0 +1,128 @@
+package kubeparts_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+// A container whose process is killed is started again, and counted once, with
+// and without a runtime that has events. How long that takes is printed, with the
+// share of the runtime itself beside it.
+func TestIntegrationAKilledContainerComesBack(t *testing.T) {
+	lab.Need(t, "containerd")
+	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close(context.Background())) }()
+	dir := t.TempDir()
+	rt, err := cri.New(cri.Config{
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images,
+		RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Backoff: plan.BackoffConfig{Initial: time.Millisecond, Factor: 1},
+	})
+	require.NoError(t, err)
+	version, err := client.Runtime.Version(t.Context(), "v1")
+	require.NoError(t, err)
+	if strings.HasPrefix(strings.TrimPrefix(version.RuntimeVersion, "v"), "1.") {
+		t.Run("a containerd without events", func(t *testing.T) { killed(t, client, rt, 10) })
+		return
+	}
+	t.Run("events on", func(t *testing.T) { killed(t, client, rt, 50) })
+	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, 50) })
+}
+
+// deaf is a runtime without hints.
+type deaf struct {
+	runtime.Runtime
+	runtime.Checker
+	runtime.GarbageCollector
+}
+
+func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, kills int32) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	node, err := sim.NewNode(sim.NodeConfig{Runtime: rt})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- node.Run(ctx) }()
+
+	pod := wanted(fmt.Sprintf("victim-%d", seed), v1.RestartPolicyAlways, lab.Busybox)
+	pod.Spec.HostNetwork = true
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
+	pod.Spec.Containers[0].Command = []string{"sleep", "3600"}
+	node.Set(pod)
+	counted := func(restarts int32) func(v1.PodStatus) bool {
+		return func(s v1.PodStatus) bool {
+			return len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].RestartCount >= restarts && s.ContainerStatuses[0].State.Running != nil
+		}
+	}
+	status, err := node.Wait(ctx, pod.UID, counted(0))
+	require.NoError(t, err)
+
+	var back, sunk []time.Duration
+	for n := range kills {
+		time.Sleep(time.Duration(random.Int64N(int64(time.Second)))) // at any moment between two lists
+		before := status.ContainerStatuses[0]
+		pid := pidOf(t, client, before.ContainerID)
+		begun := time.Now()
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		status, err = node.Wait(ctx, pod.UID, counted(n+1))
+		require.NoError(t, err)
+		sunk = append(sunk, time.Since(begun))
+		now := status.ContainerStatuses[0]
+		inspected, err := client.Runtime.ContainerStatus(ctx, bareID(now.ContainerID), false)
+		require.NoError(t, err)
+		back = append(back, time.Unix(0, inspected.Status.StartedAt).Sub(begun))
+		assert.Equal(t, n+1, now.RestartCount)
+		require.NotNil(t, now.LastTerminationState.Terminated)
+		assert.Equal(t, before.ContainerID, now.LastTerminationState.Terminated.ContainerID)
+		assert.EqualValues(t, 137, now.LastTerminationState.Terminated.ExitCode)
+	}
+	slices.Sort(back)
+	slices.Sort(sunk)
+	t.Logf("%d kills; to the start of the next instance: p50 %v, p99 %v; to its status in the sink: p50 %v, p99 %v",
+		kills, at(back, 50), at(back, 99), at(sunk, 50), at(sunk, 99))
+	node.Set()
+	require.Eventually(t, func() bool { return len(node.States()) == 0 }, time.Minute, 50*time.Millisecond)
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+// at returns a percentile of what is sorted.
+func at(sorted []time.Duration, percent int) time.Duration {
+	return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(100 * time.Microsecond)
+}
+
+func bareID(id string) string { return id[strings.Index(id, "://")+3:] }
+
+// pidOf returns the process of a container, as containerd tells it.
+func pidOf(t *testing.T, client *remote.Client, id string) int {
+	t.Helper()
+	answer, err := client.Runtime.ContainerStatus(t.Context(), bareID(id), true)
+	require.NoError(t, err)
+	var info struct{ PID int }
+	require.NoError(t, json.Unmarshal([]byte(answer.Info["info"]), &info))
+	require.Positive(t, info.PID)
+	return info.PID
+}
