@@ -107,6 +107,8 @@
 //     of its own; one that hangs delays no other pod, no list and not the
 //     health (L-2). Pods whose last inspection timed out share half of the
 //     places, so that no number of them stops the rest.
+//   - No pod is inspected before the first list: whoever has waited for the
+//     status of one can rely on Pods.
 //   - A Lister or Watcher that ignores the end of its context can hold Run up
 //     when it should return, and keeps its place for as long.
 //   - Statuses and records are shared between all who ask: read them, do not

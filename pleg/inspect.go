@@ -49,13 +49,17 @@ type inspection struct {
 }
 
 // nextInspection begins the inspection that comes next, if there is a place
-// for it.
+// for it. Before the first list there is none: who has the status of a pod can
+// rely on Pods to know what else there is.
 func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 	if ctx.Err() != nil {
 		return inspection{}, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.listed.n == 0 {
+		return inspection{}, false
+	}
 	r, in, ok := g.queues.pop(g.pods)
 	if !ok {
 		return inspection{}, false

@@ -108,6 +108,9 @@ func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
 	}
 	// Last: from here on a pod without a record is known not to be there
 	// (pleg-22).
+	if g.listed.n == 0 {
+		edge(g.dueEdge) // what was asked for before the first list
+	}
 	g.listed = by
 	return changed
 }

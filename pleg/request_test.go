@@ -144,3 +144,21 @@ func TestRequestsAreServedWhileAListHangs(t *testing.T) { // L-4, pleg-12
 		assert.Equal(t, []string{"u ContainerDied c"}, l.take())
 	})
 }
+
+// Who has waited for the status of a pod relies on Pods to know what else there
+// is: a static pod that waits for one of its name to end (inv-3). The simulation
+// found that it did not when an agent was started anew.
+func TestNoPodIsLookedAtBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode()
+		n.start("old", "c")
+		n.do(func() { n.listTakes = time.Second })
+		g := newGenerator(t, n, nil, pleg.Config{})
+		defer run(t, g)()
+		began := time.Now()
+		_, err := g.GetNewerThan(t.Context(), "new", began)
+		require.NoError(t, err)
+		assert.Len(t, g.Pods(), 1)
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
