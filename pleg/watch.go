@@ -82,6 +82,10 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.reopen = nil
+	if ctx.Err() != nil {
+		g.trust.breaks(HintsNone)
+		return err
+	}
 	g.hintsErr = err
 	into := HintsBroken
 	if errors.Is(err, runtime.ErrUnsupported) {
@@ -89,7 +93,7 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	}
 	long := g.trust.period > g.cfg.Period
 	g.trust.breaks(into)
-	if long && ctx.Err() == nil {
+	if long {
 		g.wantListLocked() // who knows what it did not say
 	}
 	return err
