@@ -28,6 +28,7 @@ type life struct {
 	removed bool // no source wants it
 	mayRun  bool // something of it may run that an earlier agent started
 	deleted bool // no source wants it, or the API says so: its content may go
+	unheard bool // the API's deletion came during a Cleanup, which does not know of it
 	evicted bool // its containers may go while the object stays
 	again   bool // wanted anew while it was ending (pw-14): start over when finished
 }
@@ -139,6 +140,7 @@ func (l life) want(in wanted) (life, effect) {
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
+		l.unheard = l.unheard || l.state == Cleaning && !l.deleted
 		l.deleted = true
 		return l.stop(CauseDeleted, nil, runtime.Ending{})
 	case l.deleted:
@@ -214,6 +216,7 @@ func (l life) begin(mayStart bool) (life, effect) {
 	case Terminating:
 		return l, effect{call: callTerminate}
 	case Cleaning:
+		l.unheard = false
 		return l, effect{call: callCleanup}
 	default:
 		return l, effect{}
@@ -234,6 +237,8 @@ func (l life) end(in returned) (life, effect) {
 	case in.call == callTerminate:
 		l.state = Cleaning // pw-40
 		return l, effect{wake: true, outcome: Stopped}
+	case in.call == callCleanup && l.unheard:
+		return l, effect{wake: true} // the object may go only if it is told so
 	case in.call == callCleanup:
 		l.state = Finished // pw-42
 	}

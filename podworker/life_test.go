@@ -169,3 +169,21 @@ func TestBeginCallsWhatTheStateAllows(t *testing.T) {
 		assert.Equal(t, tc.want, l.state, tc.from.String())
 	}
 }
+
+// The Cleanup that is under way says nothing to the API of a deletion that it
+// does not know of, and nobody else would: the object would stay for ever. The
+// simulation found it.
+func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
+	deleted := new(v1.Pod)
+	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
+	l, e := step(life{state: Cleaning, pod: new(v1.Pod)}, turn{mayStart: true})
+	assert.Equal(t, callCleanup, e.call)
+	l, _ = step(l, wanted{pod: deleted})
+	l, e = step(l, returned{call: callCleanup})
+	assert.Equal(t, Cleaning, l.state)
+	assert.Equal(t, effect{wake: true}, e, "once more, with the object as it is now")
+	l, e = step(l, turn{mayStart: true})
+	assert.Equal(t, callCleanup, e.call)
+	l, _ = step(l, returned{call: callCleanup})
+	assert.Equal(t, Finished, l.state)
+}

@@ -102,6 +102,12 @@ type PipelineConfig struct {
 	// that the resize is done is seen at the next sync.
 	Reinspect func(uid types.UID)
 
+	// Hold says that SyncPod is at work on a pod, until the func that it
+	// returns is called: pleg.Generator.Hold. What SyncPod does is then read
+	// once, at its end, and not each time that the runtime hints at a part of
+	// it (L-12). Nil: there is no such thing.
+	Hold func(uid types.UID) (release func())
+
 	// Record takes the events that kubectl describe shows.
 	Record func(runtime.Event)
 
@@ -141,6 +147,9 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 	}
 	if cfg.Reinspect == nil {
 		cfg.Reinspect = cfg.Relist
+	}
+	if cfg.Hold == nil {
+		cfg.Hold = func(types.UID) (release func()) { return func() {} }
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
@@ -220,6 +229,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		req.Probes = p.cfg.Probes.Results(w.Pod)
 	}
 	p.at(w.UID, "runtime")
+	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
 	res, err := p.cfg.Runtime.SyncPod(ctx, req)
 	next.Retry = res.RetryAt
 	resized, failed := p.resized(ctx, wanted, res.Actions)
