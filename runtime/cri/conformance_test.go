@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -64,6 +65,7 @@ func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
 	t.Helper()
 	dir := t.TempDir()
 	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Backoff = plan.BackoffConfig{Initial: time.Second} // ten would be waited for
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
 	a.configs.Store(rt, cfg)
@@ -77,12 +79,6 @@ func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
 	next, err := cri.New(cfg.(cri.Config))
 	require.NoError(t, err)
 	return next
-}
-
-// beside runs checks in parallel: most of their time is grace periods.
-func beside(t *testing.T, body func(t *testing.T)) {
-	t.Parallel()
-	body(t)
 }
 
 var _ cri.LocalStreams = (*process.Runtime)(nil)
@@ -107,8 +103,7 @@ func TestProcessesKeepTheContract(t *testing.T) {
 		suite.Stubborn = v1.Container{}
 	}
 	var agents agency
-	suite.Reopen, suite.Within = agents.reopen, beside
-	suite.Patience = 15 * time.Second // too short for back-offs
+	suite.Reopen, suite.Parallel = agents.reopen, 8
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		p, err := process.New(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)
@@ -124,7 +119,7 @@ func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 		return shell(lab.Busybox, fmt.Sprintf("while true; do echo hello | nc -l -p %d; done", port))
 	}
 	var agents agency
-	suite.Reopen, suite.Within = agents.reopen, beside
+	suite.Reopen, suite.Parallel = agents.reopen, 8
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 		require.NoError(t, err)

@@ -97,9 +97,6 @@ func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
 	s := memorySuite()
 	s.Poll, s.Stubborn, s.Echo, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil
-	s.Within = func(t *testing.T, body func(t *testing.T)) {
-		t.Parallel()
-		body(t)
-	}
+	s.Within, s.Parallel = nil, 16
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime { return shared }, s)
 }
