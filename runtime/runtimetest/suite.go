@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -40,6 +41,13 @@ type Suite struct {
 	// that ends.
 	Repeats v1.Container
 
+	// Other is another image with which Long runs just as well.
+	Other string
+
+	// Message returns a container like those of Exit which writes the text to
+	// its termination message path before it exits with 1.
+	Message func(text string) v1.Container
+
 	// Greets returns a container that listens on the TCP port, on all
 	// addresses of its pod, writes "hello" and a line feed to whoever connects,
 	// and hangs up.
@@ -53,6 +61,10 @@ type Suite struct {
 	PrintErr func(text string, code int32) []string
 	Block    []string
 	Echo     []string
+
+	// Size is a command that prints the size of its terminal, "<rows> <columns>"
+	// as stty does, again and again.
+	Size []string
 
 	// NoInit: the runtime has no init containers.
 	NoInit bool
@@ -71,6 +83,13 @@ type Suite struct {
 	// after its restart. rt is not used any more after that, but for what the
 	// function that made it has registered with t.Cleanup.
 	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
+
+	// LoseSandbox lets the pod lose its newest sandbox behind the back of rt, as
+	// when somebody kills what holds it together.
+	LoseSandbox func(t *testing.T, rt runtime.Runtime, uid types.UID) error
+
+	// Calls returns how many calls of its backend rt has made so far.
+	Calls func(rt runtime.Runtime) int
 
 	// Within runs the body of each promise, new included. With synctest.Test
 	// it runs in virtual time. Nil: it is called as it is.
