@@ -72,7 +72,7 @@ func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
 	t.Helper()
 	dir := t.TempDir()
 	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
-	cfg.Backoff = plan.BackoffConfig{Initial: time.Second} // ten would be waited for
+	cfg.Backoff = plan.BackoffConfig{Initial: 500 * time.Millisecond} // ten seconds would be waited for
 	count := new(atomic.Int64)
 	cfg.Hooks.Called = func(cri.CallInfo) { count.Add(1) }
 	rt, err := cri.New(cfg)

@@ -35,7 +35,7 @@ func TestTheDocumentOfTheKitIsCurrent(t *testing.T) {
 	require.NoError(t, err)
 	b.WriteString(strings.ReplaceAll(string(results), "\r\n", "\n"))
 	checks := runtimetest.Checks()
-	fmt.Fprintf(&b, "## The checks\n\nThere are %d.\n\n| check | what is promised | the contract | needs | what is usually wrong |\n|---|---|---|---|---|\n", len(checks))
+	fmt.Fprintf(&b, "## The checks\n\nThere are %d checks.\n\n| check | what is promised | the contract | needs | what is usually wrong |\n|---|---|---|---|---|\n", len(checks))
 	for _, c := range checks {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, c.Promise, c.Contract, strings.Join(c.Needs, ", "), c.Cause)
 	}

@@ -164,6 +164,9 @@ func TestTheEngineOverItKeepsTheContract(t *testing.T) {
 // what takes whole grace periods, and without the gap, which takes its time to
 // be seen.
 func TestTheEngineOverItsSocketKeepsTheContract(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds of real time")
+	}
 	suite := suiteOf()
 	suite.Stubborn, suite.Repeats, suite.Gaps, suite.Parallel = v1.Container{}, v1.Container{}, nil, 16
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
@@ -184,7 +187,7 @@ func TestTheEngineOverItsSocketKeepsTheContract(t *testing.T) {
 		t.Cleanup(func() { assert.NoError(t, client.Close(ctx)) })
 		return over(t, fake, cri.Config{
 			Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client),
-			Backoff: plan.BackoffConfig{Initial: time.Second},
+			Backoff: plan.BackoffConfig{Initial: 200 * time.Millisecond},
 		})
 	}, suite)
 }
