@@ -153,7 +153,7 @@ func suiteOf() runtimetest.Suite {
 // in virtual time.
 func TestTheEngineOverItKeepsTheContract(t *testing.T) {
 	suite := suiteOf()
-	suite.Within = synctest.Test
+	suite.Within, suite.Parallel = synctest.Test, 4
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		fake := newFakeOf(t)
 		return over(t, fake, cri.Config{Name: "fakecri", Runtime: fake, Images: fake})
