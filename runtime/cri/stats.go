@@ -64,9 +64,10 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 			}
 		}
 		for _, c := range linux.GetContainers() {
-			if c.GetAttributes().GetId() != "" {
-				p.Containers = append(p.Containers, r.containerStats(c))
+			if c.GetAttributes().GetId() == "" || c.Cpu == nil && c.Memory == nil {
+				continue // it does not run: its files are all that is left
 			}
+			p.Containers = append(p.Containers, r.containerStats(c))
 		}
 		pods = append(pods, p)
 	}
