@@ -32,7 +32,7 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	case len(path) > maxPath:
 		return nil, fmt.Errorf("serve: listen at %q: the path has %d bytes, of at most %d", path, len(path), maxPath)
 	}
-	if err := clear(ctx, path); err != nil {
+	if err := clearPath(ctx, path); err != nil {
 		return nil, fmt.Errorf("serve: listen at %s: %w", path, err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
@@ -45,8 +45,8 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	return listener, nil
 }
 
-// clear removes what a server that is gone left at path.
-func clear(ctx context.Context, path string) error {
+// clearPath removes what a server that is gone left at path.
+func clearPath(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
