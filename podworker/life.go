@@ -140,7 +140,7 @@ func (l life) want(in wanted) (life, effect) {
 	}
 	switch {
 	case pod.DeletionTimestamp != nil:
-		l.unheard = l.state == Cleaning
+		l.unheard = l.unheard || l.state == Cleaning && !l.deleted
 		l.deleted = true
 		return l.stop(CauseDeleted, nil, runtime.Ending{})
 	case l.deleted:

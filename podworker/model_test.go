@@ -61,20 +61,21 @@ type modelPod struct {
 	synced int   // the spec of the last Sync
 	latest int   // the spec that was last wanted
 	back   bool  // Finished has gone back to Cleaning
+	heard  bool  // the Cleanup in flight, or the last one, knows of the deletion
 }
 
 type modelKey struct {
 	modelPod
-	state                                            State
-	spec                                             int
-	orphan, removed, deleted, evicted, again, mayRun bool
-	stored                                           int64
-	cause                                            Cause
+	state                                                     State
+	spec                                                      int
+	orphan, removed, deleted, unheard, evicted, again, mayRun bool
+	stored                                                    int64
+	cause                                                     Cause
 }
 
 func (p modelPod) key() modelKey {
 	k := modelKey{modelPod: p, state: p.life.state, spec: noSpec, orphan: p.life.orphan != nil, removed: p.life.removed,
-		deleted: p.life.deleted, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause}
+		deleted: p.life.deleted, unheard: p.life.unheard, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause}
 	for i, spec := range modelSpecs {
 		if p.life.pod == spec {
 			k.spec = i
@@ -319,6 +320,7 @@ func (m *model) turn(i int) broken {
 			p.grace = *g
 		}
 	case callCleanup:
+		p.heard = p.life.deleted
 		if p.runs {
 			return "it is cleaned up, and it runs"
 		}
@@ -365,6 +367,8 @@ func (m model) settles() broken {
 			return "it has its turn, and waits for ever"
 		case p.life.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
+		case p.life.state == Finished && p.life.deleted && !p.life.again && p.acked && !p.heard && p.life.orphan == nil:
+			return "its object is deleted, and no Cleanup was told of it"
 		case p.life.state == Finished && p.runs:
 			return "it has finished, and runs"
 		case p.wanted == noSpec:

@@ -44,6 +44,7 @@ func (f *fakeCRI) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSand
 		if selects(filter.GetLabelSelector(), s.config.Labels) {
 			list = append(list, &runtimeapi.PodSandbox{
 				Id: s.id, Metadata: s.config.Metadata, State: s.state(), CreatedAt: s.created.UnixNano(), Labels: s.config.Labels,
+				Annotations: s.config.Annotations,
 			})
 		}
 	}

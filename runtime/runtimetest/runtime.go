@@ -128,7 +128,7 @@ func (r *Runtime) statusLocked(uid types.UID) *runtime.PodStatus {
 	if p == nil {
 		return out
 	}
-	out.Name, out.Namespace = p.name, p.namespace
+	out.Name, out.Namespace, out.Source = p.name, p.namespace, p.source
 	for _, sb := range slices.Backward(p.sandboxes) {
 		sb := *sb
 		sb.IPs = slices.Clone(sb.IPs)

@@ -1,8 +1,6 @@
 package simcri
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -42,9 +40,6 @@ func (m *machine) observe(c fakecri.Change) {
 			v.State, v.StartedAt = runtime.ContainerRunning, c.At
 		case fakecri.Exited:
 			v.State, v.FinishedAt, v.ExitCode, v.Reason = runtime.ContainerExited, c.At, c.ExitCode, c.Reason
-			if v.StartedAt.IsZero() {
-				v.StartedAt = time.Time{}
-			}
 		}
 		m.last[c.ID] = v
 		f.Container = &v
