@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -252,4 +253,17 @@ func TestStrangersAtTheAddressOfStreamsGetNothing(t *testing.T) {
 	require.NoError(t, err)
 	got.Body.Close()
 	assert.Equal(t, http.StatusNotFound, got.StatusCode, "it is good for one connection")
+}
+
+func TestListenTakesNoOtherAddressForAPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, endpoint := range []string{":1234", "localhost:1234", "unix:s", "s", "tcp://127.0.0.1:1", "unix://", ""} {
+		_, err := serve.Listen(t.Context(), endpoint)
+		assert.ErrorContains(t, err, fmt.Sprintf("serve: listen at %q: ", endpoint))
+	}
+	for _, endpoint := range []string{"unix://s", "./s"} {
+		listener, err := serve.Listen(t.Context(), endpoint)
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
+	}
 }

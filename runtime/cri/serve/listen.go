@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ import (
 // them, in bytes.
 const maxPath = 103
 
-// Listen listens at a unix socket: "unix:///run/fakecri.sock" or a path. The
+// Listen listens at a unix socket: "unix:///run/fakecri.sock", or an absolute path,
+// or a relative one that begins with a dot. The
 // socket file of a server that is gone is replaced (except on Windows, where it
 // has to be removed by hand); one where a server answers, or a file that is no
 // socket, is an error. Only the file's owner and group may connect. The file is
@@ -27,6 +29,8 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	switch {
 	case strings.Contains(path, "://"):
 		return nil, fmt.Errorf("serve: listen at %q: not a unix socket", endpoint)
+	case path == endpoint && path != "" && path[0] != '.' && !filepath.IsAbs(path): // ":1234", "unix:s"
+		return nil, fmt.Errorf("serve: listen at %q: neither unix:// and a path nor a path that begins with / or a dot", endpoint)
 	case path == "":
 		return nil, fmt.Errorf("serve: listen at %q: no path", endpoint)
 	case len(path) > maxPath:
