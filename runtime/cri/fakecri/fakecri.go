@@ -67,8 +67,8 @@ type Config struct {
 }
 
 // A Runtime is a runtime of the CRI in memory. All its methods may be called by
-// many goroutines at once. It has no goroutine while nothing happens, and needs
-// no end.
+// many goroutines at once. It has no goroutine while nothing happens (unless it
+// listens), and needs no end.
 //
 // The messages that it returns may be shared by many answers: they are to be
 // read only.
