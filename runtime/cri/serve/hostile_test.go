@@ -47,7 +47,7 @@ func TestAClientThatSaysNothingDoesNotHoldUpTheEnd(t *testing.T) {
 	begun := time.Now()
 	stop()
 	assert.NoError(t, <-ended)
-	assert.Less(t, time.Since(begun), 5*time.Second)
+	assert.Less(t, time.Since(begun), time.Minute)
 }
 
 // An eager runtime sends events in the moment in which it is ready to.
