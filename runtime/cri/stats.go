@@ -64,15 +64,18 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 			}
 		}
 		for _, c := range linux.GetContainers() {
-			if c.GetAttributes().GetId() == "" || c.Cpu == nil && c.Memory == nil {
-				continue // it does not run: its files are all that is left
+			if c.GetAttributes().GetId() != "" && runs(c) {
+				p.Containers = append(p.Containers, r.containerStats(c))
 			}
-			p.Containers = append(p.Containers, r.containerStats(c))
 		}
 		pods = append(pods, p)
 	}
 	return pods, nil
 }
+
+// runs reports whether a container of stats does: of one that has ended its files
+// are all that is left.
+func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
 
 func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListContainerStats(r.quiet(ctx), nil)
@@ -84,8 +87,8 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
-		if uid == "" || c.Attributes.Id == "" || c.Cpu == nil && c.Memory == nil {
-			continue // not a pod's, or it does not run: its files are all that is left
+		if uid == "" || c.Attributes.Id == "" || !runs(c) {
+			continue // not a pod's, or it has ended
 		}
 		i, ok := at[uid]
 		if !ok {
