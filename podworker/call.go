@@ -32,7 +32,7 @@ type due struct {
 	work   Work
 	since  time.Time // when it became due
 	seen   time.Time // when the pod was first heard of
-	after  time.Time // the status has to be newer than this
+	after  time.Time // the status has to be newer than this: a call may have done something until then
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
 }
@@ -88,11 +88,11 @@ func (w *Workers) begin(uid types.UID, cancel context.CancelFunc) (due, bool) {
 	if e.call != callSync {
 		work.GracePeriodSeconds = p.life.grace
 	}
-	return due{call: e.call, state: p.life.state, work: work, since: p.due, seen: p.seen, after: p.called, static: p.static}, true
+	return due{call: e.call, state: p.life.state, work: work, since: p.due, seen: p.seen, after: p.touched, static: p.static}, true
 }
 
-// call waits for a status of the pod that is newer than the last call (pw-36),
-// and calls the Handler.
+// call waits for a status of the pod that is newer than the last call that may
+// have done something (pw-36), and calls the Handler.
 func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, err error) {
 	if d.work.Orphan == nil {
 		begun := time.Now()
@@ -176,6 +176,9 @@ func (w *Workers) returned(d *due, next Next, err error) (news bool) {
 	p.running, p.cancel, p.calling = false, nil, callNone
 	news = err != nil && (p.err == nil || p.err.Error() != err.Error())
 	p.called, p.err = time.Now(), err
+	if !next.Idle || err != nil && next.Retry.IsZero() {
+		p.touched = p.called
+	}
 	if p.failures++; err == nil {
 		p.failures = 0
 	}

@@ -30,8 +30,9 @@
 //
 // All methods of Workers, Loop, Inbox and Pipeline may be called from any
 // goroutine. Calls of the Handler for different pods run in parallel, those for
-// one pod one after the other; each sees a status that was observed after the one
-// before had returned. A pod that has nothing to do costs a map entry and a
+// one pod one after the other; each sees a status that was observed after the last one
+// that did something had returned (pw-36), so that a pod at rest is not inspected
+// for its resyncs (L-14). A pod that has nothing to do costs a map entry and a
 // timer, no goroutine. Housekeeping has a goroutine of its own and takes one pod
 // at a time; sources and events don't wait for it.
 //

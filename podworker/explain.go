@@ -16,7 +16,7 @@ const (
 	WaitTurn     Wait = "turn"      // a static pod: one of its name has not finished (pw-29)
 	WaitLeftOver Wait = "left over" // a static pod: one of its name still runs that an earlier agent left
 	WaitPlace    Wait = "place"     // it is due, and Config.Parallel calls are in flight
-	WaitStatus   Wait = "status"    // for a look at the runtime that is newer than its last call (pw-36)
+	WaitStatus   Wait = "status"    // for a look at the runtime that shows what its last call did (pw-36)
 	WaitCall     Wait = "call"      // for a call of the Handler to return
 	WaitRetry    Wait = "retry"     // its last call failed
 	WaitNetwork  Wait = "network"   // its last call failed because the network is not ready

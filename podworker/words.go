@@ -49,7 +49,7 @@ func (e Explanation) waiting() string {
 	case WaitPlace:
 		return fmt.Sprintf("%s has been due for %s, and waits for its place among the calls in flight.", e.Call, e.ago(e.WaitSince))
 	case WaitStatus:
-		return fmt.Sprintf("%s has waited %s for a look at the runtime that is newer than the last call.", e.Call, e.ago(e.WaitSince))
+		return fmt.Sprintf("%s has waited %s for a look at the runtime that shows what the last call did.", e.Call, e.ago(e.WaitSince))
 	case WaitCall:
 		if e.Step == "" {
 			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))

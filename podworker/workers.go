@@ -64,6 +64,7 @@ type worker struct {
 	since    time.Time // when its state began
 	asked    time.Time // when its termination was requested
 	called   time.Time // when the last call returned, or was given up; zero: none was made
+	touched  time.Time // when the last one of these returned that may have done something
 	met      bool      // the Handler was called
 	err      error     // of the last call
 	failures int       // calls in a row that failed
