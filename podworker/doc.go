@@ -69,7 +69,7 @@
 // The waiter of a kill always hears of its end (lq-6). A static pod starts as
 // soon as the one it waits for has finished, not at a retry (pw-30). One that is
 // told to end before its turn is stopped if an earlier agent left something of it
-// running (pw-31). Finding orphans uses pleg's list instead of one of its own,
+// running, and if it is killed its status says so (pw-31). Finding orphans uses pleg's list instead of one of its own,
 // when something changed instead of every 2 s (lq-11), and waits for the source of
 // the pod only (lq-30). Orphans have the grace they were made with (lq-33). Pods
 // that run already are not admitted anew, unless PipelineConfig.Readmit says so

@@ -70,6 +70,10 @@ type Explanation struct {
 	// StartsOver: the pod was wanted anew while it was ending (pw-14).
 	StartsOver bool `json:"startsOver,omitempty"`
 
+	// Doomed: it was wanted anew, and then killed, so that it does not start
+	// over.
+	Doomed bool `json:"doomed,omitempty"`
+
 	// Sources that have not spoken, with WaitSources.
 	Sources []string `json:"sources,omitempty"`
 }
@@ -123,7 +127,7 @@ func (w *Workers) explain(uid types.UID) (Explanation, bool) {
 	}
 	e := Explanation{
 		At: time.Now(), UID: uid, State: p.life.state, Seen: p.seen, Since: p.since,
-		Failures: p.failures, StartsOver: p.life.again, Static: p.static != "",
+		Failures: p.failures, StartsOver: p.life.again && p.life.doom == nil, Doomed: p.life.doom != nil, Static: p.static != "",
 	}
 	switch {
 	case p.life.pod != nil:

@@ -35,6 +35,9 @@ func (e Explanation) String() string {
 	if e.StartsOver {
 		b.WriteString(" It was wanted anew meanwhile, and starts over when it has finished.")
 	}
+	if e.Doomed {
+		b.WriteString(" It was wanted anew meanwhile, and told to end since: it will not start over.")
+	}
 	return b.String()
 }
 

@@ -35,6 +35,10 @@ type Workers struct {
 	busy    int                    // calls that count towards Config.Parallel
 	settled map[types.UID]struct{} // finished, or heard of since: for Loop to look at
 	ended   bool                   // Run has returned: nothing will be done
+
+	// doomed are the pods without a life whose next one is to end before it
+	// starts anything (life.doom).
+	doomed map[types.UID]KillOptions
 }
 
 // A worker is one pod's life and what surrounds it.
@@ -110,6 +114,7 @@ func New(cfg Config) (*Workers, error) {
 		finished: make(chan struct{}, 1),
 		pods:     map[types.UID]*worker{},
 		turns:    turns{},
+		doomed:   map[types.UID]KillOptions{},
 		settled:  map[types.UID]struct{}{},
 	}, nil
 }
@@ -177,6 +182,10 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)
+	if opts, ok := w.doomed[pod.UID]; ok && first {
+		delete(w.doomed, pod.UID)
+		w.stepLocked(p, killed{opts})
+	}
 }
 
 // Mirror says what copy of a static pod the API server has; nil: none. The pod
@@ -212,6 +221,7 @@ func (w *Workers) syncLocked(p *worker) {
 func (w *Workers) Remove(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	delete(w.doomed, uid)
 	if p, ok := w.pods[uid]; ok {
 		w.stepLocked(p, unwanted{})
 	}
