@@ -53,6 +53,9 @@
 //   - With Config.Parallel, pods take turns in the order they became due, and a
 //     call that lasts longer than Config.Slow gives its place away: one that hangs
 //     holds up its own pod only.
+//   - There are never more calls, and goroutines, than pods: a thousand pods that
+//     hang are a thousand goroutines, and those that don't hang come to their
+//     turn beside them.
 //   - A Handler that panics fails that call (L-26).
 //   - When Run ends, containers go on running: a later agent takes them over
 //     from what the runtime shows.

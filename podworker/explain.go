@@ -154,7 +154,7 @@ func (w *Workers) explainWaitLocked(e *Explanation, p *worker) {
 	switch {
 	case p.running:
 		e.Wait, e.WaitSince = WaitCall, p.began
-		if !p.observed {
+		if !p.observed.Load() {
 			e.Wait = WaitStatus
 		}
 		e.Call, e.CallSince = p.calling.String(), p.began

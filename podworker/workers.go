@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ type worker struct {
 	// The call in flight.
 	running  bool
 	calling  call
-	observed bool // it is past the wait for a status
+	observed atomic.Bool // it is past the wait for a status
 	began    time.Time
 	cancel   context.CancelFunc
 
@@ -128,19 +129,15 @@ func (w *Workers) Run(ctx context.Context) error {
 	defer wg.Wait()
 	for {
 		for {
-			uid, s, ok := w.pop()
+			d, ok := w.take(ctx)
 			if !ok {
 				break
 			}
 			wg.Go(func() {
 				// Having done its work, it does what else there is: a goroutine
 				// for each call would cost more than most calls.
-				for ok := true; ok; uid, s, ok = w.pop() {
-					w.work(ctx, uid)
-					s.free()
-					if ctx.Err() != nil {
-						return
-					}
+				for ok := true; ok; {
+					d, ok = w.work(ctx, d)
 				}
 			})
 		}
