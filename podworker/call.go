@@ -43,6 +43,8 @@ type due struct {
 	after  time.Time // the status has to be newer than this: a call may have done something until then
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
+
+	events []runtime.Event // to be recorded after it
 }
 
 // work makes one call, and returns the next one that is due, if there is a place
@@ -56,6 +58,9 @@ func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	}
 	info.Err = err
 	following, ok, news := w.returned(ctx, &d, next, err)
+	for _, e := range d.events {
+		w.cfg.Record(e)
+	}
 	if w.cfg.Hooks.Worked != nil {
 		w.cfg.Hooks.Worked(info)
 	}
@@ -197,6 +202,9 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 	if p.life.state == Finished {
 		p.again = false
 		return news
+	}
+	if p.victims = nil; p.life.state == Syncing && len(next.Victims) > 0 {
+		d.events = w.preemptLocked(p, next.Victims)
 	}
 	if p.again {
 		w.wakeLocked(p)

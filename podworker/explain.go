@@ -1,6 +1,8 @@
 package podworker
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +20,7 @@ const (
 	WaitPlace    Wait = "place"     // it is due, and Config.Parallel calls are in flight
 	WaitStatus   Wait = "status"    // for a look at the runtime that shows what its last call did (pw-36)
 	WaitCall     Wait = "call"      // for a call of the Handler to return
+	WaitVictims  Wait = "victims"   // for pods that give way to it to finish (adm-10)
 	WaitRetry    Wait = "retry"     // its last call failed
 	WaitNetwork  Wait = "network"   // its last call failed because the network is not ready
 	WaitBackoff  Wait = "back-off"  // what failed is not tried before then
@@ -63,6 +66,9 @@ type Explanation struct {
 
 	// For is the pod that it waits for: whose turn it is, or what was left over.
 	For types.UID `json:"for,omitempty"`
+
+	// Victims are the pods whose end it waits for, with WaitVictims.
+	Victims []types.UID `json:"victims,omitempty"`
 
 	// Termination, if that was requested.
 	Termination *Termination `json:"termination,omitempty"`
@@ -174,6 +180,9 @@ func (w *Workers) explainWaitLocked(e *Explanation, p *worker) {
 		e.Wait, e.WaitSince, e.Next = p.wait, p.called, p.next
 		if other, ok := p.err.(*leftOverError); ok && p.wait == WaitLeftOver {
 			e.For = other.uid
+		}
+		if len(p.victims) > 0 {
+			e.Wait, e.Victims = WaitVictims, slices.Sorted(maps.Keys(p.victims))
 		}
 	}
 }

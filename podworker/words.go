@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // String says it in a few sentences, for people: how far the pod is, what it
@@ -58,6 +60,8 @@ func (e Explanation) waiting() string {
 			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))
 		}
 		return fmt.Sprintf("%s has run for %s, and has been at %s for %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
+	case WaitVictims:
+		return fmt.Sprintf("It waits for the end of pods that give way to it: %s; it is tried again then, or in %v.", join(e.Victims), in)
 	case WaitRetry:
 		return fmt.Sprintf("It is tried again in %v.", in)
 	case WaitNetwork:
@@ -102,6 +106,14 @@ func (t *Termination) words(e Explanation) string {
 
 func (e Explanation) ago(t time.Time) string {
 	return e.At.Sub(t).Round(time.Millisecond).String()
+}
+
+func join(uids []types.UID) string {
+	var names []string
+	for _, uid := range uids {
+		names = append(names, string(uid))
+	}
+	return strings.Join(names, ", ")
 }
 
 func times(failures int) string {

@@ -74,6 +74,9 @@ type worker struct {
 	err      error     // of the last call
 	failures int       // calls in a row that failed
 	done     []chan Outcome
+
+	victims   map[types.UID]struct{} // whose end it waits for; nil: nobody's
+	preemptor *worker                // who waits for this one's end; nil: nobody
 }
 
 // New returns Workers for cfg, or an error if it lacks something. It starts
@@ -266,6 +269,7 @@ func (w *Workers) stepLocked(p *worker, in input) effect {
 func (w *Workers) finishLocked(p *worker) {
 	w.settled[p.uid] = struct{}{}
 	signal(w.finished)
+	w.giveWayLocked(p)
 	if p.static == "" {
 		return
 	}
