@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -45,4 +47,24 @@ func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
 	code, _, err := a.get("/explain?uid=nobody")
 	require.NoError(t, err)
 	assert.Equal(t, 404, code)
+}
+
+func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
+	t.Parallel()
+	all := fmt.Sprintf("resources: {requests: {cpu: %d}}", goruntime.NumCPU())
+	a := newAgent(t, "process")
+	a.write("low.yaml", manifest("low", "priority: 1", containers(container("main", untilTerm, all))))
+	a.start()
+	a.eventually("there is room for the first", func() bool { return a.pods()["low"].Status.Phase == v1.PodRunning })
+	a.write("vital.yaml", manifest("vital", "priority: 1000", containers(container("main", untilTerm, all))))
+	a.eventually("the second runs, and the first has failed", func() bool {
+		pods := a.pods()
+		return pods["vital"].Status.Phase == v1.PodRunning && pods["low"].Status.Phase == v1.PodFailed
+	})
+	low := a.pods()["low"].Status
+	assert.Equal(t, "Preempting: Preempted in order to admit critical pod", low.Reason+": "+low.Message)
+	assert.Contains(t, a.out.String(), "Preempting: Preempted in order to admit critical pod")
+
+	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
+	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
 }
