@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -59,6 +60,9 @@ type Explanation struct {
 	// something happens.
 	Next time.Time `json:"next,omitzero"`
 
+	// Containers are what was last seen of them, while they may run.
+	Containers []ContainerSeen `json:"containers,omitempty"`
+
 	// Err is what the last call returned, empty if it succeeded; Failures is how
 	// many in a row failed.
 	Err      string `json:"err,omitempty"`
@@ -101,7 +105,10 @@ type Termination struct {
 	Waiters int  `json:"waiters,omitempty"` // how many wait to hear of its end
 
 	// Running names what still runs, as last seen: containers, "sandbox".
+	// PreStop names those of them that have a preStop hook, which has its part
+	// of the grace before they are told to stop.
 	Running []string `json:"running,omitempty"`
+	PreStop []string `json:"preStop,omitempty"`
 }
 
 // Explain tells why a pod is where it is, and reports whether it is known. It
@@ -116,10 +123,14 @@ func (w *Workers) Explain(uid types.UID) (Explanation, bool) {
 			e.Step, e.StepSince = h.Doing(uid)
 		}
 	}
-	if e.Termination != nil && e.State < Cleaning {
+	if e.State < Cleaning {
 		// What cannot be read shows nothing running: the error is in Err.
 		status, _ := w.cfg.Statuses.Get(uid)
-		e.Termination.Running = stillRuns(status)
+		e.Containers = containersSeen(status)
+		if e.Termination != nil {
+			e.Termination.Running = stillRuns(status)
+			e.Termination.PreStop = preStops(w.podOf(uid), e.Termination.Running)
+		}
 	}
 	return e, true
 }
@@ -133,7 +144,8 @@ func (w *Workers) explain(uid types.UID) (Explanation, bool) {
 	}
 	e := Explanation{
 		At: time.Now(), UID: uid, State: p.life.state, Seen: p.seen, Since: p.since,
-		Failures: p.failures, StartsOver: p.life.again && p.life.doom == nil, Doomed: p.life.doom != nil, Static: p.static != "",
+		Failures: p.failures, StartsOver: p.life.again && p.life.doom == nil, Doomed: p.life.doom != nil,
+		Static: p.life.pod != nil && staticpod.Is(p.life.pod),
 	}
 	switch {
 	case p.life.pod != nil:

@@ -31,6 +31,13 @@ func (e Explanation) String() string {
 	if t := e.Termination; t != nil {
 		b.WriteString(" " + t.words(e))
 	}
+	if e.Termination == nil && len(e.Containers) > 0 {
+		var seen []string
+		for _, c := range e.Containers {
+			seen = append(seen, c.words(e))
+		}
+		b.WriteString(" Last seen: " + strings.Join(seen, ", ") + ".")
+	}
 	if e.Err != "" {
 		fmt.Fprintf(&b, " %s: %s.", times(e.Failures), strings.TrimSuffix(e.Err, "."))
 	}
@@ -45,7 +52,7 @@ func (e Explanation) String() string {
 
 // waiting says what the pod waits for, and what comes next.
 func (e Explanation) waiting() string {
-	in := e.Next.Sub(e.At).Round(time.Millisecond)
+	in := rounded(e.Next.Sub(e.At))
 	switch e.Wait {
 	case WaitTurn:
 		return fmt.Sprintf("It waits for pod %s, which has its name, to finish.", e.For)
@@ -83,18 +90,36 @@ func (e Explanation) waiting() string {
 // words says why and how the pod ends.
 func (t *Termination) words(e Explanation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "It was told to end %s ago because %s", e.ago(t.Asked), t.Cause)
-	if t.Reason != "" {
-		fmt.Fprintf(&b, " (%s: %s)", t.Reason, t.Message)
+	switch {
+	case t.Cause == CauseEnded && t.Reason != "": // refused, past its deadline
+		fmt.Fprintf(&b, "It came to its end %s ago: %s: %s", e.ago(t.Asked), t.Reason, t.Message)
+	case t.Cause == CauseEnded:
+		fmt.Fprintf(&b, "It came to its end %s ago", e.ago(t.Asked))
+	default:
+		fmt.Fprintf(&b, "It was told to end %s ago because %s", e.ago(t.Asked), t.Cause)
+		if t.Reason != "" {
+			fmt.Fprintf(&b, " (%s: %s)", t.Reason, t.Message)
+		}
 	}
 	if t.GracePeriodSeconds != nil && e.State < Cleaning {
 		fmt.Fprintf(&b, ", with a grace of %d s", *t.GracePeriodSeconds)
+		if e.Wait == WaitCall && e.State == Terminating {
+			left := time.Duration(*t.GracePeriodSeconds)*time.Second - e.At.Sub(e.CallSince)
+			if left > 0 {
+				fmt.Fprintf(&b, ", of which %s are left", rounded(left))
+			} else {
+				fmt.Fprintf(&b, ", which was over %s ago", rounded(-left))
+			}
+		}
 	}
 	b.WriteString(".")
 	switch {
 	case e.State >= Cleaning:
 	case len(t.Running) > 0:
 		fmt.Fprintf(&b, " Still running: %s.", strings.Join(t.Running, ", "))
+		if len(t.PreStop) > 0 {
+			fmt.Fprintf(&b, " With a preStop hook, which runs before TERM: %s.", strings.Join(t.PreStop, ", "))
+		}
 	default:
 		b.WriteString(" Nothing of it was seen running.")
 	}
@@ -105,7 +130,15 @@ func (t *Termination) words(e Explanation) string {
 }
 
 func (e Explanation) ago(t time.Time) string {
-	return e.At.Sub(t).Round(time.Millisecond).String()
+	return rounded(e.At.Sub(t)).String()
+}
+
+// rounded leaves out what nobody reads.
+func rounded(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
 }
 
 func join(uids []types.UID) string {

@@ -43,7 +43,7 @@ func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
 	_, text, err := a.get("/explain?uid=" + string(a.pods()["gpu"].UID))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "is finished, for ")
-	assert.Contains(t, string(text), "because it has come to its end (NodeAffinity: Pod was rejected: ")
+	assert.Regexp(t, "It came to its end .* ago: NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
 	code, _, err := a.get("/explain?uid=nobody")
 	require.NoError(t, err)
 	assert.Equal(t, 404, code)
