@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	goruntime "runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,4 +69,36 @@ func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
 
 	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
 	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
+}
+
+func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) { // L-22
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("crash.yaml", manifest("crash", containers(container("main", "exit 3"))))
+	a.write("nothing.yaml", manifest("nothing", containers(entry("main", "command: [/no/such/thing]"))))
+	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 4",
+		containers(container("main", untilTerm, "lifecycle: {preStop: {exec: {command: [sleep, '1000']}}}"))))
+	a.start()
+	says := func(pod, what string) {
+		var text string
+		t.Helper()
+		for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+			_, body, err := a.get("/explain")
+			require.NoError(t, err)
+			text = string(body)
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, "/"+pod+"-node") && regexp.MustCompile(what).MatchString(line) {
+					return
+				}
+			}
+			require.Less(t, time.Since(begun), patience, "of %s it says not %q but\n%s", pod, what, text)
+		}
+	}
+	says("crash", `It backs off for another .*\. Last seen: main exited with code 3 \(Error\) .* ago\. The last .*CrashLoopBackOff`)
+	says("nothing", `It is tried again in .*no such file or directory`)
+	says("hook", `Nothing is to be done.* Last seen: main has run for `)
+	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 5", containers(container("main", untilTerm))))
+	says("hook", `is terminating.* because no source wants it any more, with a grace of 4 s, of which .* are left\. Still running: main.* With a preStop hook, which runs before TERM: main`)
+	says("hook", `is waiting, .* It waits for pod .*, which has its name, to finish`)
+	says("hook", `is syncing.* Nothing is to be done`)
 }
