@@ -144,9 +144,6 @@ func restTold(t *truth, p *podTruth) string {
 	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < 10*time.Second {
 		return ""
 	}
-	if p.removed && robbed(p) {
-		return ""
-	}
 	running := 0
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
@@ -170,16 +167,4 @@ func restTold(t *truth, p *podTruth) string {
 		return fmt.Sprintf("all its containers run, and it is %s", p.said.Phase)
 	}
 	return ""
-}
-
-// robbed reports whether a runtime whose memory an operator took has begun anew
-// what was told to have exited: if that was for good, the status refuses to say
-// anything from then on (st-50).
-func robbed(p *podTruth) bool {
-	for c := range containerStatuses(p.said) {
-		if n := p.newest(c.Name); n != nil && c.State.Terminated != nil && c.ContainerID != n.ID {
-			return true
-		}
-	}
-	return false
 }
