@@ -34,7 +34,7 @@ func (v Violation) String() string {
 // Laws returns all laws.
 func Laws() []Law {
 	var out []Law
-	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), soonLaws()} {
+	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), soonLaws(), attemptLaws()} {
 		out = append(out, list...)
 	}
 	return out

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -104,6 +105,9 @@ func restRuns(t *truth, p *podTruth) string {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		n := p.newest(c.Name)
+		if n == nil && !restart.Sidecar(c) && p.succeeded(c.Name) {
+			continue
+		}
 		if why := overdue(t, p, c, n); why != "" {
 			return why
 		}
@@ -124,6 +128,18 @@ func restRuns(t *truth, p *podTruth) string {
 // kubelet (rt-41).
 func stuck(p *podTruth) bool {
 	return p.wanted.Spec.RestartPolicy == v1.RestartPolicyNever && len(p.ready()) == 0 && len(p.instance) > 0 && p.said.Phase == v1.PodPending
+}
+
+// succeeded reports whether an instance of an init container has, in the sandbox
+// that is ready, though it may be gone: what runs there does not wait for another.
+func (p *podTruth) succeeded(name string) bool {
+	ready := p.ready()
+	for _, c := range p.ever {
+		if c.Name == name && c.State == runtime.ContainerExited && c.ExitCode == 0 && slices.Contains(ready, c.SandboxID) {
+			return true
+		}
+	}
+	return false
 }
 
 // overdue reports what is wrong with a container that should run if it can.

@@ -78,6 +78,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: make the machine: %w", err)
 	}
+	if m, ok := r.machine.(interface{ Remembers() bool }); ok {
+		r.truth.remembers = m.Remembers()
+	}
 	for _, law := range Laws() {
 		r.judges = append(r.judges, judge{law.Name, law.begin(r.truth)})
 	}

@@ -18,6 +18,9 @@ import (
 type truth struct {
 	now  time.Time
 	pods map[types.UID]*podTruth
+
+	// remembers tells that the runtime keeps a record of what is removed from it.
+	remembers bool
 }
 
 // A podTruth is what is so of one UID.

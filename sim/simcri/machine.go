@@ -79,6 +79,9 @@ func behaviour(b sim.Behaviour) fakecri.Behaviour {
 	return f
 }
 
+// Remembers implements sim.Machine: an engine has a journal.
+func (m *machine) Remembers() bool { return true }
+
 func (m *machine) stateDir(agent int) string {
 	return filepath.Join(m.dir, fmt.Sprint("agent-", agent))
 }
