@@ -11,6 +11,8 @@ func attemptLaws() []Law {
 	}}
 }
 
+// attemptsGrow lets a pod pass that was evicted: all of it may go, the record too,
+// and a static one may be begun anew by the next agent, who does not know.
 func attemptsGrow(t *truth) func(*Entry) string {
 	type key struct {
 		p    *podTruth
@@ -26,7 +28,7 @@ func attemptsGrow(t *truth) func(*Entry) string {
 		k := key{p, e.Container.Name}
 		before, known := highest[k]
 		highest[k] = max(before, e.Container.RestartCount)
-		if !known || p.lives > 1 || p.removed && !t.remembers || e.Container.RestartCount > before {
+		if !known || p.lives > 1 || p.evicted > 0 || p.removed && !t.remembers || e.Container.RestartCount > before {
 			return ""
 		}
 		return fmt.Sprintf("%s is restart %d, and there was a restart %d", e.Container.ID, e.Container.RestartCount, before)
