@@ -34,7 +34,7 @@ func (v Violation) String() string {
 // Laws returns all laws.
 func Laws() []Law {
 	var out []Law
-	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws()} {
+	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws()} {
 		out = append(out, list...)
 	}
 	return out

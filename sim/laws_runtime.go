@@ -78,6 +78,9 @@ func oneReadySandbox(t *truth) func(*Entry) string {
 }
 
 func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
+	if p.spec != nil && restart.MayRestartAll(p.spec) {
+		return "" // all may start over
+	}
 	if before := p.before(c); before != nil && before.Image == c.Image && p.final(before) {
 		return fmt.Sprintf("%s was started though %s has exited for good, with %d", c.ID, before.ID, before.ExitCode)
 	}
@@ -136,6 +139,9 @@ func initOrder(t *truth) func(*Entry) string {
 
 // backOff counts the crashes that everybody can know of: those in this sandbox.
 func backOff(p *podTruth, c *runtime.ContainerStatus) string {
+	if p.spec != nil && restart.MayRestartAll(p.spec) {
+		return "" // what starts over does so without a rest
+	}
 	before, crashes := p.before(c), 0
 	for _, o := range p.ever {
 		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited {

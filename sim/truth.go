@@ -98,9 +98,12 @@ func (t *truth) take(e *Entry, now time.Time) {
 		p.wanted, p.static = e.Object, e.Static
 		p.lives++
 		p.said = nil
-	case Changed, Deleting:
+	case Changed, Deleting, Failed:
 		p.wanted = e.Object
 		p.changed = p.changed || e.Kind == Changed
+		if e.Kind == Failed {
+			p.said = &e.Object.Status
+		}
 	case Gone:
 		p.wanted = nil
 	case Created, Started, Exited:
@@ -126,7 +129,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if p.wanted != nil {
 		p.spec = p.wanted
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Rested {
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested {
 		p.touched = now
 	}
 }
