@@ -15,7 +15,8 @@ import (
 // A capacity lets as many pods into a node as there is room for: those that it
 // let in and that have not stopped, and those that ran before the agent began.
 type capacity struct {
-	run *run
+	run   *run
+	agent *Agent
 
 	mu sync.Mutex
 	in map[types.UID]*v1.Pod
@@ -23,6 +24,7 @@ type capacity struct {
 
 // Admit implements podworker.Admitter.
 func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+	c.agent.pace("Admit", pod.UID) // who asks first gets the room
 	c.run.mu.Lock()
 	room, node := c.run.room, c.run.node
 	c.run.mu.Unlock()

@@ -54,7 +54,12 @@ func Draw(seed uint64, o Options) Schedule {
 		out = append(out, d.add(p, time.Duration(d.Int64N(int64(o.Duration/time.Millisecond/4)))*time.Millisecond))
 	}
 	for _, t := range times {
-		out = append(out, d.step(t, o))
+		s := d.step(t, o)
+		out = append(out, s)
+		if s.Down > 2*time.Second && d.IntN(3) == 0 { // nobody hears of the node
+			p := d.pods[pick(d, d.names...)]
+			out = append(out, Step{At: t + s.Down/2, Do: Fail, Pod: p.name, UID: p.uid})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
 	return out
@@ -150,7 +155,7 @@ func (d *draw) step(at time.Duration, o Options) Step {
 	s := Step{At: at, Pod: p.name, UID: p.uid}
 	container := pick(d, p.shape.Containers...)
 	for {
-		switch n := d.IntN(23); {
+		switch n := d.IntN(22); {
 		case n < 3:
 			s.Do = Delete
 			s.Grace = pick[int64](d, 0, 0, 1, 3, 20)
@@ -182,12 +187,10 @@ func (d *draw) step(at time.Duration, o Options) Step {
 			}
 			return d.fault(at, o)
 		case n == 17:
-			s.Do = Fail
-		case n == 18:
 			return Step{At: at, Do: Room, Count: d.IntN(5)}
 		case o.NoKills:
 			continue
-		case n == 19:
+		case n == 18:
 			return Step{At: at, Do: Reboot, Down: d.seconds(60)}
 		default:
 			return Step{At: at, Do: Kill, Count: d.IntN(12), After: d.IntN(2) == 0, Down: time.Duration(1+d.IntN(40_000)) * time.Millisecond}

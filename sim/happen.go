@@ -31,9 +31,13 @@ func (r *run) reboot(s Step) {
 	}
 }
 
-// fail tells the API that a pod has failed, which nobody on the node has said.
+// fail tells the API that a pod has failed, while no agent is heard of. (What one
+// that runs makes of such news is its source's business, which hides it.)
 func (r *run) fail(uid types.UID) {
-	if _, static := r.store.get(uid); static {
+	r.mu.Lock()
+	lives := r.agent != nil
+	r.mu.Unlock()
+	if _, static := r.store.get(uid); static || lives {
 		return // nobody else writes the status of a manifest
 	}
 	pod := r.store.change(uid, func(pod *v1.Pod) bool {

@@ -75,7 +75,7 @@ func graceShrinks(t *truth) func(*Entry) string {
 func killedForCause(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
 		p := t.pod(e.UID)
-		if e.Kind != KillBegan || p.lives != 1 || p.wanted == nil || p.wanted.DeletionTimestamp != nil || p.evicted == e.Agent || status.Terminal(p.wanted.Status.Phase) {
+		if e.Kind != KillBegan || t.fooled() || p.lives != 1 || p.wanted == nil || p.wanted.DeletionTimestamp != nil || p.evicted == e.Agent || status.Terminal(p.wanted.Status.Phase) {
 			return ""
 		}
 		if p.wanted.Spec.ActiveDeadlineSeconds != nil {

@@ -69,7 +69,7 @@ func roomKept(t *truth) func(*Entry) string {
 			clear(asked)
 			clear(ran)
 			for uid, p := range t.pods {
-				ran[uid] = len(p.running()) > 0
+				ran[uid] = len(p.running()) > 0 || len(p.ready()) > 0
 			}
 		case StepTaken:
 			if e.Step.Do == Room {

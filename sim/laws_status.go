@@ -106,7 +106,7 @@ func restartsGrow(t *truth) func(*Entry) string {
 
 func terminalMeansStopped(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
-		if e.Kind != Said || !status.Terminal(e.Status.Phase) {
+		if e.Kind != Said || !status.Terminal(e.Status.Phase) || t.pod(e.UID).failed || t.fooled() {
 			return ""
 		}
 		if running := t.pod(e.UID).running(); len(running) > 0 && life(e) == t.pod(e.UID).lives {
@@ -156,7 +156,8 @@ func resultsAreTrue(t *truth) func(*Entry) string {
 		p := t.pod(e.UID)
 		for c := range containerStatuses(e.Status) {
 			for _, end := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-				if end == nil || end.ContainerID == "" || end.Reason == "ContainerStatusUnknown" {
+				// Those two reasons say that the code is a guess: its end was not seen.
+				if end == nil || end.ContainerID == "" || end.Reason == "ContainerStatusUnknown" || end.Reason == "RestartingAllContainers" {
 					continue
 				}
 				was := p.ever[end.ContainerID]

@@ -20,12 +20,23 @@ type memory struct {
 	age     time.Duration // of its answer
 }
 
-// Memory makes the Machine that a Config without one has: a runtimetest.Runtime.
+// Memory makes the Machine that a Config without one has: a runtimetest.Runtime
+// with the back-off of the kubelet.
 func Memory(s Setup) (Machine, error) {
-	m := new(memory)
-	m.rt = &runtimetest.Runtime{Backoff: 10 * time.Second, Observe: func(c runtimetest.Change) {
+	return MemoryOf(&runtimetest.Runtime{Backoff: 10 * time.Second})(s)
+}
+
+// MemoryOf returns what makes the Machine that is rt, for one run: with a
+// back-off of one's own, say. Its Observe, Inject and Behave are used by it.
+func MemoryOf(rt *runtimetest.Runtime) func(Setup) (Machine, error) {
+	return func(s Setup) (Machine, error) { return memoryOf(rt, s) }
+}
+
+func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
+	m := &memory{rt: rt}
+	rt.Observe = func(c runtimetest.Change) {
 		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
-	}}
+	}
 	for image, b := range s.Images {
 		v := runtimetest.Behaviour{
 			Stubborn: b.Stubborn, StopDelay: b.StopDelay,

@@ -70,7 +70,7 @@ const (
 	Crash  Action = "crash"  // the sandbox is lost, and its containers with it
 	Remove Action = "remove" // an operator removes all of the pod from the runtime
 	Reboot Action = "reboot" // the machine is started again, Down later the agent: all that ran has died
-	Fail   Action = "fail"   // somebody else tells the API that the pod has failed, as is done to nodes that are not heard of
+	Fail   Action = "fail"   // while no agent runs, somebody else tells the API that the pod has failed
 	Room   Action = "room"   // the node has room for Count pods from now on; zero: for any number
 
 	Evict Action = "evict" // the agent itself ends the pod, which counts as failed
