@@ -13,7 +13,7 @@ import (
 // eventLaws are about what an agent notices, and how soon it acts on it.
 func eventLaws() []Law {
 	return []Law{{
-		Name: "events-once", Rules: "pleg-4 … pleg-8",
+		Name: "events-once", Rules: "pleg-4 … pleg-8", lists: true,
 		Says:  "an agent is told once that an instance or a sandbox started, then once that it died, then once that it was removed",
 		begin: eventsOnce,
 	}, {
@@ -39,7 +39,7 @@ func eventLaws() []Law {
 	}}
 }
 
-func eventsOnce(t *truth) func(*Entry) string {
+func eventsOnce(*truth) func(*Entry) string {
 	type key struct {
 		who   EntryKind
 		agent int
@@ -54,9 +54,6 @@ func eventsOnce(t *truth) func(*Entry) string {
 		k := key{e.Kind, e.Agent, e.Event.ContainerID}
 		before := last[k]
 		last[k] = e.Event.Type
-		if t.fooled() {
-			return ""
-		}
 		if slices.Index(order, e.Event.Type) <= slices.Index(order, before) {
 			return fmt.Sprintf("%s after %s", e.Event, before)
 		}

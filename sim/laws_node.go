@@ -18,7 +18,7 @@ func nodeLaws() []Law {
 		Says:  "nothing of a pod starts after a terminal phase was told of it, in that life",
 		begin: overIsOver,
 	}, {
-		Name: "room", Rules: "adm-7",
+		Name: "room", Rules: "adm-7", lists: true,
 		Says:  "of the pods that an agent lets in, no more run at a time than the node has room for",
 		begin: roomKept,
 	}, {
@@ -58,29 +58,29 @@ func overIsOver(t *truth) func(*Entry) string {
 	}
 }
 
-// roomKept counts the pods that had to ask for room: those which the agent synced
-// first when the room was what it is, and of which nothing ran when it began.
+// roomKept counts the pods that had to ask for room: those which the agent heard
+// of when the room was what it is, and of which nothing ran when it began.
 func roomKept(t *truth) func(*Entry) string {
 	room, asked := 0, map[types.UID]bool{}
-	ran := map[types.UID]bool{} // when the agent began
+	early := map[types.UID]bool{} // those that may have asked before, or had no need to
 	return func(e *Entry) string {
 		switch e.Kind {
 		case AgentBegan:
 			clear(asked)
-			clear(ran)
+			clear(early)
 			for uid, p := range t.pods {
-				ran[uid] = len(p.running()) > 0 || len(p.ready()) > 0
+				early[uid] = len(p.running()) > 0 || len(p.ready()) > 0
 			}
 		case StepTaken:
 			if e.Step.Do == Room {
 				room = e.Step.Count
 				for uid := range t.pods {
-					ran[uid] = ran[uid] || asked[uid]
+					early[uid] = true
 				}
 				clear(asked)
 			}
 		case SyncBegan:
-			asked[e.UID] = asked[e.UID] || !ran[e.UID]
+			asked[e.UID] = asked[e.UID] || !early[e.UID]
 		case Started:
 			n := 0
 			for uid := range asked {

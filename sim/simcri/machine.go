@@ -40,9 +40,14 @@ type machine struct {
 }
 
 // In returns what makes machines (for sim.Config.Machine) whose agents keep
-// their state in dir, which has to be there and to be empty for each run.
+// their state in dir, which has to be there: each machine in a new directory
+// under it, which stays.
 func In(dir string) func(sim.Setup) (sim.Machine, error) {
 	return func(s sim.Setup) (sim.Machine, error) {
+		dir, err := os.MkdirTemp(dir, "run")
+		if err != nil {
+			return nil, fmt.Errorf("simcri: %w", err)
+		}
 		m := &machine{
 			setup: s, dir: dir, uids: map[string]types.UID{},
 			containers: map[string]runtime.ContainerStatus{}, sandboxes: map[string]runtime.SandboxStatus{},
@@ -51,7 +56,6 @@ func In(dir string) func(sim.Setup) (sim.Machine, error) {
 		for image, b := range s.Images {
 			images[image] = behaviour(b)
 		}
-		var err error
 		m.fake, err = fakecri.New(fakecri.Config{
 			Name: name, Seed: s.Seed, Observe: m.observe, Behaviours: fakecri.Behaviours{Images: images},
 			Faults: func(c fakecri.Call) (f fakecri.Fault) {
