@@ -152,12 +152,13 @@ func restTold(t *truth, p *podTruth) string {
 	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < longestStop {
 		return ""
 	}
+	if p.removed && robbed(p) {
+		return ""
+	}
 	running := 0
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
 		switch {
-		case p.removed && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
-			return "" // a runtime that was robbed of its memory began anew what had exited for good: st-50 refuses to say so
 		case n == nil:
 			if c.State.Running != nil {
 				return fmt.Sprintf("%s is told to run, and there is none", c.Name)
@@ -177,4 +178,16 @@ func restTold(t *truth, p *podTruth) string {
 		return fmt.Sprintf("all its containers run, and it is %s", p.said.Phase)
 	}
 	return ""
+}
+
+// robbed reports whether a runtime whose memory an operator took has begun anew
+// what was told to have exited: if that was for good, the status refuses to say
+// anything from then on (st-50).
+func robbed(p *podTruth) bool {
+	for c := range containerStatuses(p.said) {
+		if n := p.newest(c.Name); n != nil && c.State.Terminated != nil && c.ContainerID != n.ID {
+			return true
+		}
+	}
+	return false
 }

@@ -24,7 +24,7 @@ type services struct {
 	agent   *sim.Agent
 }
 
-// runtimeService and imageService pick one side where both have a method.
+// An imageService is the services as an engine has them for images.
 type imageService struct{ *services }
 
 func (s *services) images() internalapi.ImageManagerService { return imageService{s} }
