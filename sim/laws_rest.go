@@ -66,6 +66,10 @@ func restDeleted(_ *truth, p *podTruth) string {
 	return ""
 }
 
+// longestStop is the end of any grace period, with what it takes to see that: an
+// agent that stops one container tells of the others when it is done.
+const longestStop = 45 * time.Second
+
 // longestRest is the end of any back-off, with what it takes to see that.
 const longestRest = 5*time.Minute + 30*time.Second
 
@@ -144,8 +148,12 @@ func (p *podTruth) succeeded(name string) bool {
 
 // overdue reports what is wrong with a container that should run if it can.
 func overdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerStatus) string {
+	soon := time.Minute
+	if restart.MayRestartAll(p.wanted) {
+		soon = longestRest // it may rest, and be removed already
+	}
 	switch {
-	case n == nil && t.now.Sub(p.touched) > time.Minute:
+	case n == nil && t.now.Sub(p.touched) > soon:
 		return fmt.Sprintf("%s was not started", c.Name)
 	case n == nil:
 	case n.State == runtime.ContainerRunning && n.Image != c.Image && t.now.Sub(p.touched) > time.Minute:
@@ -157,7 +165,7 @@ func overdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerStatus)
 }
 
 func restTold(t *truth, p *podTruth) string {
-	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < 10*time.Second {
+	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < longestStop {
 		return ""
 	}
 	running := 0

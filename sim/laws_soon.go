@@ -60,7 +60,7 @@ func (p *podTruth) killedBy(agent int) bool {
 }
 
 func endsSoon(t *truth) func(*Entry) string {
-	var c calm
+	c := calm{hints: true}
 	due := dues{}
 	return func(e *Entry) string {
 		if c.take(t, e) {
@@ -86,7 +86,7 @@ func endsSoon(t *truth) func(*Entry) string {
 // exitsActedOn leaves out pods of which a sync may take long, since the next one
 // waits for it: whose containers take their time to start or to stop.
 func exitsActedOn(t *truth) func(*Entry) string {
-	var c calm
+	c := calm{hints: true}
 	due, hung := dues{}, map[types.UID]bool{}
 	return func(e *Entry) string {
 		if c.take(t, e) {
