@@ -172,6 +172,9 @@ func restTold(t *truth, p *podTruth) string {
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
 		switch {
+		case p.removed && !t.remembers && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
+			// An operator took the runtime's memory, and what had exited for good
+			// was begun anew: its end stands (st-50).
 		case n == nil:
 			if c.State.Running != nil {
 				return fmt.Sprintf("%s is told to run, and there is none", c.Name)
