@@ -100,7 +100,7 @@ func restRuns(t *truth, p *podTruth) string {
 	}
 	over := len(spec.Containers) > 0
 	for i := range spec.Containers {
-		n := p.newest(spec.Containers[i].Name)
+		n := t.last(p, spec.Containers[i].Name)
 		over = over && n != nil && p.final(n)
 	}
 	if over && t.now.Sub(p.touched) > time.Minute {
@@ -120,7 +120,7 @@ func restRuns(t *truth, p *podTruth) string {
 		}
 	}
 	for i := range spec.Containers {
-		if why := overdue(t, p, &spec.Containers[i], p.newest(spec.Containers[i].Name)); why != "" {
+		if why := overdue(t, p, &spec.Containers[i], t.last(p, spec.Containers[i].Name)); why != "" {
 			return why
 		}
 	}
@@ -132,6 +132,20 @@ func restRuns(t *truth, p *podTruth) string {
 // kubelet (rt-41).
 func stuck(p *podTruth) bool {
 	return p.wanted.Spec.RestartPolicy == v1.RestartPolicyNever && len(p.ready()) == 0 && len(p.instance) > 0 && p.said.Phase == v1.PodPending
+}
+
+// last is newest, but that a runtime which remembers knows of what has exited for
+// good also when that was removed.
+func (t *truth) last(p *podTruth, name string) *runtime.ContainerStatus {
+	if n := p.newest(name); n != nil || !t.remembers {
+		return n
+	}
+	for _, c := range p.ever {
+		if c.Name == name && p.final(c) {
+			return c
+		}
+	}
+	return nil
 }
 
 // succeeded reports whether an instance of an init container has, in the sandbox
