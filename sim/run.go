@@ -225,7 +225,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
 		Sink:  sink{r, a},
-		Admit: &capacity{run: r, agent: a, in: map[types.UID]*v1.Pod{}},
+		Admit: &capacity{run: r, agent: a, in: map[types.UID]bool{}},
 		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
 			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
 			return b.ReadyAfter
