@@ -307,7 +307,10 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.windows, r.pending = nil, nil
+	r.windows = nil
+	if r.pending != nil && !r.pending.agent.dead { // who is dead has yet to see how long
+		r.pending = nil
+	}
 	r.noteLocked(Entry{Kind: FaultsOver})
 	r.mu.Unlock()
 	return pause(ctx, r.cfg.Settle)
