@@ -87,8 +87,8 @@ func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	}
 	const id = "x://../../victim"
 	w.made = func(made string) string {
-		if c, err := f.find(made); err == nil {
-			c.id = id
+		if c := f.newest("web"); c != nil && c.ID == made {
+			f.alter(c, func(s *runtimeapi.ContainerStatus) { s.Id = id })
 			return id
 		}
 		return made
@@ -105,7 +105,7 @@ func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}))
 	assert.Empty(t, f.running())
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
-	assert.Empty(t, f.containers)
+	assert.Empty(t, f.containers())
 	links, err = os.ReadDir(filepath.Join(dir, "links"))
 	require.NoError(t, err)
 	assert.Empty(t, links)

@@ -103,7 +103,7 @@ func TestTheHookOfAnInstanceWhoseMakingWasNotSeenIsNotLost(t *testing.T) { // lq
 		f.has("img:1")
 		dir := t.TempDir()
 		agent := func() *cri.Runtime {
-			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
 			require.NoError(t, err)
 			return rt
 		}

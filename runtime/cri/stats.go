@@ -64,7 +64,7 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 			}
 		}
 		for _, c := range linux.GetContainers() {
-			if c.GetAttributes().GetId() != "" {
+			if c.GetAttributes().GetId() != "" && runs(c) {
 				p.Containers = append(p.Containers, r.containerStats(c))
 			}
 		}
@@ -83,8 +83,8 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
-		if uid == "" || c.Attributes.Id == "" || c.Cpu == nil && c.Memory == nil {
-			continue // not a pod's, or it does not run: its files are all that is left
+		if uid == "" || c.Attributes.Id == "" || !runs(c) {
+			continue // not a pod's, or over
 		}
 		i, ok := at[uid]
 		if !ok {
@@ -96,6 +96,10 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	}
 	return pods, nil
 }
+
+// runs reports whether a container with these stats runs: of one that does not,
+// its files are all that is left.
+func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
 
 // ImageFS implements [runtime.ImageFSReporter].
 func (r *Runtime) ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error) {
