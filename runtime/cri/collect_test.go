@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 func removed(uids ...types.UID) runtime.GCPolicy {
@@ -113,11 +114,10 @@ func TestTheOrderInWhichAContainerGoes(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
 		}
 	}
-	f.after = func(op, _ string) error {
-		if op == "StartContainer" {
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
 			write("0.log", "0.log.20260101-000000", "0.log.20260102-000000.gz", "10.log")
 		}
-		return nil
 	}
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)

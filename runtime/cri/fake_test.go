@@ -3,13 +3,11 @@ package cri_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/status"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -19,43 +17,38 @@ import (
 )
 
 // A fakeCRI is the runtime in memory of package fakecri, of which it has the
-// services and nothing else: it notes calls, and has them fail.
+// services and nothing else. It notes calls, and has them fail.
 type fakeCRI struct {
 	internalapi.RuntimeService
 	internalapi.ImageManagerService
 	mem *fakecri.Runtime
 
 	mu     sync.Mutex
-	calls  []string // "StartContainer web", in order
-	reads  []string // "ListContainers", in order
-	graces map[string][]int64
-	atOnce map[string]int // how many instances of a container have run at one time
+	calls  []string           // "StartContainer web", in order
+	reads  []string           // "ListContainers", in order
+	graces map[string][]int64 // with which containers were stopped that ran, by ID
+	runs   map[string]int     // instances of a container, by its sandbox and name
+	atOnce map[string]int     // the most of them at one time, by its name
+
+	// Of pulls, in order: "user:password", the handlers that they were for, and
+	// the pods.
+	auths, handlers, pulledFor []string
 
 	// before fails a call that then has no effect; after fails one that had.
 	before, after func(op, name string) error
 
-	// auths are the credentials of pulls, in order: "user:password".
-	auths    []string
-	handlers []string // they were for
-
-	// pulledFor are the pods that pulls said they are for, in order.
-	pulledFor []string
-
-	// pull stands for the registry; nil: every pull works at once.
-	pull func(ctx context.Context, image string) error
-
-	// exec answers ExecSync.
-	exec func(ctx context.Context, container string, cmd []string) error
+	observe func(fakecri.Change)                                            // nil: nobody
+	pull    func(ctx context.Context, image string) error                   // the registry; nil: every pull works at once
+	exec    func(ctx context.Context, container string, cmd []string) error // answers ExecSync; nil: every command works at once
 }
 
 func newFake() *fakeCRI {
-	f := &fakeCRI{graces: map[string][]int64{}, atOnce: map[string]int{}}
+	f := &fakeCRI{graces: map[string][]int64{}, runs: map[string]int{}, atOnce: map[string]int{}}
 	mem, err := fakecri.New(fakecri.Config{
-		Name: "fake", Handlers: []string{"able", "kata"}, Behaviours: fakecri.Behaviours{Images: map[string]fakecri.Behaviour{"*": {Exec: f.answer}}},
+		Name: "fake", Handlers: []string{"able", "kata"}, Faults: f.fault, Observe: f.changed,
+		Behaviours: fakecri.Behaviours{Images: map[string]fakecri.Behaviour{"*": {Exec: f.answer}}},
 	})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	f.mem, f.RuntimeService, f.ImageManagerService = mem, mem, mem
 	return f
 }
@@ -76,134 +69,45 @@ func (f *fakeCRI) engine(t *testing.T, cfg cri.Config) (*cri.Runtime, *events) {
 	return rt, seen
 }
 
-// events is what a Config.Record was told.
-type events struct {
-	mu   sync.Mutex
-	list []runtime.Event
-}
+func (f *fakeCRI) Close(context.Context) error { return nil }
 
-func (e *events) record(ev runtime.Event) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, ev)
-}
-
-// take returns the events since the last take, as "Type Reason path: message".
-func (e *events) take() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var lines []string
-	for _, ev := range e.list {
-		lines = append(lines, fmt.Sprintf("%s %s %s: %s", ev.Type, ev.Reason, ev.Object.FieldPath, ev.Message))
+// fault notes a call, and says what goes wrong with it.
+func (f *fakeCRI) fault(c fakecri.Call) fakecri.Fault {
+	name := c.Container
+	switch c.Method {
+	case "ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus":
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.reads = append(f.reads, c.Method)
+		return fakecri.Fault{}
+	case "RunPodSandbox":
+		name = c.Pod
+	case "StopPodSandbox", "RemovePodSandbox":
+		name = f.podOf(c.ID)
+	case "ImageStatus":
+		name = c.Image
+	case "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "ExecSync":
+	default:
+		return fakecri.Fault{}
 	}
-	e.list = nil
-	return lines
-}
-
-// did returns the calls that change something since the last did.
-func (f *fakeCRI) did() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	calls := f.calls
-	f.calls = nil
-	return calls
-}
-
-// read returns the reads since the last read.
-func (f *fakeCRI) read() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	reads := f.reads
-	f.reads = nil
-	return reads
-}
-
-func (f *fakeCRI) sandboxes() []fakecri.Sandbox    { return f.mem.Sandboxes("") }
-func (f *fakeCRI) containers() []fakecri.Container { return f.mem.Containers("") }
-
-// newest returns the newest instance of the named container.
-func (f *fakeCRI) newest(name string) *fakecri.Container {
-	for _, c := range slices.Backward(f.containers()) {
-		if c.Name == name {
-			return &c
+	f.note(c.Method + " " + name)
+	if f.before != nil {
+		if err := f.before(c.Method, name); err != nil {
+			return fakecri.Fault{Err: err}
 		}
 	}
-	return nil
-}
-
-// running returns the names of the containers that run, sorted.
-func (f *fakeCRI) running() []string {
-	var names []string
-	for _, c := range f.containers() {
-		if c.State == fakecri.Running {
-			names = append(names, c.Name)
+	if f.after != nil {
+		if err := f.after(c.Method, name); err != nil {
+			return fakecri.Fault{Err: err, Lost: true}
 		}
 	}
-	slices.Sort(names)
-	return names
+	return fakecri.Fault{}
 }
 
-// exits ends the named container, the newest that runs of the pod of the newest.
-func (f *fakeCRI) exits(name string, code int32) {
-	must(f.mem.Exit(f.newest(name).Pod, name, code))
-}
-
-// dies says how long the named container, which runs, takes to exit after TERM.
-func (f *fakeCRI) dies(name string, after time.Duration) {
-	must(f.mem.Linger(f.newest(name).Pod, name, after))
-}
-
-// put lets a sandbox and containers be there that the engine did not make.
-func (f *fakeCRI) put(s *runtimeapi.PodSandboxStatus, containers ...*runtimeapi.ContainerStatus) {
-	must(f.mem.Put(s, containers...))
-}
-
-// forgets removes every sandbox and what is in it.
-func (f *fakeCRI) forgets() {
-	for _, s := range f.sandboxes() {
-		must(f.mem.RemovePodSandbox(context.Background(), s.ID))
-	}
-}
-
-// statusOf returns that of a sandbox.
-func (f *fakeCRI) statusOf(id string) *runtimeapi.PodSandboxStatus {
-	answer, err := f.mem.PodSandboxStatus(context.Background(), id, false)
-	must(err)
-	return answer.Status
-}
-
-// alter lets a container have another status than it had.
-func (f *fakeCRI) alter(c *fakecri.Container, change func(*runtimeapi.ContainerStatus)) {
-	answer, err := f.mem.ContainerStatus(context.Background(), c.ID, false)
-	must(err)
-	must(f.mem.RemoveContainer(context.Background(), c.ID))
-	change(answer.Status)
-	f.put(&runtimeapi.PodSandboxStatus{Id: c.SandboxID}, answer.Status)
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
-// stops are the graces that the newest instance of a container was asked to stop
-// with while it ran.
-func (f *fakeCRI) stops(name string) []int64 {
-	id := f.newest(name).ID
+func (f *fakeCRI) note(call string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.graces[id]
-}
-
-// nameOf is that of a container.
-func (f *fakeCRI) nameOf(id string) string {
-	for _, c := range f.containers() {
-		if c.ID == id {
-			return c.Name
-		}
-	}
-	return id
+	f.calls = append(f.calls, call)
 }
 
 // podOf is the ID of a sandbox, if the test gave it that, or else the name of its
@@ -217,45 +121,72 @@ func (f *fakeCRI) podOf(id string) string {
 	return id
 }
 
-// begin notes a call, and returns the error it is to fail with before it has an
-// effect. It expects mu not to be held.
-func (f *fakeCRI) begin(ctx context.Context, op, name string) error {
+func (f *fakeCRI) changed(c fakecri.Change) {
 	f.mu.Lock()
-	f.calls = append(f.calls, op+" "+name)
-	before := f.before
+	switch key := c.Sandbox + c.Container; {
+	case c.To == fakecri.Running:
+		f.runs[key]++
+		f.atOnce[c.Container] = max(f.atOnce[c.Container], f.runs[key])
+	case c.From == fakecri.Running:
+		f.runs[key]--
+	}
 	f.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return status.FromContextError(err).Err()
+	if f.observe != nil {
+		f.observe(c)
 	}
-	if before != nil {
-		return before(op, name)
-	}
-	return nil
 }
 
-// call makes a call that is noted, unless it is to fail, and fails it if that is
-// to be after its effect.
-func call[T any](ctx context.Context, f *fakeCRI, op, name string, do func() (T, error)) (T, error) {
-	var none T
-	if err := f.begin(ctx, op, name); err != nil {
-		return none, err
+// PodSandboxStatus tells of a second address, too.
+func (f *fakeCRI) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
+	answer, err := f.RuntimeService.PodSandboxStatus(ctx, id, verbose)
+	if err == nil {
+		answer.Status.Network.AdditionalIps = []*runtimeapi.PodIP{{Ip: "fd00::7"}}
 	}
-	answer, err := do()
+	return answer, err
+}
+
+func (f *fakeCRI) StopContainer(ctx context.Context, id string, timeout int64) error {
+	for _, c := range f.containers() {
+		if c.ID == id && c.State == fakecri.Running {
+			f.mu.Lock()
+			f.graces[id] = append(f.graces[id], timeout)
+			f.mu.Unlock()
+		}
+	}
+	return f.RuntimeService.StopContainer(ctx, id, timeout)
+}
+
+// asked is the key of the name of the container in which a command is to run.
+type asked struct{}
+
+func (f *fakeCRI) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
+	return f.RuntimeService.ExecSync(context.WithValue(ctx, asked{}, f.nameOf(id)), id, cmd, timeout)
+}
+
+// answer is what every container does with a command.
+func (f *fakeCRI) answer(ctx context.Context, cmd []string, _ runtime.Streams) (int32, error) {
+	if f.exec == nil {
+		return 0, nil
+	}
+	return 0, f.exec(ctx, ctx.Value(asked{}).(string), cmd)
+}
+
+func (f *fakeCRI) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
+	f.note("PullImage " + spec.Image)
 	f.mu.Lock()
-	after := f.after
+	f.handlers = append(f.handlers, spec.RuntimeHandler)
+	f.auths = append(f.auths, auth.GetUsername()+":"+auth.GetPassword())
+	f.pulledFor = append(f.pulledFor, sandbox.GetMetadata().GetName())
 	f.mu.Unlock()
-	if err == nil && after != nil {
-		err = after(op, name)
+	if f.before != nil {
+		if err := f.before("PullImage", spec.Image); err != nil {
+			return "", err
+		}
 	}
-	if err != nil {
-		return none, err
+	if f.pull != nil {
+		if err := f.pull(ctx, spec.Image); err != nil {
+			return "", err
+		}
 	}
-	return answer, nil
+	return f.ImageManagerService.PullImage(ctx, spec, auth, sandbox)
 }
-
-func act(ctx context.Context, f *fakeCRI, op, name string, do func() error) error {
-	_, err := call(ctx, f, op, name, func() (struct{}, error) { return struct{}{}, do() })
-	return err
-}
-
-func (f *fakeCRI) Close(context.Context) error { return nil }

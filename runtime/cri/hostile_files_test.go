@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // Paths are the runtime's word. Those of a log and of a message are read, which
@@ -79,11 +80,10 @@ func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	rt, _, dir := w.over(t)
 	pod := podOf(container("web"))
 	log := filepath.Join(dir, "logs", "prod_web_u-1", "web", "0.log")
-	w.after = func(op, _ string) error {
-		if op == "StartContainer" {
-			return os.WriteFile(log, nil, 0o644)
+	w.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
+			assert.NoError(t, os.WriteFile(log, nil, 0o644))
 		}
-		return nil
 	}
 	const id = "x://../../victim"
 	w.made = func(made string) string {

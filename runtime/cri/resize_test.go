@@ -30,13 +30,14 @@ func (f *resizing) UpdateContainerResources(ctx context.Context, id string, res 
 	if f.refuses != nil {
 		return f.refuses
 	}
-	what := fmt.Sprintf("%s shares=%d quota=%d memory=%d", f.nameOf(id), res.Linux.CpuShares, res.Linux.CpuQuota, res.Linux.MemoryLimitInBytes>>20)
-	return act(ctx, f.fakeCRI, "Update", what, func() error { return f.RuntimeService.UpdateContainerResources(ctx, id, res) })
+	f.note(fmt.Sprintf("Update %s shares=%d quota=%d memory=%d", f.nameOf(id), res.Linux.CpuShares, res.Linux.CpuQuota, res.Linux.MemoryLimitInBytes>>20))
+	return f.RuntimeService.UpdateContainerResources(ctx, id, res)
 }
 
 func (f *resizing) UpdatePodSandboxResources(ctx context.Context, req *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
-	return nil, f.begin(ctx, "UpdatePod", fmt.Sprintf("shares=%d quota=%d memory=%d",
+	f.note(fmt.Sprintf("UpdatePod shares=%d quota=%d memory=%d",
 		req.Resources.CpuShares, req.Resources.CpuQuota, req.Resources.MemoryLimitInBytes>>20))
+	return f.RuntimeService.UpdatePodSandboxResources(ctx, req)
 }
 
 func (f *resizing) ContainerStats(context.Context, string) (*runtimeapi.ContainerStats, error) {

@@ -187,16 +187,15 @@ func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	pod = pod.DeepCopy()
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(container("debug"))}}
 	ctx, dies := context.WithCancel(t.Context())
-	f.after = func(op, name string) error {
-		if op == "CreateContainer" && name == "debug" {
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Created && c.Container == "debug" {
 			dies()
 		}
-		return nil
 	}
 	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
 	require.Equal(t, []string{"setup"}, f.running(), "made and not started")
-	f.after = nil
+	f.observe = nil
 
 	rt, _ = next()
 	f.did()

@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // container returns a container whose image is present in no fake.
@@ -78,7 +79,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, runtime.CreatePodSandbox, res.Actions[0].Kind)
 	assert.Equal(t, "web_prod", res.Actions[0].Target)
 	assert.Equal(t, "setup", res.Actions[1].Target)
-	assert.Equal(t, []string{"RunPodSandbox web", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
+	assert.Equal(t, []string{"RunPodSandbox u-1", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
 	assert.Equal(t, []string{ // rt-78, rt-79, rt-80, rt-81
 		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine and can be accessed by the pod`,
 		`Normal Created spec.initContainers{setup}: Container created`,
@@ -445,11 +446,10 @@ func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
 	}
 	// The runtime writes the log when the container starts.
-	f.after = func(op, _ string) error {
-		if op == "StartContainer" {
-			return os.WriteFile(filepath.Join(logs, "13.log"), nil, 0o644)
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
+			assert.NoError(t, os.WriteFile(filepath.Join(logs, "13.log"), nil, 0o644))
 		}
-		return nil
 	}
 	syncs(t, rt, podOf(container("web")))
 	c := f.newest("web")
