@@ -42,7 +42,8 @@ func (r *Runtime) Put(sandbox *runtimeapi.PodSandboxStatus, containers ...*runti
 		made = append(made, c)
 	}
 	if _, known := r.sandboxes.byID[s.id]; !known {
-		r.addPutSandboxLocked(s)
+		s.name = r.reservePutLocked(s.name, s.id)
+		r.enlistLocked(s)
 	}
 	for _, c := range made {
 		r.addPutContainerLocked(c)
@@ -77,22 +78,6 @@ func (r *Runtime) putSandbox(status *runtimeapi.PodSandboxStatus, containers []*
 		}
 	}
 	return s
-}
-
-func (r *Runtime) addPutSandboxLocked(s *sandbox) {
-	s.pod = r.pods[s.uid()]
-	if s.pod == nil {
-		s.pod = new(pod)
-		r.pods[s.uid()] = s.pod
-	}
-	s.pod.sandboxes = append(s.pod.sandboxes, s)
-	r.mislabelled = r.mislabelled || s.config.GetLabels()[labelPodUID] != s.uid()
-	s.name = r.reservePutLocked(s.name, s.id)
-	r.sandboxes.add(s.id, s)
-	if s.ip != "" {
-		r.byIP[s.ip] = s
-	}
-	r.showSandboxLocked(s)
 }
 
 // reservePutLocked reserves a name for what was put and returns it, or the empty
