@@ -298,3 +298,71 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 		assert.NotEmpty(t, id)
 	})
 }
+
+// A static pod of a manifest that was changed while no agent ran gives way to the
+// new one, though the API server has not been heard of; what may be the API
+// server's runs on (L-28, #112814).
+func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt, files := newNode(), new(podsource.Memory)
+		agent := func(api podsource.PodSource) (stop func()) {
+			inbox := new(podworker.Inbox)
+			changes, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
+			require.NoError(t, err)
+			pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Relist: changes.RequestRelist})
+			require.NoError(t, err)
+			workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods})
+			require.NoError(t, err)
+			loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers, Inbox: inbox, Sources: []string{"api", "file"}})
+			require.NoError(t, err)
+			merge, err := podsource.NewMerge(podsource.MergeConfig{
+				Sources: map[string]podsource.PodSource{"api": api, "file": files}, Sink: loop,
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			group, ctx := errgroup.WithContext(ctx)
+			for _, run := range []func(context.Context) error{changes.Run, loop.Run, merge.Run} {
+				group.Go(func() error { return run(ctx) })
+			}
+			return func() {
+				cancel()
+				require.NoError(t, group.Wait())
+			}
+		}
+		runs := func() (uids []types.UID) {
+			pods, err := rt.Pods(t.Context())
+			require.NoError(t, err)
+			for _, pod := range pods {
+				for _, c := range pod.Containers {
+					if c.State == runtime.ContainerRunning {
+						uids = append(uids, pod.UID)
+					}
+				}
+			}
+			return uids
+		}
+		manifest := func(uid types.UID) *v1.Pod {
+			pod := wanted("web", v1.RestartPolicyAlways, "serves")
+			pod.UID = uid
+			return pod
+		}
+
+		files.Set(manifest("old"))
+		api := new(podsource.Memory)
+		api.Set(wanted("paid", v1.RestartPolicyAlways, "serves"))
+		stop := agent(api)
+		time.Sleep(5 * time.Second)
+		assert.ElementsMatch(t, []types.UID{"old", "uid-paid"}, runs())
+		stop()
+
+		files.Set(manifest("new"))
+		away := podsource.Func(func(ctx context.Context, _ func([]*v1.Pod)) error {
+			<-ctx.Done()
+			return nil
+		})
+		stop = agent(away)
+		time.Sleep(time.Minute)
+		assert.ElementsMatch(t, []types.UID{"new", "uid-paid"}, runs())
+		stop()
+	})
+}

@@ -54,6 +54,7 @@ type PodStatus struct {
 	UID       types.UID
 	Name      string // empty if the runtime holds nothing of the pod
 	Namespace string
+	Source    string // see Pod
 
 	// IPs of the newest sandbox if that is ready, the primary one first.
 	IPs []string
@@ -210,7 +211,7 @@ func (s *PodStatus) Brief() *Pod {
 	if len(s.Sandboxes) == 0 && len(s.Containers) == 0 {
 		return nil
 	}
-	p := &Pod{UID: s.UID, Name: s.Name, Namespace: s.Namespace}
+	p := &Pod{UID: s.UID, Name: s.Name, Namespace: s.Namespace, Source: s.Source}
 	oldest := func(t time.Time) {
 		if p.CreatedAt.IsZero() || t.Before(p.CreatedAt) {
 			p.CreatedAt = t

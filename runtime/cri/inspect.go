@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -32,6 +34,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 			return nil, err
 		}
 		st.Sandboxes = append(st.Sandboxes, one)
+		st.Source = cmp.Or(st.Source, s.Annotations[staticpod.SourceAnnotation])
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
 	rec := r.journal.of(uid)

@@ -147,6 +147,28 @@ func TestAListTellsWhatRuns(t *testing.T) {
 	assert.Equal(t, runtime.SandboxReady, pods[0].Sandboxes[1].State)
 }
 
+// So that static pods of a changed manifest can be ended while the API server is
+// away (L-28).
+func TestAListTellsWhereAPodCameFrom(t *testing.T) {
+	f := newFake()
+	s, _ := found("a", "s0", 0, 0)
+	s.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	f.put(s)
+	f.holds("b", "s1", 0, 1)
+	rt, _ := f.engine(t, cri.Config{})
+	pods, err := rt.Pods(t.Context())
+	require.NoError(t, err)
+	require.Len(t, pods, 2)
+	sources := map[string]string{}
+	for _, p := range pods {
+		sources[p.Name] = p.Source
+		status, err := rt.PodStatus(t.Context(), p.UID)
+		require.NoError(t, err)
+		assert.Equal(t, p.Source, status.Brief().Source)
+	}
+	assert.Equal(t, map[string]string{"pod-a": "file", "pod-b": ""}, sources)
+}
+
 func TestTheTimeOfALookIsBeforeItsFirstRead(t *testing.T) { // rt-2
 	f := newFake()
 	w := &twister{fakeCRI: f}

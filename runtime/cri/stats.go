@@ -73,6 +73,10 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	return pods, nil
 }
 
+// runs reports whether a container of stats does: of one that has ended its files
+// are all that is left.
+func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
+
 func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListContainerStats(r.quiet(ctx), nil)
 	if err != nil {
@@ -84,7 +88,7 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
 		if uid == "" || c.Attributes.Id == "" || !runs(c) {
-			continue // not a pod's, or over
+			continue // not a pod's, or it has ended
 		}
 		i, ok := at[uid]
 		if !ok {
@@ -96,10 +100,6 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	}
 	return pods, nil
 }
-
-// runs reports whether a container with these stats runs: of one that does not,
-// its files are all that is left.
-func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
 
 // ImageFS implements [runtime.ImageFSReporter].
 func (r *Runtime) ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error) {

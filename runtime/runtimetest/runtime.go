@@ -46,6 +46,7 @@ type Runtime struct {
 	addresses  int                  // last number given to an IP
 	behaviours map[string]Behaviour
 	inject     func(Call) Fault
+	past       []past // what lists showed, oldest first; kept since the first Inject
 	health     runtime.Health
 	watchers   map[*watcher]struct{}
 }
@@ -53,10 +54,14 @@ type Runtime struct {
 // Pods lists every pod, newest first. See [runtime.Lister].
 func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	var out []*runtime.Pod
-	err := r.call(ctx, Call{Method: "Pods"}, func() error {
+	err := r.callAged(ctx, Call{Method: "Pods"}, func(age time.Duration) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		out = r.listLocked()
+		if age > 0 {
+			out = r.agedLocked(age)
+		} else {
+			out = r.listLocked()
+		}
 		return nil
 	})
 	if err != nil {
@@ -128,7 +133,7 @@ func (r *Runtime) statusLocked(uid types.UID) *runtime.PodStatus {
 	if p == nil {
 		return out
 	}
-	out.Name, out.Namespace = p.name, p.namespace
+	out.Name, out.Namespace, out.Source = p.name, p.namespace, p.source
 	for _, sb := range slices.Backward(p.sandboxes) {
 		sb := *sb
 		sb.IPs = slices.Clone(sb.IPs)

@@ -118,7 +118,9 @@ func (r *Runtime) putContainerLocked(s *sandbox, status *runtimeapi.ContainerSta
 
 func (r *Runtime) addPutContainerLocked(c *container) {
 	c.reserved = r.reservePutLocked(c.reserved, c.id)
-	r.mislabelled = r.mislabelled || c.config.GetLabels()[labelPodUID] != c.sandbox.uid()
+	if c.config.GetLabels()[labelPodUID] != c.sandbox.uid() {
+		r.mislabelled++
+	}
 	c.sandbox.containers = append(c.sandbox.containers, c)
 	r.containers.add(c.id, c)
 	r.showLocked(c)
