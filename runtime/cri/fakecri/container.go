@@ -25,12 +25,13 @@ type container struct {
 	code                    int32
 	reason, message         string
 
-	starting int           // the number of the start that is under way; 0: none is
-	termed   bool          // it got TERM
-	hung     bool          // it takes no notice of anything but KILL
-	end      *time.Timer   // of its own
-	dying    *time.Timer   // of its StopDelay
-	gone     chan struct{} // closed when it has ended; nil: nobody waits
+	starting int            // the number of the start that is under way; 0: none is
+	termed   bool           // it got TERM
+	hung     bool           // it takes no notice of anything but KILL
+	linger   *time.Duration // from TERM to its exit; nil: as its behaviour says
+	end      *time.Timer    // of its own
+	dying    *time.Timer    // of its StopDelay
+	gone     chan struct{}  // closed when it has ended; nil: nobody waits
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
@@ -91,7 +92,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 			return "", reservedFor("container", name, by)
 		}
 		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
-		if !proto.Equal(users, s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
+		if !proto.Equal(users, sandboxConfig.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
 			return "", refused("create container %s: its user namespace is not that of its sandbox", meta.GetName())
 		}
 		image, err := r.resolveLocked(config.GetImage())

@@ -34,7 +34,8 @@
 // client of the CRI.
 //
 // A test makes things happen with [Runtime.Exit], [Runtime.Kill], [Runtime.OOM],
-// [Runtime.Hang] and [Runtime.KillSandbox], ends the daemon with [Runtime.Down]
+// [Runtime.Hang], [Runtime.Linger] and [Runtime.KillSandbox], lets be there what
+// another agent left behind with [Runtime.Put], ends the daemon with [Runtime.Down]
 // and the machine with [Runtime.Reboot]. It sees what is true, whatever faults
 // make callers see, with [Runtime.Containers] and [Runtime.Sandboxes], and each
 // change at its instant with Config.Observe.

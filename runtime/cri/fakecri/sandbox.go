@@ -93,6 +93,15 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandb
 }
 
 func (r *Runtime) addSandboxLocked(s *sandbox) {
+	r.names[s.name] = s.id
+	r.enlistLocked(s)
+	r.sandboxChangedLocked(s, Absent, Ready)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
+}
+
+// enlistLocked lets a sandbox be found and shown.
+func (r *Runtime) enlistLocked(s *sandbox) {
 	s.pod = r.pods[s.uid()]
 	if s.pod == nil {
 		s.pod = new(pod)
@@ -102,15 +111,11 @@ func (r *Runtime) addSandboxLocked(s *sandbox) {
 	if s.config.GetLabels()[labelPodUID] != s.uid() {
 		r.mislabelled++
 	}
-	r.names[s.name] = s.id
 	r.sandboxes.add(s.id, s)
 	if s.ip != "" {
 		r.byIP[s.ip] = s
 	}
 	r.showSandboxLocked(s)
-	r.sandboxChangedLocked(s, Absent, Ready)
-	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
-	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
 }
 
 func (r *Runtime) sandboxChangedLocked(s *sandbox, from, to State) {
