@@ -29,7 +29,7 @@ func (g *Generator) Relist(ctx context.Context) error {
 	info := g.list(ctx)
 	g.inspectLoop(ctx, true)
 	g.sortNews()
-	g.deliver(ctx, g.followers[0], g.tell)
+	g.deliver(ctx, g.own(), g.tell)
 	info.Duration = time.Since(info.Start)
 	g.report(info)
 	return info.Err
