@@ -106,6 +106,10 @@ func TestWhatWasFoundOnceStaysFound(t *testing.T) {
 			0s add web main:c=run
 			5s kill down=10s
 			8s fail web`,
+		"a static pod that is evicted while it waits for its turn is told to have failed": `
+			0s add web static grace=30 main:c=run_stubborn
+			5s add web uid=web-2 static main:c=run
+			6s evict web uid=web-2`,
 		"a static pod whose manifest goes while no agent runs is stopped": `
 			0s add web static main:c=run
 			5s kill down=10s

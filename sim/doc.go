@@ -93,9 +93,8 @@
 // a run in one does not end while a goroutine is left.
 //
 // A pod whose restart policy is Never, and that loses its sandbox before a
-// regular container ran, stays Pending, as with the kubelet (rt-41), and of a static
-// pod that is evicted while it waits for its turn nothing is ever told (pw-31):
-// both are let pass. Back-offs are held to be 10 seconds or more, not to double.
+// regular container ran, stays Pending, as with the kubelet (rt-41),
+// which is let pass. Back-offs are held to be 10 seconds or more, not to double.
 //
 // There are no probes yet, but that those which a container declares pass
 // ReadyAfter its start; no volumes, cgroups or resizes. That others say of a pod

@@ -78,9 +78,6 @@ func restRuns(t *truth, p *podTruth) string {
 		return ""
 	}
 	if p.said == nil {
-		if p.static && p.evicted > 0 {
-			return "" // it was evicted before its turn came: nobody says so yet (pw-31)
-		}
 		return "nothing was told of it"
 	}
 	if status.Terminal(p.said.Phase) {
