@@ -3,8 +3,10 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
 
 // TestAClientThatSaysNothingDoesNotHoldUpTheEnd: somebody connects to the socket,
@@ -266,4 +269,30 @@ func TestListenTakesNoOtherAddressForAPath(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, listener.Close())
 	}
+}
+
+// A client whose own end of a forwarded port reads nothing is let go when it
+// calls it off.
+func TestAForwardThatNobodyReadsCanBeCalledOff(t *testing.T) {
+	fake := newFake(t, fakecri.Config{Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+		"web": {Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}},
+	}}})
+	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})))
+	sandbox, _ := running(t, fake, "web")
+	resp, err := client.PortForward(t.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: sandbox})
+	require.NoError(t, err)
+	u, err := url.Parse(resp.Url)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- new(streaming.Client).PortForward(ctx, u, 80, theirs) }()
+	_, err = io.WriteString(ours, "GET / HTTP/1.1\r\nHost: pod\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(ours, make([]byte, 4)) // the answer is there, and the rest of it waits
+	require.NoError(t, err)
+	cancel()
+	assert.Error(t, <-ended)
 }
