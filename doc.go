@@ -56,8 +56,13 @@
 //	           ├── runtime/cri/remote                           connects the engine to a socket
 //	           ├── runtime/cri/streaming                        connects it to a runtime's streaming server
 //	           ├── runtime/cri/userns                           the host's IDs for user namespaces
-//	           └── runtime/process                              implements the CRI's Go interfaces
+//	           ├── runtime/process                              implements the CRI's Go interfaces
+//	           ├── runtime/cri/fakecri                          implements them in memory, for tests
+//	           └── runtime/cri/serve                            serves them on a socket
 //	       runtime/runtimetest                                  an in-memory Runtime, and the conformance suite
+//	sim ──▶ runtimetest, pleg, podsource, podworker, status     a node in virtual time, from a seed
+//	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same over the real engine
+//	       sim/timeline                                         draws what happened; imports nothing of this house
 //
 //	internal/restart     what follows an exit                   plan, status, allocation
 //	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission
@@ -67,6 +72,8 @@
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
 //	internal/deptest     pins the arrows                        tests
 //	internal/lab         real runtimes for tests                tests
+//	internal/script      scenarios as text                      tests
+//	internal/mutants     planted bugs that the laws must find   tests
 //
 //	examples/agent  ──▶ everything                              a module of its own
 //

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	goruntime "runtime"
 	"testing"
@@ -41,6 +42,15 @@ func podOf(name string, policy v1.RestartPolicy, does ...sim.Behaviour) *v1.Pod 
 	return s.Pod(name, types.UID(name))
 }
 
+var scale = flag.Bool("scale", false, "whether the tests of what a node can carry load it fully, and not only a little")
+
+func scaled(little, full int) int {
+	if *scale {
+		return full
+	}
+	return little
+}
+
 // heap returns how many bytes live, after a collection.
 func heap() int64 {
 	var m goruntime.MemStats
@@ -52,10 +62,8 @@ func heap() int64 {
 // A day of a node full of pods of two containers, of which one in ten crashes
 // every hour, takes seconds.
 func TestADayOfAFullNode(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	const pods = 110
+	hours := time.Duration(scaled(1, 24))
 	begun := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
@@ -71,26 +79,23 @@ func TestADayOfAFullNode(t *testing.T) {
 			all = append(all, podOf(fmt.Sprint("web-", i), v1.RestartPolicyAlways, does...))
 		}
 		node.Set(all...)
-		time.Sleep(24 * time.Hour)
+		time.Sleep(hours*time.Hour + time.Minute)
 		synctest.Wait()
 		restarts := int32(0)
 		for _, pod := range node.Pods() {
 			assert.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
 			restarts += pod.Status.ContainerStatuses[1].RestartCount
 		}
-		assert.InDelta(t, 11*23.5, restarts, 20)
+		assert.InDelta(t, 11*hours, restarts, 20)
 		stop()
 	})
-	t.Logf("24 h of %d pods in %v", pods, time.Since(begun).Round(time.Millisecond))
+	t.Logf("%d h of %d pods in %v", hours, pods, time.Since(begun).Round(time.Millisecond))
 }
 
 // The whole life of many pods: created, run, ended by themselves or deleted,
 // gone. In real time: nothing waits for anything but its turn.
 func TestLivesPerSecond(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	const lives, batch = 4000, 100
+	lives, batch := scaled(200, 4000), 100
 	rt := new(runtimetest.Runtime)
 	node, stop := started(t, sim.NodeConfig{Runtime: rt})
 	defer stop()
@@ -111,15 +116,12 @@ func TestLivesPerSecond(t *testing.T) {
 		}
 	}
 	took := time.Since(begun)
-	t.Logf("%d lives in %v: %.0f pods/s", lives, took.Round(time.Millisecond), lives/took.Seconds())
+	t.Logf("%d lives in %v: %.0f pods/s", lives, took.Round(time.Millisecond), float64(lives)/took.Seconds())
 }
 
 // Ten thousand pods fit into the binary of a test.
 func TestTenThousandPods(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
-	const pods = 10_000
+	pods := scaled(500, 10_000)
 	before, goroutines := heap(), goruntime.NumGoroutine()
 	begun := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,8 +136,8 @@ func TestTenThousandPods(t *testing.T) {
 		for _, pod := range node.Pods() {
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
 		}
-		perPod := (heap() - before) / pods
-		t.Logf("%d pods: %d bytes and %.4f goroutines a pod, the spec included", pods, perPod, float64(goruntime.NumGoroutine()-goroutines)/pods)
+		perPod := (heap() - before) / int64(pods)
+		t.Logf("%d pods: %d bytes and %.4f goroutines a pod, the spec included", pods, perPod, float64(goruntime.NumGoroutine()-goroutines)/float64(pods))
 		assert.Less(t, perPod, int64(100<<10), "2 GiB would hold 20,000 of these")
 		goruntime.KeepAlive(all)
 		stop()

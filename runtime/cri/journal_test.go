@@ -139,6 +139,27 @@ func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) { // L-53
 	assert.EqualValues(t, 1, f.sandboxes[0].config.Metadata.Attempt)
 }
 
+func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) { // rt-42, st-50
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
+		t.Run(string(policy), func(t *testing.T) {
+			f := newFake()
+			f.has("img:1")
+			next := agents(t, f, cri.Config{})
+			pod := podOf(container("done"), container("goes-on"))
+			pod.Spec.RestartPolicy = policy
+			rt, _ := next()
+			up(t, f, rt, pod)
+			f.exits("done", 0)
+			syncs(t, rt, pod)
+			f.sandboxes, f.containers = nil, nil // by hand
+			rt, _ = next()
+			syncs(t, rt, pod)
+			assert.Nil(t, f.newest("done"))
+			assert.NotNil(t, f.newest("goes-on"), "of which nobody has seen that it ended")
+		})
+	}
+}
+
 func TestWhatAContainerWasGivenIsKnownToTheUnit(t *testing.T) { // rt-13, al-1, al-21
 	f := newFake()
 	f.has("img:1")

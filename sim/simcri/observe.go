@@ -1,8 +1,6 @@
 package simcri
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -14,9 +12,9 @@ import (
 func (m *machine) observe(c fakecri.Change) {
 	f := sim.Fact{UID: types.UID(c.Pod), Removed: c.To == fakecri.Absent}
 	m.mu.Lock()
+	m.uids[c.ID] = f.UID
 	if c.Container == "" {
-		m.sandboxes[c.ID] = f.UID
-		sb := m.lastSB[c.ID]
+		sb := m.sandboxes[c.ID]
 		if c.From == fakecri.Absent {
 			sb = runtime.SandboxStatus{ID: c.ID, Attempt: c.Attempt, CreatedAt: c.At}
 		}
@@ -26,15 +24,16 @@ func (m *machine) observe(c fakecri.Change) {
 		case fakecri.NotReady:
 			sb.State = runtime.SandboxNotReady
 		}
-		m.lastSB[c.ID] = sb
+		m.sandboxes[c.ID] = sb
 		f.Sandbox = &sb
 	} else {
-		made := m.containers[c.ID]
-		v := m.last[c.ID]
+		v := m.containers[c.ID]
 		if c.From == fakecri.Absent {
-			v = runtime.ContainerStatus{ID: name + "://" + c.ID, Name: c.Container, RestartCount: int32(c.Attempt), CreatedAt: c.At}
+			v = runtime.ContainerStatus{
+				ID: name + "://" + c.ID, Name: c.Container, RestartCount: int32(c.Attempt), CreatedAt: c.At,
+				SandboxID: c.Sandbox, Image: c.Image,
+			}
 		}
-		v.SandboxID, v.Image = made.sandbox, made.image
 		switch c.To {
 		case fakecri.Created:
 			v.State = runtime.ContainerCreated
@@ -42,11 +41,8 @@ func (m *machine) observe(c fakecri.Change) {
 			v.State, v.StartedAt = runtime.ContainerRunning, c.At
 		case fakecri.Exited:
 			v.State, v.FinishedAt, v.ExitCode, v.Reason = runtime.ContainerExited, c.At, c.ExitCode, c.Reason
-			if v.StartedAt.IsZero() {
-				v.StartedAt = time.Time{}
-			}
 		}
-		m.last[c.ID] = v
+		m.containers[c.ID] = v
 		f.Container = &v
 	}
 	m.mu.Unlock()
