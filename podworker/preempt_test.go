@@ -19,7 +19,6 @@ import (
 // has the others give way. What a pod held is given back by its Cleanup, which
 // takes a while.
 type crowded struct {
-	silent
 	room  int
 	held  map[types.UID]bool
 	trace func(string)
