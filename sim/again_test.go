@@ -30,3 +30,27 @@ func TestTheLastWordOnAPodDoesNotReachTheOneAfterIt(t *testing.T) {
 		})
 	}
 }
+
+// An operator removes all of a pod of which one container has exited for good. The
+// runtime in memory forgets that and begins it anew: its end stands, and what is
+// said of the others goes on (st-50). Seeds 1632 and 2240 have found it.
+func TestAContainerThatMayNotComeBackDoesNotFreezeTheStatus(t *testing.T) {
+	schedule, err := sim.Parse(`
+		0s add web policy=OnFailure main:c0=exit-0-2s main:c1=run
+		10s remove web
+		20s exit web/c1 code=1`)
+	require.NoError(t, err)
+	report := runSeed(t, sim.Config{Schedule: schedule})
+	assert.Empty(t, report.Violations)
+	var last *sim.Entry
+	for i := range report.Trace {
+		if report.Trace[i].Kind == sim.Said {
+			last = &report.Trace[i]
+		}
+	}
+	require.NotNil(t, last)
+	require.Len(t, last.Status.ContainerStatuses, 2)
+	assert.NotNil(t, last.Status.ContainerStatuses[0].State.Terminated)
+	assert.NotNil(t, last.Status.ContainerStatuses[1].State.Running)
+	assert.NotNil(t, last.Status.ContainerStatuses[1].LastTerminationState.Terminated)
+}
