@@ -2,13 +2,13 @@ package sim
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
@@ -19,7 +19,7 @@ type capacity struct {
 	agent *Agent
 
 	mu sync.Mutex
-	in map[types.UID]*v1.Pod
+	in map[types.UID]bool
 }
 
 // Admit implements podworker.Admitter.
@@ -31,34 +31,29 @@ func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if room > 0 && node != nil {
-		for _, refused := range admission.Fit(pod, c.others(node), admission.Node{
-			Allocatable: v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(int64(room), resource.DecimalSI)},
-		}) {
-			return &podworker.Refusal{Reason: refused.Reason, Message: refused.Message}
+		if used := c.others(pod.UID, node); used >= room {
+			return &podworker.Refusal{
+				Reason:  "OutOfpods",
+				Message: fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", used, room),
+			}
 		}
 	}
-	c.in[pod.UID] = pod
+	c.in[pod.UID] = true
 	return nil
 }
 
-// others returns the pods that take room.
-func (c *capacity) others(node *Node) (out []*v1.Pod) {
+// others returns how many pods take room beside that one.
+func (c *capacity) others(besides types.UID, node *Node) (n int) {
 	active := map[types.UID]bool{}
 	for _, s := range node.States() {
 		active[s.UID] = s.State < podworker.Cleaning
 	}
-	for uid, pod := range c.in {
-		if !active[uid] {
-			delete(c.in, uid)
-			continue
-		}
-		out = append(out, pod)
-	}
+	maps.DeleteFunc(c.in, func(uid types.UID, _ bool) bool { return !active[uid] })
 	for uid, on := range active {
-		if seen, err := node.changes.Get(uid); on && c.in[uid] == nil && err == nil && seen.Running() {
-			out = append(out, &v1.Pod{}) // it counts, whatever it is
-			out[len(out)-1].UID = uid
+		seen, err := node.changes.Get(uid)
+		if on && uid != besides && (c.in[uid] || err == nil && seen.Running()) {
+			n++
 		}
 	}
-	return out
+	return n
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options say what Draw draws. Zero values are chosen by the seed.
+// Options say what Draw draws. What is not above zero is chosen by the seed.
 type Options struct {
 	Pods     int           // how many names pods have
 	Steps    int           // how many steps besides
@@ -24,13 +24,13 @@ type Options struct {
 // this version of the package.
 func Draw(seed uint64, o Options) Schedule {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), pods: map[string]*drawn{}}
-	if o.Pods == 0 {
+	if o.Pods <= 0 {
 		o.Pods = 1 + d.IntN(6)
 	}
-	if o.Steps == 0 {
+	if o.Steps <= 0 {
 		o.Steps = 3 + d.IntN(25)
 	}
-	if o.Duration == 0 {
+	if o.Duration <= 0 {
 		o.Duration = time.Duration(1+d.IntN(10)) * time.Minute
 		if d.IntN(12) == 0 {
 			o.Duration = time.Duration(1+d.IntN(3)) * time.Hour // so quiet that lists are minutes apart
@@ -38,7 +38,7 @@ func Draw(seed uint64, o Options) Schedule {
 	}
 	var out Schedule
 	at := func() time.Duration {
-		return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond))) * time.Millisecond
+		return time.Duration(d.Int64N(max(1, int64(o.Duration/time.Millisecond)))) * time.Millisecond
 	}
 	var times []time.Duration
 	for range o.Steps {
@@ -51,7 +51,7 @@ func Draw(seed uint64, o Options) Schedule {
 		p.shape = d.shape()
 		d.pods[name] = p
 		d.names = append(d.names, name)
-		out = append(out, d.add(p, time.Duration(d.Int64N(int64(o.Duration/time.Millisecond/4)))*time.Millisecond))
+		out = append(out, d.add(p, time.Duration(d.Int64N(max(1, int64(o.Duration/time.Millisecond/4))))*time.Millisecond))
 	}
 	for _, t := range times {
 		s := d.step(t, o)

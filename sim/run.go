@@ -228,7 +228,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
 		Sink:  sink{r, a},
-		Admit: &capacity{run: r, agent: a, in: map[types.UID]*v1.Pod{}},
+		Admit: &capacity{run: r, agent: a, in: map[types.UID]bool{}},
 		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
 			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
 			return b.ReadyAfter
@@ -310,7 +310,10 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.windows, r.pending = nil, nil
+	r.windows = nil
+	if r.pending != nil && !r.pending.agent.dead { // who is dead has yet to see how long
+		r.pending = nil
+	}
 	r.noteLocked(Entry{Kind: FaultsOver})
 	r.mu.Unlock()
 	return pause(ctx, r.cfg.Settle)

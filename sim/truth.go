@@ -94,8 +94,8 @@ func (t *truth) fooled() bool { return t.now.Before(t.lies) }
 // take makes an entry part of the truth.
 func (t *truth) take(e *Entry, now time.Time) {
 	t.now = now
-	if e.Kind == StepTaken && e.Step.Do == Fault && e.Step.Kind == Stale {
-		t.lies = latest(t.lies, now.Add(e.Step.For+6*time.Minute))
+	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.fooled()) { // any other puts off the next good list
+		t.lies = latest(t.lies, now.Add(e.Step.For+e.Step.Delay+hangs+6*time.Minute))
 	}
 	if e.UID == "" {
 		return

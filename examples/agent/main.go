@@ -35,6 +35,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/status"
@@ -91,6 +92,9 @@ func run(opts options) error {
 		return err
 	}
 	defer func() { _ = rt.close(context.WithoutCancel(ctx)) }()
+	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
+		out.line("agent", fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
+	}
 	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: rt})
 	if err != nil {
 		return err
@@ -103,7 +107,7 @@ func run(opts options) error {
 	// manifest with a UID of its own asks for later, if the runtime can resize.
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Admit: fits(thisNode(opts.nodeName)), Ready: inbox.Synced, Changed: inbox.PodChanged,
+		Admit: fits(thisNode(opts.nodeName, rt.facts)), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {
@@ -137,7 +141,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted), Allocation: granted, Network: health.Network,
+		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
