@@ -134,7 +134,7 @@ func stuck(p *podTruth) bool {
 // last is newest, but that a runtime which remembers knows of what has exited for
 // good also when that was removed.
 func (t *truth) last(p *podTruth, name string) *runtime.ContainerStatus {
-	if n := p.newest(name); n != nil || !t.remembers {
+	if n := p.newest(name); n != nil || !t.remembers || p.static {
 		return n
 	}
 	for _, c := range p.ever {
@@ -183,7 +183,7 @@ func restTold(t *truth, p *podTruth) string {
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
 		switch {
-		case p.removed && !t.remembers && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
+		case p.removed && (!t.remembers || p.static) && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
 			// An operator took the runtime's memory, and what had exited for good
 			// was begun anew: its end stands (st-50).
 		case n == nil:
