@@ -201,6 +201,14 @@ func (n *node) take(notes *[]string) []string {
 	return taken
 }
 
+// peak returns how many probes ran at a time at most.
+func (n *node) peak() int {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.most
+}
+
 // probe returns a probe that is carried out by the node.
 func probe(edit func(*v1.Probe)) *v1.Probe {
 	p := &v1.Probe{
