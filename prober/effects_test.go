@@ -370,6 +370,7 @@ func TestExecProbesHaveABudget(t *testing.T) {
 		m, stop := n.manager(prober.Config{Exec: prober.Budget{Parallel: 3}})
 		defer stop()
 		n.say("exec", answer{Outcome: success.Outcome, takes: time.Second})
+		n.say("web", answer{Outcome: success.Outcome, takes: 100 * time.Millisecond})
 		p := pod("u", container("web", "R", nil))
 		n.starts("u", "web", "w")
 		for i := range 12 {
