@@ -23,6 +23,10 @@ type Config struct {
 	// given counts, for agents that know their containers by that.
 	Status func(uid types.UID) (*runtime.PodStatus, error)
 
+	// HostIPs returns the node's addresses, the primary one first, at which
+	// pods of the host network are probed. Nil: what their status says.
+	HostIPs func() []string
+
 	// Changed is told of each new result, in order, on a goroutine of Run:
 	// the agent syncs the pod if Change.Matters. While it blocks, probes go
 	// on, and of several changes of one result it gets the last. Nil: nobody.

@@ -16,7 +16,8 @@ import (
 //
 // A Manager calls it from many goroutines, at most once at a time for a probe.
 // It keeps to t.Timeout itself, which for most is a failure, and returns soon
-// after ctx has ended, when nobody cares for the outcome any more.
+// after ctx has ended: when nobody cares for the outcome any more, or two
+// seconds after the timeout. An error then is a failure, too.
 //
 // An error means that the probe could not be carried out, which says nothing
 // about the container: it is tried again at once, twice at most, and then
@@ -72,16 +73,24 @@ type Handlers struct {
 	GRPC      Handler
 }
 
-// tries is how often a run that ends in an error is made (prober-29).
-const tries = 3
+const (
+	// tries is how often a run that ends in an error is made (prober-29).
+	tries = 3
+
+	// grace is what a handler has to notice a timeout before its context ends.
+	grace = 2 * time.Second
+)
 
 // Probe runs the probe of t once, or up to three times where there is an error:
 // all that a Manager does to make a run, for those who have their own idea of
-// when. A Target without a Probe is a success (prober-28). The panic of a
-// handler is an error (prober-10).
+// when. A Target without a Probe is a success (prober-28), one without a Timeout
+// has that of the Probe. The panic of a handler is an error (prober-10).
 func (h Handlers) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if t.Probe == nil {
 		return Outcome{Result: runtime.ProbeSuccess}, nil
+	}
+	if t.Timeout <= 0 {
+		t.Timeout = TimingOf(t.Probe).Timeout
 	}
 	handler, err := h.of(t)
 	if err != nil {
@@ -133,7 +142,12 @@ func call(ctx context.Context, h Handler, t Target) (outcome Outcome, err error)
 			outcome, err = Outcome{}, fmt.Errorf("probe handler panicked: %v", p)
 		}
 	}()
-	outcome, err = h.Probe(ctx, t)
+	tryCtx, cancel := context.WithTimeout(ctx, t.Timeout+grace)
+	defer cancel()
+	outcome, err = h.Probe(tryCtx, t)
+	if err != nil && tryCtx.Err() != nil && ctx.Err() == nil {
+		return Outcome{Result: runtime.ProbeFailure, Output: fmt.Sprintf("timed out after %v: %v", t.Timeout, err)}, nil
+	}
 	if err == nil && outcome.Result == runtime.ProbeUnknown {
 		err = errors.New("the probe handler returned no result")
 	}

@@ -2,56 +2,88 @@ package prober
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Manager probes the containers of pods.
+// A Manager probes the containers of pods, and keeps what came of it. Its
+// methods may be called from any goroutine, and don't block.
 type Manager struct {
 	cfg Config
+
+	wake chan struct{} // of capacity 1: there is something for the loop to do
+
+	// mu guards the fields below.
+	mu     sync.Mutex
+	began  time.Time // Run; zero before
+	pods   map[types.UID]*watched
+	looks  []*watched // to look at
+	timers timers
+	budget budget
+	store  store
+
+	followers []*follower
+	removed   []removal   // to tell Hooks.Removed of
+	deferred  []DeferInfo // to tell Hooks.Deferred of
 }
 
-// New returns a Manager for cfg, which probes nothing before Run.
+// New returns a Manager for cfg, which probes nothing before Run. An error
+// names the field of cfg that is wrong.
 func New(cfg Config) (*Manager, error) {
 	cfg, err := cfg.fill()
 	if err != nil {
 		return nil, err
 	}
-	return &Manager{cfg: cfg}, nil
+	return &Manager{
+		cfg:    cfg,
+		wake:   make(chan struct{}, 1),
+		pods:   make(map[types.UID]*watched),
+		budget: newBudget(cfg),
+		store:  newStore(cfg),
+	}, nil
 }
 
-// Run probes until ctx ends, and returns nil when the probes that were under way
-// have returned. It can be called once.
+// Run probes until ctx ends, and returns nil when the runs that were under way
+// have returned. It can be called once: a second call is an error.
 func (m *Manager) Run(ctx context.Context) error {
-	<-ctx.Done()
+	restored := m.restore()
+
+	m.mu.Lock()
+	if !m.began.IsZero() {
+		m.mu.Unlock()
+		return errors.New("prober: Run was called before")
+	}
+	m.began = time.Now()
+	m.store.restored = restored
+	for _, p := range m.pods {
+		m.lookLocked(p)
+	}
+	m.mu.Unlock()
+
+	var others sync.WaitGroup
+	if m.cfg.Changed != nil {
+		others.Go(func() { _ = m.Follow(ctx, m.cfg.Changed) })
+	}
+	if m.cfg.File != "" {
+		others.Go(func() { m.saveLoop(ctx) })
+	}
+	m.loop(ctx)
+	others.Wait()
 	return nil
 }
 
-// Add makes the probes of a pod those of its spec: new ones begin, those that
-// are gone end, and others go on with what they have found out (F-09). A pod
-// that is probed already is nothing special, so it is called at each sync.
-func (m *Manager) Add(pod *v1.Pod) {}
-
-// Look says that containers of the pod may have changed, as pleg's events tell.
-// Without it that is noticed when a probe is due.
-func (m *Manager) Look(uid types.UID) {}
-
-// Trigger runs the readiness probes of the pod at once (prober-8).
-func (m *Manager) Trigger(uid types.UID) {}
-
-// StopLiveness ends the liveness and startup probes of the pod, which is to
-// terminate; readiness is still probed (prober-74).
-func (m *Manager) StopLiveness(pod *v1.Pod) {}
-
-// Remove ends all probes of the pod (prober-75).
-func (m *Manager) Remove(uid types.UID) {}
-
-// Results returns what liveness and startup probes of the pod have come to.
-func (m *Manager) Results(pod *v1.Pod) *runtime.ProbeResults { return nil }
-
-// Containers returns what the probes say of the pod's containers, by name, for
-// its status.
-func (m *Manager) Containers(uid types.UID) map[string]Probed { return nil }
+// unlock gives mu up, and tells the hooks what they could not be told before.
+func (m *Manager) unlock() {
+	removed, deferred := m.removed, m.deferred
+	m.removed, m.deferred = nil, nil
+	m.mu.Unlock()
+	for _, r := range removed {
+		m.cfg.Hooks.Removed(r.pod, r.container, r.kind)
+	}
+	for _, d := range deferred {
+		m.cfg.Hooks.Deferred(d)
+	}
+}
