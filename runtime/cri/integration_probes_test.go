@@ -77,6 +77,19 @@ func probesOnContainerd(t *testing.T, s *stage) {
 		assert.NotContains(t, a.exec(a.status().Container("web"), "ps"), "sleep 1234")
 	})
 
+	t.Run("a command whose children hold its output fails in time prober-37", func(t *testing.T) {
+		t.Parallel()
+		a := s.actor(t, script("web", serves))
+		a.runs()
+		to := target(a, shell("sleep 12; true"))
+		to.Timeout = time.Second
+		begun := time.Now()
+		out, err := exec.Probe(t.Context(), to)
+		require.NoError(t, err)
+		assert.Equal(t, prober.Outcome{Result: runtime.ProbeFailure, Output: `command timed out: "sh -c sleep 12; true" timed out after 1s`}, out)
+		assert.Less(t, time.Since(begun), 10*time.Second)
+	})
+
 	t.Run("a port of a pod prober-41 prober-55", func(t *testing.T) {
 		t.Parallel()
 		a := s.actor(t, script("web", "mkdir -p /www && echo welcome >/www/index.html && exec httpd -f -p 8080 -h /www"))
