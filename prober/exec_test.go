@@ -117,6 +117,31 @@ func TestARuntimeEndsTheCommandInTime(t *testing.T) { // prober-35 prober-37
 	})
 }
 
+// A stuckExec never ends a command in time; the rest of the runtime is well, or
+// not.
+type stuckExec struct{ health error }
+
+func (s stuckExec) Exec(ctx context.Context, _ string, _ []string, _ time.Duration) (runtime.ExecResult, error) {
+	<-ctx.Done()
+	return runtime.ExecResult{}, errors.Join(runtime.ErrUnavailable, ctx.Err())
+}
+func (s stuckExec) Check(context.Context) (runtime.Health, error) { return runtime.Health{}, s.health }
+
+func TestACommandThatTheRuntimeDoesNotEndHasFailedIfTheRuntimeIsWell(t *testing.T) { // prober-37, prober-38
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		out, err := prober.Exec{Runtime: stuckExec{}}.Probe(t.Context(), command("sh", "-c", "sleep 1000; true"))
+		require.NoError(t, err)
+		assert.Equal(t, prober.Outcome{Result: runtime.ProbeFailure, Output: `command timed out: "sh -c sleep 1000; true" timed out after 3s`}, out)
+		assert.Equal(t, 5*time.Second, time.Since(begun))
+
+		_, err = prober.Exec{Runtime: stuckExec{errors.New("down")}}.Probe(t.Context(), command("true"))
+		require.ErrorContains(t, err, "the runtime does not answer: ")
+		_, err = prober.Exec{Runtime: execer(stuckExec{}.Exec)}.Probe(t.Context(), command("true"))
+		require.ErrorContains(t, err, "the runtime does not answer: ", "it can't be asked")
+	})
+}
+
 func TestBadInputOfACommandIsNamed(t *testing.T) {
 	nobody := execer(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {
 		t.Error("it runs")
