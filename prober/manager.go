@@ -49,15 +49,13 @@ func New(cfg Config) (*Manager, error) {
 // Run probes until ctx ends, and returns nil when the runs that were under way
 // have returned. It can be called once: a second call is an error.
 func (m *Manager) Run(ctx context.Context) error {
-	restored := m.restore()
-
 	m.mu.Lock()
 	if !m.began.IsZero() {
 		m.mu.Unlock()
 		return errors.New("prober: Run was called before")
 	}
 	m.began = time.Now()
-	m.store.restored = restored
+	m.loadLocked()
 	for _, p := range m.pods {
 		m.lookLocked(p)
 	}

@@ -46,7 +46,7 @@ func (m *Manager) Containers(uid types.UID) map[string]Probed {
 	p := m.pods[uid]
 	m.mu.Unlock()
 	if p == nil {
-		return map[string]Probed{}
+		return m.earlier(uid)
 	}
 	observed := m.observe(p)
 	m.mu.Lock()

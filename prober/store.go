@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -26,8 +28,10 @@ const (
 type store struct {
 	path string
 
-	// restored is what an earlier life has left, by container ID.
+	// restored is what an earlier life has left, by container ID, once it was
+	// loaded.
 	restored map[string]record
+	loaded   bool
 
 	dirty bool
 	wake  chan struct{} // of capacity 1: it has become so
@@ -74,6 +78,43 @@ func (m *Manager) restore() map[string]record {
 		return nil
 	}
 	return records
+}
+
+// loadLocked has the file read, once.
+func (m *Manager) loadLocked() {
+	if !m.store.loaded {
+		m.store.loaded, m.store.restored = true, m.restore()
+	}
+}
+
+// earlier returns what an earlier life has left of the containers of a pod that
+// is not probed yet. An agent that starts has to say how its pods are before it
+// may probe them: their volumes come first (sl-36).
+func (m *Manager) earlier(uid types.UID) map[string]Probed {
+	containers := map[string]Probed{}
+	if m.cfg.File == "" || m.cfg.Status == nil {
+		return containers
+	}
+	observed, _ := m.cfg.Status(uid)
+	if observed == nil {
+		return containers
+	}
+	result := func(passed *bool) runtime.ProbeResult {
+		if passed != nil && *passed {
+			return runtime.ProbeSuccess
+		}
+		return runtime.ProbeUnknown
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loadLocked()
+	for i := range observed.Containers {
+		c := &observed.Containers[i]
+		if r, ok := m.store.restored[c.ID]; ok && c.State == runtime.ContainerRunning {
+			containers[c.Name] = Probed{Startup: result(r.Startup), Readiness: result(r.Readiness)}
+		}
+	}
+	return containers
 }
 
 // before returns what was said of an instance in an earlier life: by the file,
