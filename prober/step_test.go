@@ -34,7 +34,7 @@ func shape(s prober.State, a prober.Actions) string {
 	return line
 }
 
-func TestWhatAWorkerSees(t *testing.T) {
+func TestWhatAWorkerSees(t *testing.T) { // F-11
 	const no, yes = false, true
 	runs := prober.Saw("1")
 	with := func(finished, deleting, running, final, started bool) prober.Facts {
