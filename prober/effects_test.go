@@ -81,6 +81,27 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 	}
 }
 
+func TestTheLastRunsAreRemembered(t *testing.T) { // F-08
+	synctest.Test(t, func(t *testing.T) {
+		for keep, want := range map[int][]string{0: {"30s", "40s", "50s", "1m0s", "1m10s"}, 2: {"1m0s", "1m10s"}, -1: nil} {
+			n := newNode(t)
+			m, stop := n.manager(prober.Config{History: keep})
+			n.starts("u", "web", "1")
+			m.Add(pod("u", container("web", "R", nil)))
+			time.Sleep(75 * time.Second)
+			var at []string
+			for _, r := range m.History("u", "web", prober.Readiness) {
+				at = append(at, r.At.Sub(n.began).String())
+				assert.Equal(t, runtime.ProbeSuccess, r.Result)
+			}
+			assert.Equal(t, want, at)
+			assert.Empty(t, m.History("u", "web", prober.Liveness))
+			assert.Empty(t, m.History("v", "web", prober.Readiness))
+			stop()
+		}
+	})
+}
+
 func TestAProbeThatNobodyCanCarryOut(t *testing.T) { // prober-28, prober-33
 	ctx := t.Context()
 	p := pod("u", container("web", "", nil))
