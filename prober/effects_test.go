@@ -200,6 +200,23 @@ func TestTermination(t *testing.T) { // prober-18, prober-74, prober-75
 	})
 }
 
+func TestAContainerThatIsGoneIsNotProbed(t *testing.T) { // prober-13
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		n.starts("u", "web", "1")
+		m.Add(pod("u", container("web", "R", nil)))
+		time.Sleep(5 * time.Second)
+		n.vanishes("u")
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs), "nobody said that it is gone")
+		n.starts("u", "web", "2")
+		time.Sleep(10 * time.Second)
+		assert.NotEmpty(t, n.take(&n.runs), "nor that there is another: it is noticed in ten seconds")
+	})
+}
+
 func TestARunThatNobodyWantsAnyMoreIsCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -367,7 +384,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 		for range 2 { // what nobody asks for at first is kept for a while
 			p = p.DeepCopy()
 			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-			m, stop = n.manager(cfg)
+			_, stop := n.manager(cfg)
 			synctest.Wait()
 			stop()
 		}

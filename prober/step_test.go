@@ -132,8 +132,7 @@ type model struct {
 	kind   prober.Kind
 	timing prober.Timing
 	id     string
-	seen   map[string]bool // instances
-	runs   []bool          // on this instance, since it last started to run
+	runs   []bool // on this instance, since it last started to run
 	held   bool
 	result string // "": none
 	over   bool
