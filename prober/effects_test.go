@@ -81,6 +81,27 @@ func TestEvents(t *testing.T) { // F-08, prober-29 … prober-33
 	}
 }
 
+func TestTheLastRunsAreRemembered(t *testing.T) { // F-08
+	synctest.Test(t, func(t *testing.T) {
+		for keep, want := range map[int][]string{0: {"30s", "40s", "50s", "1m0s", "1m10s"}, 2: {"1m0s", "1m10s"}, -1: nil} {
+			n := newNode(t)
+			m, stop := n.manager(prober.Config{History: keep})
+			n.starts("u", "web", "1")
+			m.Add(pod("u", container("web", "R", nil)))
+			time.Sleep(75 * time.Second)
+			var at []string
+			for _, r := range m.History("u", "web", prober.Readiness) {
+				at = append(at, r.At.Sub(n.began).String())
+				assert.Equal(t, runtime.ProbeSuccess, r.Result)
+			}
+			assert.Equal(t, want, at)
+			assert.Empty(t, m.History("u", "web", prober.Liveness))
+			assert.Empty(t, m.History("v", "web", prober.Readiness))
+			stop()
+		}
+	})
+}
+
 func TestAProbeThatNobodyCanCarryOut(t *testing.T) { // prober-28, prober-33
 	ctx := t.Context()
 	p := pod("u", container("web", "", nil))
@@ -176,6 +197,23 @@ func TestTermination(t *testing.T) { // prober-18, prober-74, prober-75
 		time.Sleep(time.Minute)
 		assert.Empty(t, n.take(&n.runs))
 		assert.Empty(t, m.Containers("u"))
+	})
+}
+
+func TestAContainerThatIsGoneIsNotProbed(t *testing.T) { // prober-13
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		n.starts("u", "web", "1")
+		m.Add(pod("u", container("web", "R", nil)))
+		time.Sleep(5 * time.Second)
+		n.vanishes("u")
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs), "nobody said that it is gone")
+		n.starts("u", "web", "2")
+		time.Sleep(10 * time.Second)
+		assert.NotEmpty(t, n.take(&n.runs), "nor that there is another: it is noticed in ten seconds")
 	})
 }
 
@@ -349,7 +387,7 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 		for range 2 { // what nobody asks for at first is kept for a while
 			p = p.DeepCopy()
 			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-			m, stop = n.manager(cfg)
+			_, stop := n.manager(cfg)
 			synctest.Wait()
 			stop()
 		}

@@ -2,7 +2,6 @@ package prober
 
 import (
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -98,6 +97,3 @@ func said(pod *v1.Pod, container, id string, k Kind) bool {
 	}
 	return false
 }
-
-// who returns "namespace/name" of the pod, for logs.
-func who(pod *v1.Pod) string { return strings.Join([]string{pod.Namespace, pod.Name}, "/") }

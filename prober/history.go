@@ -37,10 +37,13 @@ func (m *Manager) History(uid types.UID, container string, kind Kind) []Run {
 
 // remember adds a run to the last most.
 func (w *worker) remember(r Run, most int) {
-	if len(w.history) >= most {
-		w.history = append(w.history[:0], w.history[len(w.history)-most+min(1, most):]...)
+	switch {
+	case most == 0:
+		return
+	case w.history == nil:
+		w.history = make([]Run, 0, most)
+	case len(w.history) == most:
+		w.history = append(w.history[:0], w.history[1:]...)
 	}
-	if most > 0 {
-		w.history = append(w.history, r)
-	}
+	w.history = append(w.history, r)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestALifeOfAContainer(t *testing.T) {
@@ -112,6 +113,18 @@ func TestInitialDelay(t *testing.T) { // prober-19: it counts from the start of 
 		m.Trigger("u")
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []string{"7s web Liveness 1", "7s web Readiness 1"}, n.take(&n.runs))
+	})
+}
+
+func TestAContainerThatStartsInTheFutureIsProbed(t *testing.T) { // the clock was set back
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		n.set("u", runtime.ContainerStatus{ID: "1", Name: "web", State: runtime.ContainerRunning, StartedAt: time.Now().Add(time.Hour)})
+		m.Add(pod("u", container("web", "R", func(p *v1.Probe) { p.InitialDelaySeconds = 7 })))
+		time.Sleep(8 * time.Second)
+		assert.Equal(t, []string{"7s web Readiness 1"}, n.take(&n.runs))
 	})
 }
 

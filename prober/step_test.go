@@ -34,7 +34,7 @@ func shape(s prober.State, a prober.Actions) string {
 	return line
 }
 
-func TestWhatAWorkerSees(t *testing.T) {
+func TestWhatAWorkerSees(t *testing.T) { // F-11
 	const no, yes = false, true
 	runs := prober.Saw("1")
 	with := func(finished, deleting, running, final, started bool) prober.Facts {
@@ -132,8 +132,7 @@ type model struct {
 	kind   prober.Kind
 	timing prober.Timing
 	id     string
-	seen   map[string]bool // instances
-	runs   []bool          // on this instance, since it last started to run
+	runs   []bool // on this instance, since it last started to run
 	held   bool
 	result string // "": none
 	over   bool

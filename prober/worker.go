@@ -74,8 +74,8 @@ const (
 // all its containers from being probed at once (prober-6).
 func (w *worker) begin(now, startedAt, began time.Time, rand func() float64) {
 	w.fresh, w.again, w.ran = false, false, false
-	if startedAt.IsZero() {
-		startedAt = now // nobody said
+	if startedAt.IsZero() || startedAt.After(now) {
+		startedAt = now // nobody said, or the clock was set back since
 	}
 	first := startedAt.Add(w.timing.InitialDelay) // prober-19
 	if first.Before(now) {
