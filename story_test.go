@@ -44,6 +44,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/st
 //	slow CONTAINER SECONDS         containers of this name take so long to start
 //	no-image CONTAINER | image CONTAINER   they cannot be started, or can again
 //	stop-agent | start-agent       its containers go on
+//	sink-away | sink-back          the sink refuses what it is told, or takes it again
 //	advance SECONDS                time passes
 //	runs                           what the runtime shows of pods of which something runs
 func TestStories(t *testing.T) {
@@ -72,6 +73,7 @@ type stories struct {
 	pods    []*v1.Pod
 
 	mu    sync.Mutex // guards the fields below
+	away  bool // the sink
 	last  map[types.UID]v1.PodStatus
 	told  map[types.UID]v1.PodStatus
 	heard []*heard
@@ -107,10 +109,15 @@ func (s *stories) hearLocked(pod *v1.Pod) *heard {
 	return h
 }
 
+var errAway = errors.New("the API server is away")
+
 // UpdatePodStatus remembers it.
 func (s *stories) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
 	s.hearLocked(pod).status = *next.DeepCopy()
 	s.last[pod.UID] = *next.DeepCopy()
 	return nil
@@ -120,6 +127,9 @@ func (s *stories) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodSta
 func (s *stories) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.away {
+		return errAway
+	}
 	s.hearLocked(pod).deleted = true
 	return nil
 }
@@ -228,6 +238,10 @@ func (s *stories) do(c *script.Command) error {
 		s.runtime.Behave(c.Arg(1), runtimetest.Behaviour{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
 	case "image":
 		s.runtime.Behave(c.Arg(1), runtimetest.Behaviour{})
+	case "sink-away", "sink-back":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.away = c.Name() == "sink-away"
 	case "stop-agent":
 		err := s.agent.stop()
 		s.agent = nil

@@ -43,6 +43,11 @@ type Refusal struct {
 	// Infeasible: a resize that cannot be granted here whatever other pods
 	// do. It is not asked again until the pod asks for something else.
 	Infeasible bool
+
+	// Victims would have to end so that the pod may be let in (adm-10): pods
+	// of Request.Others. It is for whoever asked Manager.Admit to end them, and
+	// to ask again; the Manager hands it on.
+	Victims []*v1.Pod
 }
 
 // A Trigger is why pending resizes are looked at again (al-7).

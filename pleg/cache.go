@@ -16,15 +16,19 @@ import (
 // never nil; of a pod that is not known it has the UID only. ObservedAt is the
 // time before the look that last confirmed it, zero if there was none.
 //
-// An error says why the pod could not be inspected when last tried; the status
-// then is what was known before. The status is the caller's, what its slices
-// hold is shared: do not change it (cache-9).
+// An error says why the pod could not be inspected when last tried, the status
+// then is what was known before; or that nobody has looked yet, so that a pod of
+// which nothing is known may run all the same. The status is the caller's, what
+// its slices hold is shared: do not change it (cache-9).
 func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := g.pods[uid]
 	if r == nil {
 		r = &record{uid: uid, seen: g.listed} // what recordLocked would make, but not kept
+	}
+	if r.err == nil && r.seen.n == 0 {
+		return r.snapshot(), fmt.Errorf("pleg: pod %s: the runtime was not looked at yet", uid)
 	}
 	return r.snapshot(), r.err
 }

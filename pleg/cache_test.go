@@ -17,10 +17,26 @@ import (
 
 func TestGetOfAnUnknownPodIsEmpty(t *testing.T) { // cache-1
 	g := newGenerator(t, newNode(), nil, pleg.Config{})
+	require.NoError(t, g.Relist(t.Context()))
 	status, err := g.Get("u")
 	require.NoError(t, err)
-	assert.Equal(t, &runtime.PodStatus{UID: "u"}, status)
+	assert.Equal(t, "u", string(status.UID))
+	assert.Empty(t, status.Containers)
 	assert.Empty(t, g.Pods())
+}
+
+// Who decides by it that nothing runs would be wrong.
+func TestGetSaysSoIfNobodyHasLooked(t *testing.T) {
+	n := newNode()
+	n.start("u", "c")
+	g := newGenerator(t, n, nil, pleg.Config{})
+	status, err := g.Get("u")
+	require.EqualError(t, err, "pleg: pod u: the runtime was not looked at yet")
+	assert.Equal(t, &runtime.PodStatus{UID: "u"}, status)
+	require.NoError(t, g.Relist(t.Context()))
+	status, err = g.Get("u")
+	require.NoError(t, err)
+	assert.True(t, status.Running())
 }
 
 func TestGetNewerThanReadsAtOnce(t *testing.T) { // cache-2, cache-3, L-9, L-11

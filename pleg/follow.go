@@ -66,6 +66,14 @@ func newFollower() *follower {
 	return &follower{edge: make(chan struct{}, 1), knows: make(map[types.UID]knowledge)}
 }
 
+// own returns the follower whose handle is Config.Handle. Others come and go
+// meanwhile.
+func (g *Generator) own() *follower {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.followers[0]
+}
+
 // settle notes whether the record has news for the follower.
 func (f *follower) settle(r *record) {
 	k := f.knows[r.uid]

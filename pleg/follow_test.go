@@ -25,6 +25,24 @@ func follow(t *testing.T, g *pleg.Generator, handle func(pleg.Event)) (stop func
 	}
 }
 
+// For the race detector: who starts a Run beside them.
+func TestFollowersComeWhileARunBegins(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNode()
+			n.start("u", "c1")
+			g := newGenerator(t, n, nil, pleg.Config{})
+			l := new(listener)
+			stopFollower, stop := follow(t, g, l.handle), run(t, g)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			assert.Len(t, l.take(), 1)
+			stop()
+			stopFollower()
+		})
+	}
+}
+
 func TestEachFollowerHasAPlaceOfItsOwn(t *testing.T) { // L-13, pleg-9
 	synctest.Test(t, func(t *testing.T) {
 		n, main, slow, late := newNode(), new(listener), new(listener), new(listener)

@@ -194,7 +194,7 @@ func (g *Generator) Run(ctx context.Context) error {
 
 	// Delivery is here, and looking elsewhere, so that a slow Handle costs
 	// neither freshness nor health.
-	g.follow(ctx, g.followers[0], g.tell)
+	g.follow(ctx, g.own(), g.tell)
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (g *Generator) Relist(ctx context.Context) error {
 	info := g.list(ctx)
 	g.inspectLoop(ctx, true)
 	g.sortNews()
-	g.deliver(ctx, g.followers[0], g.tell)
+	g.deliver(ctx, g.own(), g.tell)
 	info.Duration = time.Since(info.Start)
 	g.report(info)
 	return info.Err
@@ -101,10 +101,20 @@ func (g *Generator) takeInLocked(pods []*runtime.Pod, by look) (changed int) {
 			takeIn(g.recordLocked(p.UID), p)
 		}
 	}
+	var gone []*record // of several, by UID: what is told of them should not depend on luck
 	for _, r := range g.pods {
-		if r.listedBy.n != by.n {
-			takeIn(r, nil)
+		if r.listedBy.n == by.n {
+			continue
 		}
+		if r.current == nil && r.listed == nil {
+			takeIn(r, nil) // it is known already
+			continue
+		}
+		gone = append(gone, r)
+	}
+	slices.SortFunc(gone, func(a, b *record) int { return cmp.Compare(a.uid, b.uid) })
+	for _, r := range gone {
+		takeIn(r, nil)
 	}
 	// Last: from here on a pod without a record is known not to be there
 	// (pleg-22).

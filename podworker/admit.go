@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -49,9 +50,23 @@ type Refusal struct {
 	// PipelineConfig.AdmitWithin (L-61). Otherwise it has failed for good
 	// (adm-13).
 	NotYet bool
+
+	// Victims have to end so that the pod may run, which is then only not yet
+	// refused, whatever NotYet says: they are killed with their Ending, and the
+	// pod is asked about again when they have finished (adm-10). Those that
+	// are not known here, or are ending already, are no more than waited for.
+	Victims []Victim
+}
+
+// A Victim is a pod that gives way to another.
+type Victim struct {
+	UID  types.UID
+	Kill KillOptions
 }
 
 func (r *Refusal) Error() string { return r.Message }
+
+func (r *Refusal) notYet() bool { return r.NotYet || len(r.Victims) > 0 }
 
 // admit asks the Admitter about a pod it has not answered about, unless
 // something of it runs.
@@ -67,7 +82,7 @@ func (p *Pipeline) admit(ctx context.Context, w Work) *Refusal {
 	defer p.mu.Unlock()
 	now := time.Now()
 	switch {
-	case refused == nil || !refused.NotYet:
+	case refused == nil || !refused.notYet():
 		delete(p.waiting, w.UID)
 	case !waits:
 		p.waiting[w.UID] = now
@@ -81,9 +96,9 @@ func (p *Pipeline) admit(ctx context.Context, w Work) *Refusal {
 // refuse ends a pod that may not run here, or lets it wait.
 func (p *Pipeline) refuse(w Work, refused *Refusal) (Next, error) {
 	p.event(w.Pod, v1.EventTypeWarning, refused.Reason, refused.Message)
-	if refused.NotYet {
+	if refused.notYet() {
 		p.report(w.Pod, w.Status, runtime.Ending{})
-		return Next{}, fmt.Errorf("podworker: not admitted yet: %w", refused)
+		return Next{Victims: refused.Victims}, fmt.Errorf("podworker: not admitted yet: %w", refused)
 	}
 	if p.cfg.Hooks.Refused != nil {
 		p.cfg.Hooks.Refused(w.Pod, *refused)

@@ -102,8 +102,10 @@ func (o *obvious) live(updates chan *v1.Pod) {
 		case pod = <-updates:
 		case <-resync.C:
 		}
-		status, _ := observed{}.GetNewerThan(o.ctx, pod.UID, time.Time{})
-		_, _ = o.handler.Sync(o.ctx, podworker.Work{UID: pod.UID, Pod: pod, Status: status, First: first})
+		ctx, cancel := context.WithCancel(o.ctx) // a deletion would end the call
+		status, _ := observed{}.GetNewerThan(ctx, pod.UID, time.Time{})
+		_, _ = o.handler.Sync(ctx, podworker.Work{UID: pod.UID, Pod: pod, Status: status, First: first})
+		cancel()
 		first = false
 		resync.Reset(time.Minute)
 	}

@@ -27,33 +27,45 @@ func (e *PanicError) Error() string {
 
 // A due is one call that is about to be made.
 type due struct {
+	// ctx is the call's own, and ends with it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	pod    *worker
+	slot   *slot
+	began  time.Time
+	ended  time.Time
+
 	call   call
 	state  State
 	work   Work
 	since  time.Time // when it became due
 	seen   time.Time // when the pod was first heard of
-	after  time.Time // the status has to be newer than this
+	after  time.Time // the status has to be newer than this: a call may have done something until then
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
+
+	events []runtime.Event // to be recorded after it
 }
 
-// work makes one call for uid, if one is due.
-func (w *Workers) work(ctx context.Context, uid types.UID) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d, ok := w.begin(uid, cancel)
-	if !ok {
-		return
+// work makes one call, and returns the next one that is due, if there is a place
+// for it.
+func (w *Workers) work(ctx context.Context, d due) (due, bool) {
+	defer d.cancel()
+	info := WorkInfo{UID: d.work.UID, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
+	next, err := w.call(d.ctx, &d, &info)
+	if d.ended.IsZero() {
+		d.ended = time.Now()
 	}
-	now := time.Now()
-	info := WorkInfo{UID: uid, State: d.state, Queued: now.Sub(d.since), SinceSeen: now.Sub(d.seen), First: d.work.First}
-	next, err := w.call(ctx, &d, &info)
 	info.Err = err
-	news := w.returned(&d, next, err)
+	following, ok, news := w.returned(ctx, &d, next, err)
+	for _, e := range d.events {
+		w.cfg.Record(e)
+	}
 	if w.cfg.Hooks.Worked != nil {
 		w.cfg.Hooks.Worked(info)
 	}
-	w.log(ctx, &d, next, err, news)
+	w.log(d.ctx, &d, next, err, news)
+	return following, ok
 }
 
 func (w *Workers) log(ctx context.Context, d *due, next Next, err error, news bool) {
@@ -70,34 +82,35 @@ func (w *Workers) log(ctx context.Context, d *due, next Next, err error, news bo
 	w.cfg.Logger.Log(ctx, level, "pod work failed", args...)
 }
 
-// begin settles what is to be called for uid, and marks the call as in flight.
-func (w *Workers) begin(uid types.UID, cancel context.CancelFunc) (due, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p, ok := w.pods[uid]
-	if !ok {
-		return due{}, false
-	}
+// beginLocked settles what is to be called for p, and marks the call as in
+// flight.
+func (w *Workers) beginLocked(ctx context.Context, p *worker) (due, bool) {
 	p.queued, p.again = false, false
-	e := w.stepLocked(p, turn{mayStart: p.static == "" || w.turns.has(p.static, uid)})
+	e := w.stepLocked(p, turn{mayStart: p.static == "" || w.turns.has(p.static, p.uid)})
 	if e.call == callNone {
 		return due{}, false
 	}
-	p.running, p.calling, p.observed, p.cancel, p.began = true, e.call, p.life.orphan != nil, cancel, time.Now()
-	work := Work{UID: uid, Pod: p.life.pod, Orphan: p.life.orphan, Mirror: p.mirror, First: !p.met, Ending: p.life.ending}
+	ctx, cancel := context.WithCancel(ctx)
+	p.running, p.calling, p.cancel, p.began = true, e.call, cancel, time.Now()
+	p.observed.Store(p.life.orphan != nil)
+	work := Work{UID: p.uid, Pod: p.life.pod, Orphan: p.life.orphan, Mirror: p.mirror, First: !p.met, Ending: p.life.ending}
 	if e.call != callSync {
 		work.GracePeriodSeconds = p.life.grace
 	}
-	return due{call: e.call, state: p.life.state, work: work, since: p.due, seen: p.seen, after: p.called, static: p.static}, true
+	return due{
+		ctx: ctx, cancel: cancel, pod: p, began: p.began,
+		call: e.call, state: p.life.state, work: work, since: p.due, seen: p.seen, after: p.touched, static: p.static,
+	}, true
 }
 
-// call waits for a status of the pod that is newer than the last call (pw-36),
-// and calls the Handler.
+// call waits for a status of the pod that is newer than the last call that may
+// have done something (pw-36), and calls the Handler.
 func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, err error) {
+	begun := d.began
 	if d.work.Orphan == nil {
-		begun := time.Now()
 		d.work.Status, err = w.cfg.Statuses.GetNewerThan(ctx, d.work.UID, d.after)
-		info.Observed = time.Since(begun)
+		begun = time.Now()
+		info.Observed = begun.Sub(d.began)
 		if err != nil {
 			if ctx.Err() == nil {
 				w.cfg.Record(runtime.Event{
@@ -107,7 +120,7 @@ func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, 
 			}
 			return Next{}, fmt.Errorf("podworker: observe pod: %w", err)
 		}
-		w.nowObserved(d.work.UID)
+		d.pod.observed.Store(true)
 	}
 	if d.call == callSync && d.work.First && d.static != "" {
 		if other := w.leftOver(d.static, d.work.UID); other != "" {
@@ -115,12 +128,13 @@ func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, 
 		}
 	}
 	d.met = true
-	defer func(t time.Time) {
-		info.Duration = time.Since(t)
+	defer func() {
+		d.ended = time.Now()
+		info.Duration = d.ended.Sub(begun)
 		if v := recover(); v != nil {
 			next, err = Next{}, &PanicError{v, debug.Stack()}
 		}
-	}(time.Now())
+	}()
 	switch d.call {
 	case callSync:
 		return w.cfg.Handler.Sync(ctx, d.work)
@@ -129,12 +143,6 @@ func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, 
 	default:
 		return Next{}, w.cfg.Handler.Cleanup(ctx, d.work)
 	}
-}
-
-func (w *Workers) nowObserved(uid types.UID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pods[uid].observed = true // a pod is not forgotten while a call is in flight
 }
 
 // leftOverError says that a static pod waits for one of its name that an
@@ -166,16 +174,26 @@ func (w *Workers) leftOver(fullName string, uid types.UID) types.UID {
 	return ""
 }
 
-// returned takes in the outcome of a call, and sets the time of the next one.
-// It reports whether err is another than that of the call before.
-func (w *Workers) returned(d *due, next Next, err error) (news bool) {
+// returned takes in the outcome of a call, and sets the time of the next one for
+// that pod. It reports whether err is another than that of the call before, and
+// takes the next call that is due for any pod: all under one lock.
+func (w *Workers) returned(ctx context.Context, d *due, next Next, err error) (following due, ok, news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	uid := d.work.UID
-	p := w.pods[uid]
+	news = w.returnedLocked(d, next, err)
+	d.slot.freeLocked()
+	following, ok = w.takeLocked(ctx)
+	return following, ok, news
+}
+
+func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
+	p, uid := d.pod, d.work.UID // a pod is not forgotten while a call is in flight
 	p.running, p.cancel, p.calling = false, nil, callNone
 	news = err != nil && (p.err == nil || p.err.Error() != err.Error())
-	p.called, p.err = time.Now(), err
+	p.called, p.err = d.ended, err
+	if !next.Idle || err != nil && next.Retry.IsZero() {
+		p.touched = p.called
+	}
 	if p.failures++; err == nil {
 		p.failures = 0
 	}
@@ -184,6 +202,9 @@ func (w *Workers) returned(d *due, next Next, err error) (news bool) {
 	if p.life.state == Finished {
 		p.again = false
 		return news
+	}
+	if p.victims = nil; p.life.state == Syncing && len(next.Victims) > 0 {
+		d.events = w.preemptLocked(p, next.Victims)
 	}
 	if p.again {
 		w.wakeLocked(p)

@@ -2,6 +2,7 @@ package podworker_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -41,6 +42,54 @@ func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
 		assert.Equal(t, []time.Time{{}, began.Add(5 * time.Second), began.Add(15 * time.Second)}, statuses.since,
 			"any will do for the first; then newer than the end of the Sync, of the Terminate")
 	})
+}
+
+// idle is a Handler whose Syncs end as it is told.
+type idle struct {
+	silent
+	next func() (podworker.Next, error)
+}
+
+func (h idle) Sync(context.Context, podworker.Work) (podworker.Next, error) { return h.next() }
+
+func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // L-14, pw-36
+	for name, c := range map[string]struct {
+		next  podworker.Next
+		err   error
+		moves bool
+	}{
+		"it did something":                   {moves: true},
+		"it did nothing":                     {next: podworker.Next{Idle: true}},
+		"it backs off":                       {next: podworker.Next{Idle: true, Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off")},
+		"it failed, and cannot have idled":   {next: podworker.Next{Idle: true}, err: errors.New("broken"), moves: true},
+		"it started something and backs off": {next: podworker.Next{Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off"), moves: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				statuses, began, calls := new(asked), time.Now(), 0
+				w, err := podworker.New(podworker.Config{Statuses: statuses, Handler: idle{next: func() (podworker.Next, error) {
+					if calls++; calls == 1 {
+						return podworker.Next{}, nil // it started the pod
+					}
+					return c.next, c.err
+				}}})
+				require.NoError(t, err)
+				stop := run(t, w)
+				w.Update(newPod("web", 0), true)
+				for range 2 {
+					time.Sleep(time.Second)
+					w.Sync("web")
+				}
+				synctest.Wait()
+				stop()
+				after := began
+				if c.moves {
+					after = began.Add(time.Second)
+				}
+				assert.Equal(t, []time.Time{{}, began, after}, statuses.since)
+			})
+		})
+	}
 }
 
 func TestWhatIsToldIsTakenInWhileNothingRuns(t *testing.T) { // pw-21

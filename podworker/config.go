@@ -55,7 +55,13 @@ type Config struct {
 	// Slow is how long a call counts towards Parallel. One that takes longer (a
 	// pull, a stop with its grace, a runtime that does not answer) gives its
 	// place away, so that it holds up no pod but its own. Zero: 10 seconds;
-	// negative: calls count until they return.
+	// negative: calls count until they return, and Parallel that hang hold up
+	// every pod.
+	//
+	// So Parallel bounds what is done at once, not what hangs: of that there is
+	// a call, with a goroutine, for each such pod at most, as the kubelet has
+	// for every pod. Where n pods hang, those that became due behind them wait
+	// n/Parallel × Slow, once.
 	Slow time.Duration
 
 	// Jitter spreads a delay. Nil: a random d … 1.5 d.

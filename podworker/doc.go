@@ -30,8 +30,9 @@
 //
 // All methods of Workers, Loop, Inbox and Pipeline may be called from any
 // goroutine. Calls of the Handler for different pods run in parallel, those for
-// one pod one after the other; each sees a status that was observed after the one
-// before had returned. A pod that has nothing to do costs a map entry and a
+// one pod one after the other; each sees a status that was observed after the last one
+// that did something had returned (pw-36), so that a pod at rest is not inspected
+// for its resyncs (L-14). A pod that has nothing to do costs a map entry and a
 // timer, no goroutine. Housekeeping has a goroutine of its own and takes one pod
 // at a time; sources and events don't wait for it.
 //
@@ -52,6 +53,9 @@
 //   - With Config.Parallel, pods take turns in the order they became due, and a
 //     call that lasts longer than Config.Slow gives its place away: one that hangs
 //     holds up its own pod only.
+//   - There are never more calls, and goroutines, than pods: a thousand pods that
+//     hang are a thousand goroutines, and those that don't hang come to their
+//     turn beside them.
 //   - A Handler that panics fails that call (L-26).
 //   - When Run ends, containers go on running: a later agent takes them over
 //     from what the runtime shows.
@@ -68,7 +72,7 @@
 // The waiter of a kill always hears of its end (lq-6). A static pod starts as
 // soon as the one it waits for has finished, not at a retry (pw-30). One that is
 // told to end before its turn is stopped if an earlier agent left something of it
-// running (pw-31). Finding orphans uses pleg's list instead of one of its own,
+// running, and if it is killed its status says so (pw-31). Finding orphans uses pleg's list instead of one of its own,
 // when something changed instead of every 2 s (lq-11), and waits for the source of
 // the pod only (lq-30). Orphans have the grace they were made with (lq-33). Pods
 // that run already are not admitted anew, unless PipelineConfig.Readmit says so

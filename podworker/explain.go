@@ -1,10 +1,13 @@
 package podworker
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -16,8 +19,9 @@ const (
 	WaitTurn     Wait = "turn"      // a static pod: one of its name has not finished (pw-29)
 	WaitLeftOver Wait = "left over" // a static pod: one of its name still runs that an earlier agent left
 	WaitPlace    Wait = "place"     // it is due, and Config.Parallel calls are in flight
-	WaitStatus   Wait = "status"    // for a look at the runtime that is newer than its last call (pw-36)
+	WaitStatus   Wait = "status"    // for a look at the runtime that shows what its last call did (pw-36)
 	WaitCall     Wait = "call"      // for a call of the Handler to return
+	WaitVictims  Wait = "victims"   // for pods that give way to it to finish (adm-10)
 	WaitRetry    Wait = "retry"     // its last call failed
 	WaitNetwork  Wait = "network"   // its last call failed because the network is not ready
 	WaitBackoff  Wait = "back-off"  // what failed is not tried before then
@@ -56,6 +60,9 @@ type Explanation struct {
 	// something happens.
 	Next time.Time `json:"next,omitzero"`
 
+	// Containers are what was last seen of them, while they may run.
+	Containers []ContainerSeen `json:"containers,omitempty"`
+
 	// Err is what the last call returned, empty if it succeeded; Failures is how
 	// many in a row failed.
 	Err      string `json:"err,omitempty"`
@@ -64,11 +71,18 @@ type Explanation struct {
 	// For is the pod that it waits for: whose turn it is, or what was left over.
 	For types.UID `json:"for,omitempty"`
 
+	// Victims are the pods whose end it waits for, with WaitVictims.
+	Victims []types.UID `json:"victims,omitempty"`
+
 	// Termination, if that was requested.
 	Termination *Termination `json:"termination,omitempty"`
 
 	// StartsOver: the pod was wanted anew while it was ending (pw-14).
 	StartsOver bool `json:"startsOver,omitempty"`
+
+	// Doomed: it was wanted anew, and then killed, so that it does not start
+	// over.
+	Doomed bool `json:"doomed,omitempty"`
 
 	// Sources that have not spoken, with WaitSources.
 	Sources []string `json:"sources,omitempty"`
@@ -91,7 +105,10 @@ type Termination struct {
 	Waiters int  `json:"waiters,omitempty"` // how many wait to hear of its end
 
 	// Running names what still runs, as last seen: containers, "sandbox".
+	// PreStop names those of them that have a preStop hook, which has its part
+	// of the grace before they are told to stop.
 	Running []string `json:"running,omitempty"`
+	PreStop []string `json:"preStop,omitempty"`
 }
 
 // Explain tells why a pod is where it is, and reports whether it is known. It
@@ -106,10 +123,14 @@ func (w *Workers) Explain(uid types.UID) (Explanation, bool) {
 			e.Step, e.StepSince = h.Doing(uid)
 		}
 	}
-	if e.Termination != nil && e.State < Cleaning {
+	if e.State < Cleaning {
 		// What cannot be read shows nothing running: the error is in Err.
 		status, _ := w.cfg.Statuses.Get(uid)
-		e.Termination.Running = stillRuns(status)
+		e.Containers = containersSeen(status)
+		if e.Termination != nil {
+			e.Termination.Running = stillRuns(status)
+			e.Termination.PreStop = preStops(w.podOf(uid), e.Termination.Running)
+		}
 	}
 	return e, true
 }
@@ -123,7 +144,8 @@ func (w *Workers) explain(uid types.UID) (Explanation, bool) {
 	}
 	e := Explanation{
 		At: time.Now(), UID: uid, State: p.life.state, Seen: p.seen, Since: p.since,
-		Failures: p.failures, StartsOver: p.life.again, Static: p.static != "",
+		Failures: p.failures, StartsOver: p.life.again && p.life.doom == nil, Doomed: p.life.doom != nil,
+		Static: p.life.pod != nil && staticpod.Is(p.life.pod),
 	}
 	switch {
 	case p.life.pod != nil:
@@ -150,7 +172,7 @@ func (w *Workers) explainWaitLocked(e *Explanation, p *worker) {
 	switch {
 	case p.running:
 		e.Wait, e.WaitSince = WaitCall, p.began
-		if !p.observed {
+		if !p.observed.Load() {
 			e.Wait = WaitStatus
 		}
 		e.Call, e.CallSince = p.calling.String(), p.began
@@ -170,6 +192,9 @@ func (w *Workers) explainWaitLocked(e *Explanation, p *worker) {
 		e.Wait, e.WaitSince, e.Next = p.wait, p.called, p.next
 		if other, ok := p.err.(*leftOverError); ok && p.wait == WaitLeftOver {
 			e.For = other.uid
+		}
+		if len(p.victims) > 0 {
+			e.Wait, e.Victims = WaitVictims, slices.Sorted(maps.Keys(p.victims))
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 		e, ok := w.Explain("web")
 		require.True(t, ok)
 		assert.Equal(t, "pod default/web (web) is terminating, for 3s. Terminate has run for 3s, and has been at stop for 3s."+
-			" It was told to end 3s ago because the agent ends it (Evicted: low on memory), with a grace of 7 s."+
+			" It was told to end 3s ago because the agent ends it (Evicted: low on memory), with a grace of 7 s, of which 4s are left."+
 			" Still running: web, lost, sandbox. Waiting to hear of its end: 1.", e.String())
 		now := time.Now()
 		assert.Equal(t, podworker.Explanation{
@@ -66,6 +66,7 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 			State: podworker.Terminating, Seen: now.Add(-13 * time.Second), Since: now.Add(-3 * time.Second),
 			Wait: podworker.WaitCall, WaitSince: now.Add(-3 * time.Second),
 			Call: "Terminate", CallSince: now.Add(-3 * time.Second), Step: "stop", StepSince: now.Add(-3 * time.Second),
+			Containers: []podworker.ContainerSeen{{Name: "init", State: "exited"}, {Name: "lost", State: "unknown"}, {Name: "web", State: "running"}},
 			Termination: &podworker.Termination{
 				Cause: podworker.CauseKilled, Asked: now.Add(-3 * time.Second), Reason: "Evicted", Message: "low on memory",
 				GracePeriodSeconds: new(int64(7)), Evicted: true, Waiters: 1, Running: []string{"web", "lost", "sandbox"},

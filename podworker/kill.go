@@ -36,7 +36,7 @@ type Outcome int
 const (
 	Stopped        Outcome = iota + 1 // the pod ran, and has stopped
 	AlreadyStopped                    // it had stopped before the Kill
-	NeverStarted                      // it was waiting for its turn, and will not start
+	NeverStarted                      // it was waiting for its turn, and will not start; its status says why
 	NotKnown                          // there is no such pod here
 	Abandoned                         // Run has ended first; the pod may run on
 )
@@ -80,6 +80,12 @@ var ErrStillRunning = errors.New("timeout waiting to kill pod")
 // shutdown). The outcome is sent once, when nothing of the pod runs any more,
 // at once if that is so already or the pod is unknown (lq-6), and then the
 // channel is closed. Nobody has to receive it.
+//
+// It ends all that was wanted of the pod before it, also the life after the
+// present one, of a pod that was removed and is wanted anew: that is cleaned up
+// with the same Ending, and starts nothing. What is wanted after the Kill
+// starts. So of a set of pods that sources don't change any more nothing runs
+// when all have been killed.
 func (w *Workers) Kill(uid types.UID, opts KillOptions) <-chan Outcome {
 	done := make(chan Outcome, 1)
 	w.mu.Lock()

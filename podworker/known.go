@@ -31,6 +31,9 @@ func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	}
 	delete(w.pods, uid)
 	delete(w.settled, uid)
+	if p.life.doom != nil {
+		w.doomed[uid] = *p.life.doom
+	}
 	return p.life.pod, p.life.again, true
 }
 

@@ -159,9 +159,6 @@ func ruleATown(t *testing.T, seed uint64) {
 				delete(wanted, name)
 				loop.RemovePods([]*v1.Pod{pod})
 			case script.IntN(10) == 0:
-				if e, _ := workers.Explain(pod.UID); e.StartsOver {
-					break // what is killed is the life before, which ends anyway
-				}
 				killed[pod.UID] = true
 				outcome := workers.Kill(pod.UID, podworker.KillOptions{GracePeriodSeconds: new(int64(script.IntN(30)))})
 				waiters.Go(func() {

@@ -31,6 +31,10 @@ type life struct {
 	unheard bool // the API's deletion came during a Cleanup, which does not know of it
 	evicted bool // its containers may go while the object stays
 	again   bool // wanted anew while it was ending (pw-14): start over when finished
+
+	// doom is the kill that came after the pod was wanted anew: it ends the
+	// life after this one, too, before that starts anything. Else nil.
+	doom *KillOptions
 }
 
 // An input is one thing that happens to a life: wanted, unwanted, killed,
@@ -90,6 +94,9 @@ func step(l life, in input) (life, effect) {
 		return l.remove()
 	case killed:
 		l.evicted = l.evicted || in.opts.Evict
+		if l.again {
+			l.doom = &in.opts
+		}
 		return l.stop(CauseKilled, in.opts.GracePeriodSeconds, in.opts.Ending)
 	case found:
 		l = life{state: Stopping, orphan: in.orphan, deleted: true, grace: in.grace, cause: CauseOrphan}
@@ -152,7 +159,7 @@ func (l life) want(in wanted) (life, effect) {
 }
 
 func (l life) remove() (life, effect) {
-	l.removed, l.deleted, l.again = true, true, false
+	l.removed, l.deleted, l.again, l.doom = true, true, false, nil
 	if l.state >= Stopping {
 		return l, effect{wake: l.state != Finished}
 	}
@@ -167,9 +174,15 @@ func (l life) stop(why Cause, override *int64, ending runtime.Ending) (life, eff
 	switch {
 	case l.state == Waiting && !l.mayRun:
 		// It has started nothing, so there is nothing to stop (pw-31).
-		l.state = Finished
 		l.ending = ending
-		return l, effect{outcome: NeverStarted}
+		if why != CauseKilled {
+			l.state = Finished
+			return l, effect{outcome: NeverStarted}
+		}
+		// Whoever wants it is to hear why it will not run.
+		l.state = Cleaning
+		l.grace, _ = effectiveGrace(nil, l.pod, override)
+		return l, effect{wake: true, outcome: NeverStarted}
 	case l.state == Cleaning || l.state == Finished:
 		return l, effect{outcome: AlreadyStopped} // the caller is told so (lq-6)
 	}

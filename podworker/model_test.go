@@ -53,6 +53,7 @@ type modelPod struct {
 	waiter    bool // who asked for its end has not been told
 
 	wanted int  // what the source wants, noSpec if nothing
+	ended  bool // its end was asked for since it was wanted
 	runs   bool // in the runtime
 
 	// Of this life:
@@ -60,6 +61,7 @@ type modelPod struct {
 	grace  int64 // that the last Terminate was given; 0: there was none
 	synced int   // the spec of the last Sync
 	latest int   // the spec that was last wanted
+	own    int   // the same, but for those that were meant for the next life
 	back   bool  // Finished has gone back to Cleaning
 	heard  bool  // the Cleanup in flight, or the last one, knows of the deletion
 }
@@ -69,13 +71,15 @@ type modelKey struct {
 	state                                                     State
 	spec                                                      int
 	orphan, removed, deleted, unheard, evicted, again, mayRun bool
+	doomed                                                    bool
 	stored                                                    int64
 	cause                                                     Cause
 }
 
 func (p modelPod) key() modelKey {
 	k := modelKey{modelPod: p, state: p.life.state, spec: noSpec, orphan: p.life.orphan != nil, removed: p.life.removed,
-		deleted: p.life.deleted, unheard: p.life.unheard, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause}
+		deleted: p.life.deleted, unheard: p.life.unheard, evicted: p.life.evicted, again: p.life.again, mayRun: p.life.mayRun, cause: p.life.cause,
+		doomed: p.life.doom != nil}
 	for i, spec := range modelSpecs {
 		if p.life.pod == spec {
 			k.spec = i
@@ -83,6 +87,11 @@ func (p modelPod) key() modelKey {
 	}
 	if p.life.grace != nil {
 		k.stored = *p.life.grace
+	}
+	// What no law asks about any more makes no other state.
+	if p.known && p.life.state >= Stopping {
+		k.latest, k.synced = noSpec, min(p.synced, 0) // no Sync will be; whether there was one counts
+		k.ended = p.ended && p.life.again             // only a create leads to another life, and that clears it
 	}
 	k.modelPod.life = life{}
 	return k
@@ -166,17 +175,27 @@ func (m *model) want(i, spec int, create bool) broken {
 	in := wanted{pod: modelSpecs[spec], create: create, first: !p.known, static: m.static, stopped: !p.runs}
 	p.wanted = spec
 	if in.first {
-		runs, wants := p.runs, p.wanted
-		*p = modelPod{known: true, wanted: wants, runs: runs, synced: noSpec, latest: noSpec, callSpec: noSpec}
+		known := emptyPod(p.runs)
+		known.known, known.wanted, known.ended = true, p.wanted, p.ended
+		*p = known
 		if m.static {
 			m.turns += digits[i : i+1]
 		}
 	}
+	next := p.life.again || create && p.life.state >= Stopping || p.life.orphan != nil
 	if p.life.state < Stopping {
 		p.latest = spec
 	}
+	if !next {
+		p.own = spec
+	}
 	_, b := m.apply(i, in)
 	return b
+}
+
+// emptyPod is one without a life.
+func emptyPod(runs bool) modelPod {
+	return modelPod{runs: runs, wanted: noSpec, synced: noSpec, latest: noSpec, own: noSpec, callSpec: noSpec}
 }
 
 // A move is one thing that may happen next.
@@ -191,14 +210,17 @@ func (m model) moves(i int) (moves []move) {
 		moves = append(moves, move{modelNames[i] + name, func(m *model) broken { return do(m, &m.pods[i]) }})
 	}
 	for spec := range modelSpecs {
-		add("create "+digits[spec:spec+1], func(m *model, _ *modelPod) broken { return m.want(i, spec, true) })
+		add("create "+digits[spec:spec+1], func(m *model, p *modelPod) broken {
+			p.ended = false
+			return m.want(i, spec, true)
+		})
 		if p.wanted != noSpec {
 			add("update "+digits[spec:spec+1], func(m *model, _ *modelPod) broken { return m.want(i, spec, false) })
 		}
 	}
 	if p.wanted != noSpec {
 		add("remove", func(m *model, p *modelPod) broken {
-			p.wanted = noSpec
+			p.wanted, p.ended = noSpec, false
 			if !p.known {
 				return ""
 			}
@@ -209,7 +231,7 @@ func (m model) moves(i int) (moves []move) {
 	if p.known && !p.waiter {
 		for name, grace := range map[string]*int64{"kill": nil, "kill at once": new(int64(0))} {
 			add(name, func(m *model, p *modelPod) broken {
-				p.waiter = true
+				p.waiter, p.ended = true, p.wanted != noSpec
 				_, b := m.apply(i, killed{KillOptions{GracePeriodSeconds: grace, Evict: grace == nil}})
 				return b
 			})
@@ -218,7 +240,8 @@ func (m model) moves(i int) (moves []move) {
 	switch {
 	case !p.known && p.runs && p.wanted == noSpec:
 		add("orphan", func(m *model, p *modelPod) broken {
-			*p = modelPod{known: true, wanted: noSpec, runs: true, synced: noSpec, latest: noSpec, callSpec: noSpec}
+			*p = emptyPod(true)
+			p.known = true
 			_, b := m.apply(i, found{orphan: modelOrphan})
 			return b
 		})
@@ -272,11 +295,17 @@ func (m model) progress(i int) (moves []move) {
 		add("timer", func(_ *model, p *modelPod) broken { p.timer, p.due = false, true; return "" })
 	case p.known && p.life.state == Finished && (p.wanted == noSpec || p.life.again):
 		add("forget", func(m *model, p *modelPod) broken {
-			*p = modelPod{wanted: p.wanted, runs: p.runs, synced: noSpec, latest: noSpec, callSpec: noSpec}
-			if p.wanted != noSpec {
-				return m.want(i, p.wanted, true)
+			doom, left := p.life.doom, emptyPod(p.runs)
+			left.wanted, left.ended = p.wanted, p.ended
+			*p = left
+			if p.wanted == noSpec {
+				return ""
 			}
-			return ""
+			b := m.want(i, p.wanted, true)
+			if b == "" && doom != nil {
+				_, b = m.apply(i, killed{*doom}) // as Workers.Update
+			}
+			return b
 		})
 	}
 	return moves
@@ -301,6 +330,9 @@ func (m *model) turn(i int) broken {
 		if p.life.orphan != nil {
 			return "an orphan is synced"
 		}
+		if p.ended {
+			return "L-21: its end was asked for, nobody wanted it since, and it starts"
+		}
 		p.runs = true // it may start something from now on (inv-2)
 		p.synced = p.latest
 		if p.life.pod != modelSpecs[p.latest] {
@@ -312,6 +344,9 @@ func (m *model) turn(i int) broken {
 			}
 		}
 	case callTerminate:
+		if p.life.orphan == nil && p.life.pod != modelSpecs[p.own] {
+			return "pw-14: a Terminate is given the spec of the life after"
+		}
 		p.acked = true
 		if g := p.life.grace; g != nil {
 			if p.grace != 0 && *g > p.grace {
@@ -320,6 +355,9 @@ func (m *model) turn(i int) broken {
 			p.grace = *g
 		}
 	case callCleanup:
+		if p.life.pod != modelSpecs[p.own] {
+			return "pw-14: a Cleanup is given the spec of the life after"
+		}
 		p.heard = p.life.deleted
 		if p.runs {
 			return "it is cleaned up, and it runs"
@@ -423,7 +461,7 @@ func explore(t *testing.T, start model, pods, depth int) int {
 func newModel(static bool) model {
 	m := model{static: static}
 	for i := range m.pods {
-		m.pods[i] = modelPod{wanted: noSpec, synced: noSpec, latest: noSpec, callSpec: noSpec}
+		m.pods[i] = emptyPod(false)
 	}
 	return m
 }

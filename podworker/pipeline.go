@@ -236,7 +236,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	p.at(w.UID, "runtime")
 	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
 	res, err := p.cfg.Runtime.SyncPod(ctx, req)
-	next.Retry = res.RetryAt
+	next.Retry, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, wanted, res.Actions)
 	if p.remember(w.UID, res.Actions) || failed {
 		// A container that did not start, or a resize that failed, leaves no

@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -10,22 +11,23 @@ import (
 // is in it once at most, and goes to its end after a call, so that no pod is
 // passed over for one that is always due.
 type queue struct {
-	uids []types.UID
+	pods []*worker
 	head int
 }
 
-func (q *queue) push(uid types.UID) { q.uids = append(q.uids, uid) }
+func (q *queue) push(p *worker) { q.pods = append(q.pods, p) }
 
-func (q *queue) pop() (types.UID, bool) {
-	if q.head == len(q.uids) {
-		return "", false
+// pop returns nil if there is none.
+func (q *queue) pop() *worker {
+	if q.head == len(q.pods) {
+		return nil
 	}
-	uid := q.uids[q.head]
-	q.uids[q.head] = ""
-	if q.head++; q.head == len(q.uids) {
-		q.uids, q.head = q.uids[:0], 0
+	p := q.pods[q.head]
+	q.pods[q.head] = nil
+	if q.head++; q.head == len(q.pods) {
+		q.pods, q.head = q.pods[:0], 0
 	}
-	return uid, true
+	return p
 }
 
 // A slot is the place of one call among Config.Parallel.
@@ -37,33 +39,50 @@ type slot struct {
 	freed bool
 }
 
-// pop takes the first due pod off the queue, if there is a place for its call.
-func (w *Workers) pop() (types.UID, *slot, bool) {
+// take takes the first due pod off the queue, if there is a place for its call.
+func (w *Workers) take(ctx context.Context) (due, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.fullLocked() {
-		return "", nil, false
+	return w.takeLocked(ctx)
+}
+
+func (w *Workers) takeLocked(ctx context.Context) (due, bool) {
+	for ctx.Err() == nil && (w.cfg.Parallel == 0 || w.busy < w.cfg.Parallel) {
+		p := w.queue.pop()
+		if p == nil {
+			break
+		}
+		if d, ok := w.beginLocked(ctx, p); ok {
+			d.slot = w.slotLocked()
+			return d, true
+		}
 	}
-	uid, ok := w.queue.pop()
-	if !ok {
-		return "", nil, false
+	return due{}, false
+}
+
+// slotLocked takes a place; nil: they are not counted.
+func (w *Workers) slotLocked() *slot {
+	if w.cfg.Parallel == 0 {
+		return nil
 	}
 	w.busy++
 	s := &slot{workers: w}
-	if w.cfg.Parallel > 0 && w.cfg.Slow > 0 {
+	if w.cfg.Slow > 0 {
 		s.timer = time.AfterFunc(w.cfg.Slow, s.free)
 	}
-	return uid, s, true
+	return s
 }
-
-func (w *Workers) fullLocked() bool { return w.cfg.Parallel > 0 && w.busy >= w.cfg.Parallel }
 
 // free gives the place to the next call: when the call has returned, or when it
 // has had its time, whichever is first.
 func (s *slot) free() {
 	s.workers.mu.Lock()
 	defer s.workers.mu.Unlock()
-	if s.freed {
+	s.freeLocked()
+}
+
+func (s *slot) freeLocked() {
+	if s == nil || s.freed {
 		return
 	}
 	s.freed = true
@@ -92,7 +111,7 @@ func (w *Workers) wakeLocked(p *worker) {
 	if !p.again {
 		p.due = time.Now()
 	}
-	w.queue.push(p.uid)
+	w.queue.push(p)
 	signal(w.ready)
 }
 

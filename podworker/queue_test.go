@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	goruntime "runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +36,65 @@ func (n *noisy) Sync(_ context.Context, w podworker.Work) (podworker.Next, error
 	n.total++
 	n.workers.Sync(w.UID) // due again at once
 	return podworker.Next{}, nil
+}
+
+// stuck is a Handler whose Syncs return when their context ends, but for one
+// pod's.
+type stuck struct {
+	silent
+	in, most, served atomic.Int64
+}
+
+func (h *stuck) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+	h.most.Store(max(h.most.Load(), h.in.Add(1)))
+	defer h.in.Add(-1)
+	if w.UID == "well" {
+		h.served.Add(1)
+		return podworker.Next{}, nil
+	}
+	<-ctx.Done()
+	return podworker.Next{}, ctx.Err()
+}
+
+func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) { // L-25
+	synctest.Test(t, func(t *testing.T) {
+		const n, parallel = 1000, 10
+		h := new(stuck)
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: parallel, Slow: time.Second})
+		require.NoError(t, err)
+		stop := run(t, w)
+		synctest.Wait()
+		goroutines := goruntime.NumGoroutine()
+		for i := range n {
+			w.Update(newPod(fmt.Sprint("pod-", i), 0), true)
+		}
+		w.Update(newPod("well", 0), true)
+		time.Sleep(time.Second / 2)
+		assert.EqualValues(t, parallel, h.in.Load(), "so many begin at once")
+		time.Sleep(n / parallel * time.Second)
+		assert.EqualValues(t, 1, h.served.Load(), "those before it have had their time")
+
+		// Each has one call, whatever else it is told.
+		for range 3 {
+			for i := range n {
+				w.Sync(types.UID(fmt.Sprint("pod-", i)))
+			}
+			w.Sync("well")
+			time.Sleep(time.Second)
+		}
+		assert.EqualValues(t, 4, h.served.Load(), "at once")
+		assert.LessOrEqual(t, h.most.Load(), int64(n+1))
+		assert.LessOrEqual(t, goruntime.NumGoroutine()-goroutines, n+1)
+
+		// What ends them gets through to each, and nothing is left.
+		for i := range n {
+			w.Remove(types.UID(fmt.Sprint("pod-", i)))
+		}
+		time.Sleep(n / parallel * time.Second)
+		assert.Zero(t, h.in.Load())
+		assert.LessOrEqual(t, goruntime.NumGoroutine()-goroutines, 1)
+		stop()
+	})
 }
 
 func TestPlacesAreGivenFairly(t *testing.T) { // L-25

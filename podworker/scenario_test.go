@@ -372,9 +372,22 @@ func (s *stage) command(ctx context.Context, workers *podworker.Workers, loop *p
 	case "gone":
 		locked(func() { delete(s.running, pod.UID) })
 	case "block":
-		locked(func() { s.blocked[call] = make(chan struct{}) })
+		locked(func() {
+			if s.blocked[call] != nil {
+				err = fmt.Errorf("%s is blocked already", call) // who waits would never be let go
+				return
+			}
+			s.blocked[call] = make(chan struct{})
+		})
 	case "unblock":
-		locked(func() { close(s.blocked[call]); delete(s.blocked, call) })
+		locked(func() {
+			if s.blocked[call] == nil {
+				err = fmt.Errorf("%s is not blocked", call)
+				return
+			}
+			close(s.blocked[call])
+			delete(s.blocked, call)
+		})
 	case "fail":
 		locked(func() { s.failing[call] = true })
 	case "panic":

@@ -10,9 +10,11 @@ import "fmt"
 //	   │                                                         ▼
 //	   │                                                     Terminating ──stopped──▶ Cleaning ──clean──▶ Finished
 //	   │                                                      Terminate               Cleanup               ▲
-//	   └──────────────────── kill or delete before the start ──────────────────────────────────────────────┘
+//	   └──────────────────── removed or deleted before the start ──────────────────────────────────────────┘
 //
-// Only static pods wait; every other begins in Syncing (pw-28). A deletion that
+// Only static pods wait; every other begins in Syncing (pw-28). One that is
+// killed while it waits has nothing to stop, and goes on to Cleaning, so that its
+// status says why it never ran. A deletion that
 // arrives when all is done brings Finished back to Cleaning once, so that the
 // Handler can let the object go.
 //

@@ -20,8 +20,8 @@ deleted          finished (never started)       stopping wake cancel     · wake
 deleted, sooner  finished (never started)       stopping wake cancel     · wake cancel            · wake cancel            · (already stopped)          cleaning wake
 failed           finished (never started)       stopping wake cancel     · wake                   · wake                   · (already stopped)          ·
 removed          finished (never started)       stopping wake cancel     · wake                   · wake                   · wake                       ·
-killed           finished (never started)       stopping wake cancel     · wake                   · wake                   · (already stopped)          · (already stopped)
-killed, sooner   finished (never started)       stopping wake cancel     · wake cancel            · wake cancel            · (already stopped)          · (already stopped)
+killed           cleaning wake (never started)  stopping wake cancel     · wake                   · wake                   · (already stopped)          · (already stopped)
+killed, sooner   cleaning wake (never started)  stopping wake cancel     · wake cancel            · wake cancel            · (already stopped)          · (already stopped)
 its turn         syncing Sync                   · Sync                   terminating Terminate    · Terminate              · Cleanup                    ·
 not its turn     ·                              · Sync                   terminating Terminate    · Terminate              · Cleanup                    ·
 call failed      ·                              ·                        ·                        ·                        ·                            ·

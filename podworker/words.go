@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // String says it in a few sentences, for people: how far the pod is, what it
@@ -29,18 +31,28 @@ func (e Explanation) String() string {
 	if t := e.Termination; t != nil {
 		b.WriteString(" " + t.words(e))
 	}
+	if e.Termination == nil && len(e.Containers) > 0 {
+		var seen []string
+		for _, c := range e.Containers {
+			seen = append(seen, c.words(e))
+		}
+		b.WriteString(" Last seen: " + strings.Join(seen, ", ") + ".")
+	}
 	if e.Err != "" {
 		fmt.Fprintf(&b, " %s: %s.", times(e.Failures), strings.TrimSuffix(e.Err, "."))
 	}
 	if e.StartsOver {
 		b.WriteString(" It was wanted anew meanwhile, and starts over when it has finished.")
 	}
+	if e.Doomed {
+		b.WriteString(" It was wanted anew meanwhile, and told to end since: it will not start over.")
+	}
 	return b.String()
 }
 
 // waiting says what the pod waits for, and what comes next.
 func (e Explanation) waiting() string {
-	in := e.Next.Sub(e.At).Round(time.Millisecond)
+	in := rounded(e.Next.Sub(e.At))
 	switch e.Wait {
 	case WaitTurn:
 		return fmt.Sprintf("It waits for pod %s, which has its name, to finish.", e.For)
@@ -49,12 +61,14 @@ func (e Explanation) waiting() string {
 	case WaitPlace:
 		return fmt.Sprintf("%s has been due for %s, and waits for its place among the calls in flight.", e.Call, e.ago(e.WaitSince))
 	case WaitStatus:
-		return fmt.Sprintf("%s has waited %s for a look at the runtime that is newer than the last call.", e.Call, e.ago(e.WaitSince))
+		return fmt.Sprintf("%s has waited %s for a look at the runtime that shows what the last call did.", e.Call, e.ago(e.WaitSince))
 	case WaitCall:
 		if e.Step == "" {
 			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))
 		}
 		return fmt.Sprintf("%s has run for %s, and has been at %s for %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
+	case WaitVictims:
+		return fmt.Sprintf("It waits for the end of pods that give way to it: %s; it is tried again then, or in %v.", join(e.Victims), in)
 	case WaitRetry:
 		return fmt.Sprintf("It is tried again in %v.", in)
 	case WaitNetwork:
@@ -76,18 +90,36 @@ func (e Explanation) waiting() string {
 // words says why and how the pod ends.
 func (t *Termination) words(e Explanation) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "It was told to end %s ago because %s", e.ago(t.Asked), t.Cause)
-	if t.Reason != "" {
-		fmt.Fprintf(&b, " (%s: %s)", t.Reason, t.Message)
+	switch {
+	case t.Cause == CauseEnded && t.Reason != "": // refused, past its deadline
+		fmt.Fprintf(&b, "It came to its end %s ago: %s: %s", e.ago(t.Asked), t.Reason, t.Message)
+	case t.Cause == CauseEnded:
+		fmt.Fprintf(&b, "It came to its end %s ago", e.ago(t.Asked))
+	default:
+		fmt.Fprintf(&b, "It was told to end %s ago because %s", e.ago(t.Asked), t.Cause)
+		if t.Reason != "" {
+			fmt.Fprintf(&b, " (%s: %s)", t.Reason, t.Message)
+		}
 	}
 	if t.GracePeriodSeconds != nil && e.State < Cleaning {
 		fmt.Fprintf(&b, ", with a grace of %d s", *t.GracePeriodSeconds)
+		if e.Wait == WaitCall && e.State == Terminating {
+			left := time.Duration(*t.GracePeriodSeconds)*time.Second - e.At.Sub(e.CallSince)
+			if left > 0 {
+				fmt.Fprintf(&b, ", of which %s are left", rounded(left))
+			} else {
+				fmt.Fprintf(&b, ", which was over %s ago", rounded(-left))
+			}
+		}
 	}
 	b.WriteString(".")
 	switch {
 	case e.State >= Cleaning:
 	case len(t.Running) > 0:
 		fmt.Fprintf(&b, " Still running: %s.", strings.Join(t.Running, ", "))
+		if len(t.PreStop) > 0 {
+			fmt.Fprintf(&b, " With a preStop hook, which runs before TERM: %s.", strings.Join(t.PreStop, ", "))
+		}
 	default:
 		b.WriteString(" Nothing of it was seen running.")
 	}
@@ -98,7 +130,23 @@ func (t *Termination) words(e Explanation) string {
 }
 
 func (e Explanation) ago(t time.Time) string {
-	return e.At.Sub(t).Round(time.Millisecond).String()
+	return rounded(e.At.Sub(t)).String()
+}
+
+// rounded leaves out what nobody reads.
+func rounded(d time.Duration) time.Duration {
+	if d >= 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}
+
+func join(uids []types.UID) string {
+	var names []string
+	for _, uid := range uids {
+		names = append(names, string(uid))
+	}
+	return strings.Join(names, ", ")
 }
 
 func times(failures int) string {

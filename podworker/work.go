@@ -63,8 +63,9 @@ type Work struct {
 	// is none, or nobody said. It may be shared: don't change it.
 	Mirror *v1.Pod
 
-	// Status was observed after the last call for this pod had returned. It
-	// may be shared: don't change it. Nil for an orphan.
+	// Status was observed after the last call for this pod that may have done
+	// something had returned (see Next.Idle). It may be shared: don't change
+	// it. Nil for an orphan.
 	Status *runtime.PodStatus
 
 	// First tells that no call for this pod was made before by this agent.
@@ -87,9 +88,20 @@ type Next struct {
 	// containers have ended: it was refused, or is past its deadline.
 	Ending runtime.Ending
 
+	// Idle: the call did nothing to the pod in the runtime, nor tried to. What
+	// was seen before it is as good as what would be seen after it, so that the
+	// next call may be given the same status, and a pod at rest need not be
+	// looked at for each of its resyncs (L-14). Else the next call waits for a
+	// newer one (pw-36). Of a Sync with an error it counts only with Retry.
+	Idle bool
+
 	// At is when to Sync again at the latest, because of a deadline. Zero: when
 	// something changes, or at the next resync.
 	At time.Time
+
+	// Victims are to be killed, so that this pod may go on: it is called for
+	// again when they have finished, or as without them if that is sooner.
+	Victims []Victim
 
 	// Retry is when what failed may succeed: the end of a back-off. It goes
 	// with an error. Zero: not known, so the ordinary delay.

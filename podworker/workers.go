@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,6 +36,10 @@ type Workers struct {
 	busy    int                    // calls that count towards Config.Parallel
 	settled map[types.UID]struct{} // finished, or heard of since: for Loop to look at
 	ended   bool                   // Run has returned: nothing will be done
+
+	// doomed are the pods without a life whose next one is to end before it
+	// starts anything (life.doom).
+	doomed map[types.UID]KillOptions
 }
 
 // A worker is one pod's life and what surrounds it.
@@ -52,7 +57,7 @@ type worker struct {
 	// The call in flight.
 	running  bool
 	calling  call
-	observed bool // it is past the wait for a status
+	observed atomic.Bool // it is past the wait for a status
 	began    time.Time
 	cancel   context.CancelFunc
 
@@ -64,10 +69,14 @@ type worker struct {
 	since    time.Time // when its state began
 	asked    time.Time // when its termination was requested
 	called   time.Time // when the last call returned, or was given up; zero: none was made
+	touched  time.Time // when the last one of these returned that may have done something
 	met      bool      // the Handler was called
 	err      error     // of the last call
 	failures int       // calls in a row that failed
 	done     []chan Outcome
+
+	victims   map[types.UID]struct{} // whose end it waits for; nil: nobody's
+	preemptor *worker                // who waits for this one's end; nil: nobody
 }
 
 // New returns Workers for cfg, or an error if it lacks something. It starts
@@ -109,6 +118,7 @@ func New(cfg Config) (*Workers, error) {
 		finished: make(chan struct{}, 1),
 		pods:     map[types.UID]*worker{},
 		turns:    turns{},
+		doomed:   map[types.UID]KillOptions{},
 		settled:  map[types.UID]struct{}{},
 	}, nil
 }
@@ -122,19 +132,15 @@ func (w *Workers) Run(ctx context.Context) error {
 	defer wg.Wait()
 	for {
 		for {
-			uid, s, ok := w.pop()
+			d, ok := w.take(ctx)
 			if !ok {
 				break
 			}
 			wg.Go(func() {
 				// Having done its work, it does what else there is: a goroutine
 				// for each call would cost more than most calls.
-				for ok := true; ok; uid, s, ok = w.pop() {
-					w.work(ctx, uid)
-					s.free()
-					if ctx.Err() != nil {
-						return
-					}
+				for ok := true; ok; {
+					d, ok = w.work(ctx, d)
 				}
 			})
 		}
@@ -176,6 +182,10 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)
+	if opts, ok := w.doomed[pod.UID]; ok && first {
+		delete(w.doomed, pod.UID)
+		w.stepLocked(p, killed{opts})
+	}
 }
 
 // Mirror says what copy of a static pod the API server has; nil: none. The pod
@@ -211,6 +221,7 @@ func (w *Workers) syncLocked(p *worker) {
 func (w *Workers) Remove(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	delete(w.doomed, uid)
 	if p, ok := w.pods[uid]; ok {
 		w.stepLocked(p, unwanted{})
 	}
@@ -258,6 +269,7 @@ func (w *Workers) stepLocked(p *worker, in input) effect {
 func (w *Workers) finishLocked(p *worker) {
 	w.settled[p.uid] = struct{}{}
 	signal(w.finished)
+	w.giveWayLocked(p)
 	if p.static == "" {
 		return
 	}

@@ -100,10 +100,14 @@ func (m *Manager) earlier(uid types.UID) map[string]Probed {
 		return containers
 	}
 	result := func(passed *bool) runtime.ProbeResult {
-		if passed != nil && *passed {
+		switch {
+		case passed == nil:
+			return runtime.ProbeUnknown
+		case *passed:
 			return runtime.ProbeSuccess
+		default:
+			return runtime.ProbeFailure
 		}
-		return runtime.ProbeUnknown
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -81,6 +81,22 @@ const hangs = 2*time.Minute + time.Second
 // call, not from the order in which goroutines run; that no two calls of a run
 // do anything at the same instant is what makes runs repeatable.
 func (a *Agent) Call(ctx context.Context, what Call, do func() error) error {
+	return a.call(ctx, what, func(FaultKind, time.Duration) error { return do() })
+}
+
+// List is Call for a list, whose answer is to be that old: zero, but for Stale
+// faults.
+func (a *Agent) List(ctx context.Context, what Call, do func(age time.Duration) error) error {
+	return a.call(ctx, what, func(kind FaultKind, delay time.Duration) error {
+		if kind != Stale {
+			delay = 0
+		}
+		return do(delay)
+	})
+}
+
+// call is Call where do knows of the fault, and does its part of it.
+func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, delay time.Duration) error) error {
 	r := a.run
 	n := a.number(what)
 	roll := func(salt uint64) uint64 {
@@ -111,7 +127,7 @@ func (a *Agent) Call(ctx context.Context, what Call, do func() error) error {
 	if a.isDead() {
 		return a.gone(ctx)
 	}
-	err := do()
+	err := do(kind, delay)
 	if killer {
 		a.die()
 	}

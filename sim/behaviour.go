@@ -12,13 +12,14 @@ import (
 //
 // Its text, which begins with "run" or how it exits, is the tag of an image, so
 // that a pod carries what its containers do: "exit-3-2s", "run_stubborn",
-// "run_ready-5s_stop-1s", "exit-137-10s_oom". Durations are whole milliseconds,
+// "run_ready-5s_stop-1s", "exit-137-10s_oom", "exit-1-2s_times-3". Durations are whole milliseconds,
 // in the words of [time.Duration] without a point: "1500ms", "2s", "1m30s".
 type Behaviour struct {
 	Exits     bool // by itself, with Code, ExitAfter its start
 	Code      int32
 	ExitAfter time.Duration
 	OOM       bool // the kernel kills it for its memory, and the runtime says so
+	Times     int  // so many instances of the pod's exit so, those after them run; zero: all exit
 
 	Stubborn   bool          // it ignores TERM
 	StopDelay  time.Duration // how long it takes to exit after TERM
@@ -40,6 +41,9 @@ func (b Behaviour) String() string {
 	}
 	if b.OOM {
 		w = append(w, "oom")
+	}
+	if b.Times > 0 {
+		w = append(w, fmt.Sprintf("times-%d", b.Times))
 	}
 	if b.Stubborn {
 		w = append(w, "stubborn")
@@ -101,6 +105,11 @@ func ParseBehaviour(text string) (Behaviour, error) {
 			err = fmt.Errorf(`it begins with neither "run" nor "exit-<code>-<time>"`)
 		case word == "oom":
 			b.OOM = true
+		case head == "times":
+			b.Times, err = strconv.Atoi(rest)
+			if err == nil && b.Times < 1 {
+				err = fmt.Errorf("it exits once or more")
+			}
 		case word == "stubborn":
 			b.Stubborn = true
 		case head == "stop":

@@ -43,7 +43,22 @@ type window struct {
 // hit all others but hints and sources.
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
 
+// listCalls are the lists that Stale faults age.
+var listCalls = []string{"Pods", "ListContainers", "ListPodSandbox"}
+
 func (w window) hits(what Call) bool {
+	switch w.step.Kind {
+	case Stale:
+		// One of a pod is asked for in order to act at once; no runtime forgets
+		// what it has answered already.
+		if !slices.Contains(listCalls, what.Method) || what.UID != "" || what.Of != "" {
+			return false
+		}
+	case Conflict, Missing:
+		if !slices.Contains(sinkCalls, what.Method) {
+			return false
+		}
+	}
 	switch w.step.Calls {
 	case what.Method:
 		return true

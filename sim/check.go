@@ -82,6 +82,10 @@ func explain(t *testing.T, cfg Config, report *Report) string {
 	for _, e := range report.Trace[begin:end] {
 		fmt.Fprintln(&b, e)
 	}
+	if cfg.Machine != nil {
+		fmt.Fprintf(&b, "\nTo run it again: this schedule, by Parse, with seed %d and the same Machine.\n", cfg.Seed)
+		return b.String()
+	}
 	fmt.Fprintf(&b, "\nTo run it again, put the schedule into a file:\n\n\tgo test ./sim -run TestReplay -seed %d -schedule FILE\n\tgo run ./examples/hollow -seed %d -schedule FILE\n", cfg.Seed, cfg.Seed)
 	return b.String()
 }

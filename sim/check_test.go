@@ -97,3 +97,30 @@ func TestReplay(t *testing.T) {
 		}
 	}
 }
+
+// What was found once stays found. Each schedule is run with a few seeds, since
+// it depends on moments.
+func TestWhatWasFoundOnceStaysFound(t *testing.T) {
+	for name, text := range map[string]string{
+		"a pod that somebody has called failed is stopped, also if the agent hears of it before it looks": `
+			0s add web main:c=run
+			5s kill down=10s
+			8s fail web`,
+		"a static pod that is evicted while it waits for its turn is told to have failed": `
+			0s add web static grace=30 main:c=run_stubborn
+			5s add web uid=web-2 static main:c=run
+			6s evict web uid=web-2`,
+		"a static pod whose manifest goes while no agent runs is stopped": `
+			0s add web static main:c=run
+			5s kill down=10s
+			8s delete web`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := sim.Parse(text)
+			require.NoError(t, err)
+			for seed := range uint64(20) {
+				sim.Check(t, sim.Config{Seed: seed, Schedule: s})
+			}
+		})
+	}
+}

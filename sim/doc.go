@@ -7,9 +7,11 @@
 // What happens to a node, and when. [Draw] makes a [Schedule] from a seed: pods
 // of all shapes arrive, change, are deleted, vanish and come back; containers
 // exit, hang and run out of memory; sandboxes are lost; an operator removes
-// things; calls of the runtime and of the API fail, hang, are late, or lose their
-// answers; hints are lost; the agent is killed at any call that it makes of the
-// outside, and started again. [Run] lets it happen, and holds [Laws] against the
+// things; calls of the runtime and of the API fail, hang, are late, lose their
+// answers, or list what was; hints are lost, after hours in which they were good;
+// the runtime is away for minutes; the node is full; others change objects and
+// say that pods have failed; the agent is killed at any call that it makes of the
+// outside, or the machine is started again. [Run] lets it happen, and holds [Laws] against the
 // truth: what the runtime really did and what the API was really told, which no
 // fault touches.
 //
@@ -36,9 +38,21 @@
 //	10s delete web
 //	11s kill calls=3 when=after down=4s
 //
-// A runtime of one's own is simulated by a [Machine]; [Memory] is the one that a
-// Config without one has, and package simcri has the engine of runtime/cri over a
-// CRI runtime in memory.
+// A policy or a runtime of one's own is simulated by a [Machine]. [Memory] is the
+// one that a Config without one has; [MemoryOf] is that with another back-off, and
+// package simcri has the engine of runtime/cri over a CRI runtime in memory. What a
+// policy does is counted in the trace, or in Config.Each as it happens, and
+// compared over the same schedule; the laws say what else it breaks, and one that it
+// is meant to break is known by its name (TestAnotherBackOffIsSimulated):
+//
+//	report, err := sim.Run(ctx, sim.Config{
+//		Schedule: schedule, Machine: sim.MemoryOf(&runtimetest.Runtime{Backoff: time.Second}),
+//		Each:     func(e sim.Entry) { if e.Kind == sim.Started { starts++ } },
+//	})
+//
+// A Machine of one's own makes, for each agent, a client of which every call goes
+// through [Agent.Call], and tells Setup.Observe what really happens; memory.go
+// shows it.
 //
 // [Check] does all that in a test, and says of a seed that breaks a law what is to
 // be known: the law in words, the least schedule that breaks it still (by
@@ -79,13 +93,18 @@
 // a run in one does not end while a goroutine is left.
 //
 // A pod whose restart policy is Never, and that loses its sandbox before a
-// regular container ran, stays Pending, as with the kubelet (rt-41), and of a static
-// pod that is evicted while it waits for its turn nothing is ever told (pw-31):
-// both are let pass. Back-offs are held to be 10 seconds or more, not to double.
+// regular container ran, stays Pending, as with the kubelet (rt-41),
+// which is let pass. Back-offs are held to be 10 seconds or more, not to double.
 //
 // There are no probes yet, but that those which a container declares pass
-// ReadyAfter its start; no volumes, cgroups or resizes; and lists are never
-// stale.
+// ReadyAfter its start; no volumes, cgroups or resizes. That others say of a pod
+// that it has failed is simulated while no agent runs: one that runs hears nothing
+// of statuses that are not its own.
+//
+// Only lists of all there is are stale, not those by which an engine acts on one
+// pod. An agent that such a list has told that a pod has gone believes it (pleg-18),
+// and may begin the pod anew beside itself: laws that rest on true lists are not
+// held until the next good one.
 //
 // # Differences from the kubelet
 //

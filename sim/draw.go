@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options say what Draw draws. Zero values are chosen by the seed.
+// Options say what Draw draws. What is not above zero is chosen by the seed.
 type Options struct {
 	Pods     int           // how many names pods have
 	Steps    int           // how many steps besides
@@ -24,18 +24,21 @@ type Options struct {
 // this version of the package.
 func Draw(seed uint64, o Options) Schedule {
 	d := &draw{Rand: rand.New(rand.NewPCG(seed, 0x5eed)), pods: map[string]*drawn{}}
-	if o.Pods == 0 {
+	if o.Pods <= 0 {
 		o.Pods = 1 + d.IntN(6)
 	}
-	if o.Steps == 0 {
+	if o.Steps <= 0 {
 		o.Steps = 3 + d.IntN(25)
 	}
-	if o.Duration == 0 {
+	if o.Duration <= 0 {
 		o.Duration = time.Duration(1+d.IntN(10)) * time.Minute
+		if d.IntN(12) == 0 {
+			o.Duration = time.Duration(1+d.IntN(3)) * time.Hour // so quiet that lists are minutes apart
+		}
 	}
 	var out Schedule
 	at := func() time.Duration {
-		return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond))) * time.Millisecond
+		return time.Duration(d.Int64N(max(1, int64(o.Duration/time.Millisecond)))) * time.Millisecond
 	}
 	var times []time.Duration
 	for range o.Steps {
@@ -48,13 +51,18 @@ func Draw(seed uint64, o Options) Schedule {
 		p.shape = d.shape()
 		d.pods[name] = p
 		d.names = append(d.names, name)
-		out = append(out, d.add(p, time.Duration(d.Int64N(int64(o.Duration/time.Millisecond/4)))*time.Millisecond))
+		out = append(out, d.add(p, time.Duration(d.Int64N(max(1, int64(o.Duration/time.Millisecond/4))))*time.Millisecond))
 	}
 	for _, t := range times {
-		out = append(out, d.step(t, o))
+		s := d.step(t, o)
+		out = append(out, s)
+		if s.Down > 2*time.Second && d.IntN(3) == 0 { // nobody hears of the node
+			p := d.pods[pick(d, d.names...)]
+			out = append(out, Step{At: t + s.Down/2, Do: Fail, Pod: p.name, UID: p.uid})
+		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return out
+	return withHurry(seed, o, out)
 }
 
 type draw struct {
@@ -105,7 +113,7 @@ func (d *draw) shape() Shape {
 		if d.IntN(8) == 0 {
 			c.Policy = pick(d, v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever)
 			if d.IntN(2) == 0 {
-				c.Rules = []Rule{{c.Does.Code, v1.ContainerRestartRuleActionRestart}}
+				c.Rules = []Rule{{c.Does.Code, pick(d, v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers)}}
 			}
 		}
 		s.Containers = append(s.Containers, c)
@@ -123,6 +131,9 @@ func (d *draw) does(ends bool) Behaviour {
 		b.Code = pick[int32](d, 0, 0, 1, 3)
 		if d.IntN(10) == 0 {
 			b.Code, b.OOM = 137, true
+		}
+		if d.IntN(5) == 0 {
+			b.Times = 1 + d.IntN(4)
 		}
 	}
 	switch d.IntN(8) {
@@ -144,7 +155,7 @@ func (d *draw) step(at time.Duration, o Options) Step {
 	s := Step{At: at, Pod: p.name, UID: p.uid}
 	container := pick(d, p.shape.Containers...)
 	for {
-		switch n := d.IntN(20); {
+		switch n := d.IntN(22); {
 		case n < 3:
 			s.Do = Delete
 			s.Grace = pick[int64](d, 0, 0, 1, 3, 20)
@@ -174,27 +185,41 @@ func (d *draw) step(at time.Duration, o Options) Step {
 			if o.NoFaults {
 				continue
 			}
-			return d.fault(at)
+			return d.fault(at, o)
+		case n == 17:
+			return Step{At: at, Do: Room, Count: d.IntN(5)}
+		case o.NoKills:
+			continue
+		case n == 18:
+			return Step{At: at, Do: Reboot, Down: d.seconds(60)}
 		default:
-			if o.NoKills {
-				continue
-			}
 			return Step{At: at, Do: Kill, Count: d.IntN(12), After: d.IntN(2) == 0, Down: time.Duration(1+d.IntN(40_000)) * time.Millisecond}
 		}
 		return s
 	}
 }
 
-func (d *draw) fault(at time.Duration) Step {
+func (d *draw) fault(at time.Duration, o Options) Step {
+	if d.IntN(12) == 0 {
+		return Step{At: at, Do: Fault, Calls: "runtime", Kind: pick(d, Error, Hung), Percent: 100, For: 6*time.Minute + d.seconds(180)}
+	}
 	s := Step{
 		At: at, Do: Fault, Percent: pick(d, 10, 50, 100), For: d.seconds(60),
 		Calls: pick(d, "runtime", "runtime", "sink", "hints", "Pods", "PodStatus", "SyncPod", "KillPod", "CollectGarbage", "UpdatePodStatus", "DeletePod", "Check"),
 		Kind:  pick(d, Error, Error, Lost, Lost, Slow, Hung),
 	}
-	if s.Calls == "hints" {
+	switch s.Calls {
+	case "hints":
 		s.Kind = pick(d, Lost, Slow)
+		if o.Duration >= time.Hour {
+			s.For = d.seconds(3600)
+		}
+	case "sink":
+		s.Kind = pick(d, s.Kind, Conflict, Missing)
+	case "runtime", "Pods":
+		s.Kind = pick(d, s.Kind, s.Kind, Stale)
 	}
-	if s.Kind == Slow {
+	if s.Kind == Slow || s.Kind == Stale {
 		s.Delay = d.seconds(20)
 	}
 	return s

@@ -13,6 +13,11 @@ type Law struct {
 	Says  string // in a sentence
 	Rules string // the numbers of the rules it is made of
 
+	// lists: it holds only where lists show what is so. An agent that a stale one
+	// has told that a pod has gone, of which no inspection is made then (pleg-18),
+	// may begin it anew.
+	lists bool
+
 	// begin returns what judges the entries of one run, in order. Its answer is
 	// how the law was broken; empty: it was not.
 	begin func(*truth) func(*Entry) string
@@ -34,7 +39,7 @@ func (v Violation) String() string {
 // Laws returns all laws.
 func Laws() []Law {
 	var out []Law
-	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws()} {
+	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws(), soonLaws(), attemptLaws()} {
 		out = append(out, list...)
 	}
 	return out

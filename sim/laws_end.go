@@ -6,6 +6,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // endLaws are about the ends of pods: when they come, and in what order.
@@ -23,7 +24,7 @@ func endLaws() []Law {
 		Says:  "the grace period that an agent gives to a pod never grows from one KillPod to the next",
 		begin: graceShrinks,
 	}, {
-		Name: "killed-for-cause", Rules: "sl-56, pw-11, pw-39",
+		Name: "killed-for-cause", Rules: "sl-56, pw-11, pw-39", lists: true,
 		Says:  "a pod that is wanted, and has containers to run, is killed only if it is deleted, evicted or past its deadline",
 		begin: killedForCause,
 	}, {
@@ -74,7 +75,7 @@ func graceShrinks(t *truth) func(*Entry) string {
 func killedForCause(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
 		p := t.pod(e.UID)
-		if e.Kind != KillBegan || p.lives != 1 || p.wanted == nil || p.wanted.DeletionTimestamp != nil || p.evicted == e.Agent {
+		if e.Kind != KillBegan || p.lives != 1 || p.wanted == nil || p.wanted.DeletionTimestamp != nil || p.evicted == e.Agent || status.Terminal(p.wanted.Status.Phase) {
 			return ""
 		}
 		if p.wanted.Spec.ActiveDeadlineSeconds != nil {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,13 +13,21 @@ import (
 // eventLaws are about what an agent notices, and how soon it acts on it.
 func eventLaws() []Law {
 	return []Law{{
-		Name: "events-once", Rules: "pleg-4 … pleg-8",
+		Name: "events-once", Rules: "pleg-4 … pleg-8", lists: true,
 		Says:  "an agent is told once that an instance or a sandbox started, then once that it died, then once that it was removed",
 		begin: eventsOnce,
 	}, {
 		Name: "exits-are-noticed", Rules: "inv-12",
 		Says:  "while nothing goes wrong, an agent is told of an exit within 5 seconds",
-		begin: exitsNoticed,
+		begin: exitsNoticed(5*time.Second, true),
+	}, {
+		Name: "exits-are-noticed-without-hints", Rules: "inv-12, pleg-33",
+		Says:  "while nothing but hints goes wrong, an agent is told of an exit within the longest period of lists, 5 minutes, and 5 seconds",
+		begin: exitsNoticed(5*time.Minute+5*time.Second, false),
+	}, {
+		Name: "followers-hear-the-same", Rules: "L-13",
+		Says:  "in the end, a slow follower has been told the same last thing of each instance and sandbox as the agent",
+		begin: followersHear,
 	}, {
 		Name: "back-off-ends", Rules: "rt-92",
 		Says:  "while nothing goes wrong, a container that ran for more than 10 minutes is started again within 5 seconds, whatever it did before",
@@ -32,16 +41,17 @@ func eventLaws() []Law {
 
 func eventsOnce(*truth) func(*Entry) string {
 	type key struct {
+		who   EntryKind
 		agent int
 		id    string
 	}
 	last := map[key]pleg.EventType{}
 	order := []pleg.EventType{"", pleg.ContainerChanged, pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved}
 	return func(e *Entry) string {
-		if e.Kind != Noticed || e.Event.ContainerID == "" {
+		if e.Kind != Noticed && e.Kind != Followed || e.Event.ContainerID == "" {
 			return ""
 		}
-		k := key{e.Agent, e.Event.ContainerID}
+		k := key{e.Kind, e.Agent, e.Event.ContainerID}
 		before := last[k]
 		last[k] = e.Event.Type
 		if slices.Index(order, e.Event.Type) <= slices.Index(order, before) {
@@ -56,6 +66,8 @@ func eventsOnce(*truth) func(*Entry) string {
 type calm struct {
 	since time.Time
 	agent int // zero: none runs
+
+	hints bool // what goes wrong with hints counts
 }
 
 // take notes what disturbs the calm, and reports whether it did.
@@ -65,6 +77,8 @@ func (c *calm) take(t *truth, e *Entry) (disturbed bool) {
 		c.agent, c.since = e.Agent, latest(c.since, t.now.Add(5*time.Second))
 	case e.Kind == AgentDied:
 		c.agent = 0
+	case e.Kind == StepTaken && e.Step.Do == Fault && e.Step.Calls == hintsCall && !c.hints:
+		return false
 	case e.Kind == StepTaken && e.Step.Do == Fault:
 		c.since = latest(c.since, t.now.Add(e.Step.For+e.Step.Delay+hangs+time.Minute))
 	default:
@@ -82,13 +96,53 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-func exitsNoticed(t *truth) func(*Entry) string {
-	const soon = 5 * time.Second
+// followersHear compares what the two were told last by the agent that lives.
+func followersHear(t *truth) func(*Entry) string {
+	type told struct{ agent, follower pleg.EventType }
+	last := map[*podTruth]map[string]told{}
+	return func(e *Entry) string {
+		switch e.Kind {
+		case AgentBegan:
+			clear(last)
+		case Noticed, Followed:
+			p := t.pod(e.UID)
+			if last[p] == nil {
+				last[p] = map[string]told{}
+			}
+			was := last[p][e.Event.ContainerID]
+			if e.Kind == Noticed {
+				was.agent = e.Event.Type
+			} else {
+				was.follower = e.Event.Type
+			}
+			last[p][e.Event.ContainerID] = was
+		case Rested:
+			p := t.pod(e.UID)
+			if t.now.Sub(p.touched) < 2*time.Minute {
+				return "" // it may be late
+			}
+			for _, id := range slices.Sorted(maps.Keys(last[p])) {
+				// What came and went while it was busy, it is not told.
+				was := last[p][id]
+				if id != "" && was.agent != was.follower && (was.agent != pleg.ContainerRemoved || was.follower != "") {
+					return fmt.Sprintf("of %s the agent was told %q, and the follower %q", id, was.agent, was.follower)
+				}
+			}
+		}
+		return ""
+	}
+}
+
+func exitsNoticed(soon time.Duration, hints bool) func(*truth) func(*Entry) string {
+	return func(t *truth) func(*Entry) string { return exitNoticed(t, soon, hints) }
+}
+
+func exitNoticed(t *truth, soon time.Duration, hints bool) func(*Entry) string {
 	type exit struct {
 		at time.Time
 		id string
 	}
-	var c calm
+	c := calm{hints: hints}
 	var open []exit // in order of time
 	return func(e *Entry) string {
 		if c.take(t, e) {
@@ -114,7 +168,7 @@ func backOffEnds(t *truth) func(*Entry) string {
 		long = 10*time.Minute + time.Second
 		soon = 5 * time.Second
 	)
-	var c calm
+	c := calm{hints: true}
 	return func(e *Entry) string {
 		c.take(t, e)
 		if e.Kind != Started || !c.now(t) {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -65,6 +66,10 @@ func restDeleted(_ *truth, p *podTruth) string {
 	return ""
 }
 
+// longestStop is the end of any grace period, with what it takes to see that: an
+// agent that stops one container tells of the others when it is done.
+const longestStop = 45 * time.Second
+
 // longestRest is the end of any back-off, with what it takes to see that.
 const longestRest = 5*time.Minute + 30*time.Second
 
@@ -73,9 +78,6 @@ func restRuns(t *truth, p *podTruth) string {
 		return ""
 	}
 	if p.said == nil {
-		if p.static && p.evicted > 0 {
-			return "" // it was evicted before its turn came: nobody says so yet (pw-31)
-		}
 		return "nothing was told of it"
 	}
 	if status.Terminal(p.said.Phase) {
@@ -95,7 +97,7 @@ func restRuns(t *truth, p *podTruth) string {
 	}
 	over := len(spec.Containers) > 0
 	for i := range spec.Containers {
-		n := p.newest(spec.Containers[i].Name)
+		n := t.last(p, spec.Containers[i].Name)
 		over = over && n != nil && p.final(n)
 	}
 	if over && t.now.Sub(p.touched) > time.Minute {
@@ -104,6 +106,9 @@ func restRuns(t *truth, p *podTruth) string {
 	for i := range spec.InitContainers {
 		c := &spec.InitContainers[i]
 		n := p.newest(c.Name)
+		if n == nil && !restart.Sidecar(c) && p.succeeded(c.Name) {
+			continue
+		}
 		if why := overdue(t, p, c, n); why != "" {
 			return why
 		}
@@ -112,7 +117,7 @@ func restRuns(t *truth, p *podTruth) string {
 		}
 	}
 	for i := range spec.Containers {
-		if why := overdue(t, p, &spec.Containers[i], p.newest(spec.Containers[i].Name)); why != "" {
+		if why := overdue(t, p, &spec.Containers[i], t.last(p, spec.Containers[i].Name)); why != "" {
 			return why
 		}
 	}
@@ -126,10 +131,40 @@ func stuck(p *podTruth) bool {
 	return p.wanted.Spec.RestartPolicy == v1.RestartPolicyNever && len(p.ready()) == 0 && len(p.instance) > 0 && p.said.Phase == v1.PodPending
 }
 
+// last is newest, but that a runtime which remembers knows of what has exited for
+// good also when that was removed.
+func (t *truth) last(p *podTruth, name string) *runtime.ContainerStatus {
+	if n := p.newest(name); n != nil || !t.remembers || p.static {
+		return n
+	}
+	for _, c := range p.ever {
+		if c.Name == name && p.final(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// succeeded reports whether an instance of an init container has, in the sandbox
+// that is ready, though it may be gone: what runs there does not wait for another.
+func (p *podTruth) succeeded(name string) bool {
+	ready := p.ready()
+	for _, c := range p.ever {
+		if c.Name == name && c.State == runtime.ContainerExited && c.ExitCode == 0 && slices.Contains(ready, c.SandboxID) {
+			return true
+		}
+	}
+	return false
+}
+
 // overdue reports what is wrong with a container that should run if it can.
 func overdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerStatus) string {
+	soon := time.Minute
+	if restart.MayRestartAll(p.wanted) {
+		soon = longestRest // it may rest, and be removed already
+	}
 	switch {
-	case n == nil && t.now.Sub(p.touched) > time.Minute:
+	case n == nil && t.now.Sub(p.touched) > soon:
 		return fmt.Sprintf("%s was not started", c.Name)
 	case n == nil:
 	case n.State == runtime.ContainerRunning && n.Image != c.Image && t.now.Sub(p.touched) > time.Minute:
@@ -141,16 +176,16 @@ func overdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerStatus)
 }
 
 func restTold(t *truth, p *podTruth) string {
-	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < 10*time.Second {
-		return ""
-	}
-	if p.removed && robbed(p) {
+	if p.wanted == nil || p.said == nil || t.now.Sub(p.touched) < longestStop {
 		return ""
 	}
 	running := 0
 	for c := range containerStatuses(p.said) {
 		n := p.newest(c.Name)
 		switch {
+		case p.removed && (!t.remembers || p.static) && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
+			// An operator took the runtime's memory, and what had exited for good
+			// was begun anew: its end stands (st-50).
 		case n == nil:
 			if c.State.Running != nil {
 				return fmt.Sprintf("%s is told to run, and there is none", c.Name)
@@ -170,16 +205,4 @@ func restTold(t *truth, p *podTruth) string {
 		return fmt.Sprintf("all its containers run, and it is %s", p.said.Phase)
 	}
 	return ""
-}
-
-// robbed reports whether a runtime whose memory an operator took has begun anew
-// what was told to have exited: if that was for good, the status refuses to say
-// anything from then on (st-50).
-func robbed(p *podTruth) bool {
-	for c := range containerStatuses(p.said) {
-		if n := p.newest(c.Name); n != nil && c.State.Terminated != nil && c.ContainerID != n.ID {
-			return true
-		}
-	}
-	return false
 }

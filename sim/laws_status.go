@@ -19,11 +19,11 @@ func statusLaws() []Law {
 		Says:  "the phase that is told of a pod never leaves Succeeded or Failed",
 		begin: terminalStays,
 	}, {
-		Name: "restarts-only-grow", Rules: "inv-10",
+		Name: "restarts-only-grow", Rules: "inv-10", lists: true,
 		Says:  "the restartCount that is told of a container never decreases",
 		begin: restartsGrow,
 	}, {
-		Name: "terminal-means-stopped", Rules: "inv-5, inv-6, st-77",
+		Name: "terminal-means-stopped", Rules: "inv-5, inv-6, st-77", lists: true,
 		Says:  "when a terminal phase is told, no container of the pod runs",
 		begin: terminalMeansStopped,
 	}, {
@@ -31,15 +31,15 @@ func statusLaws() []Law {
 		Says:  "a status with a terminal phase does not say Ready",
 		begin: terminalNotReady,
 	}, {
-		Name: "deleted-when-gone", Rules: "inv-9, pw-42",
+		Name: "deleted-when-gone", Rules: "inv-9, pw-42", lists: true,
 		Says:  "an agent has the API delete a pod only when nothing of it runs and its last status was told",
 		begin: deletedWhenGone,
 	}, {
-		Name: "results-are-true", Rules: "L-40, st-50",
+		Name: "results-are-true", Rules: "L-40, st-50", lists: true,
 		Says:  "the exit code that is told of an instance is the one it had, and is not lost from then on while the instance is the newest",
 		begin: resultsAreTrue,
 	}, {
-		Name: "instances-only-forward", Rules: "L-39",
+		Name: "instances-only-forward", Rules: "L-39", lists: true,
 		Says:  "a status does not go back to an earlier instance of a container",
 		begin: instancesForward,
 	}}
@@ -106,7 +106,7 @@ func restartsGrow(t *truth) func(*Entry) string {
 
 func terminalMeansStopped(t *truth) func(*Entry) string {
 	return func(e *Entry) string {
-		if e.Kind != Said || !status.Terminal(e.Status.Phase) {
+		if e.Kind != Said || !status.Terminal(e.Status.Phase) || t.pod(e.UID).failed {
 			return ""
 		}
 		if running := t.pod(e.UID).running(); len(running) > 0 && life(e) == t.pod(e.UID).lives {
@@ -156,7 +156,8 @@ func resultsAreTrue(t *truth) func(*Entry) string {
 		p := t.pod(e.UID)
 		for c := range containerStatuses(e.Status) {
 			for _, end := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-				if end == nil || end.ContainerID == "" || end.Reason == "ContainerStatusUnknown" {
+				// Those two reasons say that the code is a guess: its end was not seen.
+				if end == nil || end.ContainerID == "" || end.Reason == "ContainerStatusUnknown" || end.Reason == "RestartingAllContainers" {
 					continue
 				}
 				was := p.ever[end.ContainerID]

@@ -12,6 +12,10 @@ import (
 // what happens to containers without an agent. It outlives agents. Its methods
 // are called by one goroutine at a time, but for Died.
 //
+// One whose runtime keeps a record of its own, which goes on when an operator
+// removes all of a pod, has a method Remembers() bool that says so: the laws ask
+// more of it.
+//
 // [Memory] makes one of runtimetest.Runtime, and package simcri one of the engine
 // of runtime/cri over a CRI runtime in memory.
 type Machine interface {

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,30 +13,53 @@ import (
 
 // A memory is the machine that is a runtimetest.Runtime: an agent's calls are
 // those of the contract, each of which is one call of the outside.
-type memory struct{ rt *runtimetest.Runtime }
+type memory struct {
+	rt *runtimetest.Runtime
 
-// Memory makes the Machine that a Config without one has: a runtimetest.Runtime.
+	listing sync.Mutex    // held during a list, which does not block
+	age     time.Duration // of its answer
+}
+
+// Memory makes the Machine that a Config without one has: a runtimetest.Runtime
+// with the back-off of the kubelet.
 func Memory(s Setup) (Machine, error) {
-	rt := &runtimetest.Runtime{Backoff: 10 * time.Second, Observe: func(c runtimetest.Change) {
+	return MemoryOf(&runtimetest.Runtime{Backoff: 10 * time.Second})(s)
+}
+
+// MemoryOf returns what makes the Machine that is rt, for one run: with a
+// back-off of one's own, say. Its Observe, Inject and Behave are used by it.
+func MemoryOf(rt *runtimetest.Runtime) func(Setup) (Machine, error) {
+	return func(s Setup) (Machine, error) { return memoryOf(rt, s) }
+}
+
+func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
+	m := &memory{rt: rt}
+	rt.Observe = func(c runtimetest.Change) {
 		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
-	}}
+	}
 	for image, b := range s.Images {
 		v := runtimetest.Behaviour{
 			Stubborn: b.Stubborn, StopDelay: b.StopDelay,
 			StartDelay: b.StartDelay + moment(dice(s.Seed, 5, 0, 0, image)), // no two start at one instant
 		}
 		if b.Exits {
-			v.Exit = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}
+			v.Exit, v.Crashes = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}, b.Times
 			if b.OOM {
 				v.Exit.Reason = "OOMKilled"
 			}
 		}
-		rt.Behave(image, v)
+		m.rt.Behave(image, v)
 	}
-	return &memory{rt}, nil
+	m.rt.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
+		if c.Method == "Pods" {
+			f.Stale = m.age // its caller holds listing
+		}
+		return f
+	})
+	return m, nil
 }
 
-func (m *memory) Connect(a *Agent) (runtime.Runtime, error) { return memoryClient{m.rt, a}, nil }
+func (m *memory) Connect(a *Agent) (runtime.Runtime, error) { return memoryClient{m, m.rt, a}, nil }
 
 func (m *memory) Died(*Agent) {}
 
@@ -49,12 +73,16 @@ func (m *memory) Remove(_ context.Context, uid types.UID) { m.rt.Remove(uid) }
 
 // A memoryClient is a memory through its agent.
 type memoryClient struct {
-	rt    *runtimetest.Runtime
-	agent *Agent
+	memory *memory
+	rt     *runtimetest.Runtime
+	agent  *Agent
 }
 
 func (c memoryClient) Pods(ctx context.Context) (out []*runtime.Pod, err error) {
-	err = c.agent.Call(ctx, Call{Method: "Pods"}, func() error {
+	err = c.agent.List(ctx, Call{Method: "Pods"}, func(age time.Duration) error {
+		c.memory.listing.Lock()
+		defer c.memory.listing.Unlock()
+		c.memory.age = age
 		out, err = c.rt.Pods(ctx)
 		return err
 	})

@@ -40,6 +40,9 @@ type NodeConfig struct {
 	// of runtimetest.Runtime does, and if it has none, at once.
 	ReadyAfter func(c runtime.ContainerStatus) time.Duration
 
+	// Admit says which pods may run. Nil: all of them.
+	Admit podworker.Admitter
+
 	// Jitter, Hooks and Record are those of podworker; nil values are its own.
 	Jitter func(d time.Duration) time.Duration
 	Hooks  podworker.Hooks
@@ -51,6 +54,7 @@ type NodeConfig struct {
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
 	noticed func(pleg.Event)
+	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
 // A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
@@ -130,7 +134,7 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 		network = n.health.Network
 	}
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: cfg.Runtime, Status: pacedReporter{n.statuses, cfg.pace}, Network: network,
+		Runtime: cfg.Runtime, Status: pacedReporter{n.statuses, cfg.pace}, Network: network, Admit: cfg.Admit,
 		Relist: n.changes.RequestRelist, Reinspect: n.changes.RequestReinspect, Record: cfg.Record, Logger: cfg.Logger,
 	})
 	if err != nil {
@@ -164,6 +168,9 @@ func (n *Node) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{n.changes.Run, n.statuses.Run, n.loop.Run, n.merge.Run} {
 		group.Go(func() error { return run(ctx) })
+	}
+	if n.cfg.follow != nil {
+		group.Go(func() error { return n.changes.Follow(ctx, n.cfg.follow) })
 	}
 	if n.health != nil {
 		group.Go(func() error { return n.health.Run(ctx) })

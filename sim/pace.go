@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -20,6 +21,11 @@ type pace func(what string, uid types.UID)
 
 // A later is a pace for those who must not wait: do is done after the moment.
 type later func(what string, uid types.UID, do func())
+
+// followerPause is how long a follower of pleg thinks about an event: up to 3 s.
+func followerPause(seed uint64, e pleg.Event) time.Duration {
+	return time.Duration(dice(seed, 6, 0, 0, string(e.Type), e.ContainerID, string(e.UID)) % uint64(3*time.Second))
+}
 
 // The wrappers below take their moment before each call.
 

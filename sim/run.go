@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -78,8 +79,11 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sim: make the machine: %w", err)
 	}
+	if m, ok := r.machine.(interface{ Remembers() bool }); ok {
+		r.truth.remembers = m.Remembers()
+	}
 	for _, law := range Laws() {
-		r.judges = append(r.judges, judge{law.Name, law.begin(r.truth)})
+		r.judges = append(r.judges, judge{law.Name, law.lists, law.begin(r.truth)})
 	}
 
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,10 +128,12 @@ type run struct {
 	agent      *Agent // that runs; nil: none does
 	node       *Node  // that agent
 	pending    *doom  // of the agent that runs
+	room       int    // for how many pods; zero: any number
 }
 
 type judge struct {
 	law   string
+	lists bool
 	check func(*Entry) string
 }
 
@@ -153,7 +159,7 @@ func (r *run) noteLocked(e Entry) {
 	}
 	r.appendLocked(e)
 	for _, j := range r.judges {
-		if what := j.check(&e); what != "" {
+		if what := j.check(&e); what != "" && !(j.lists && r.truth.fooled()) {
 			v := Violation{At: e.At, Law: j.law, UID: e.UID, What: what}
 			r.violations = append(r.violations, v)
 			r.appendLocked(Entry{At: e.At, Kind: LawBroken, UID: e.UID, Pod: e.Pod, Broken: &v})
@@ -206,12 +212,23 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
 		},
+		follow: func(e pleg.Event) {
+			t := time.NewTimer(followerPause(r.cfg.Seed, e))
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-a.done:
+				return
+			}
+			r.note(Entry{Agent: a.agent, Kind: Followed, UID: e.UID, Event: &e})
+		},
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
-		Sink: sink{r, a},
+		Sink:  sink{r, a},
+		Admit: &capacity{run: r, agent: a, in: map[types.UID]bool{}},
 		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
 			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
 			return b.ReadyAfter
@@ -249,14 +266,14 @@ type sink struct {
 }
 
 func (s sink) UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	return s.agent.Call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
+	return s.call(ctx, Call{Method: "UpdatePodStatus", UID: pod.UID}, func() error {
 		s.run.note(Entry{Kind: Said, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod, Status: status.DeepCopy()})
 		return s.run.store.UpdatePodStatus(ctx, pod, status)
 	})
 }
 
 func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
-	return s.agent.Call(ctx, Call{Method: "DeletePod", UID: pod.UID}, func() error {
+	return s.call(ctx, Call{Method: "DeletePod", UID: pod.UID}, func() error {
 		s.run.note(Entry{Kind: SaidDeleted, Agent: s.agent.agent, Pod: pod.Name, UID: pod.UID, Object: pod})
 		before, _ := s.run.store.get(pod.UID)
 		err := s.run.store.DeletePod(ctx, pod)
@@ -293,7 +310,10 @@ func (r *run) settle(ctx context.Context) error {
 		return err
 	}
 	r.mu.Lock()
-	r.windows, r.pending = nil, nil
+	r.windows = nil
+	if r.pending != nil && !r.pending.agent.dead { // who is dead has yet to see how long
+		r.pending = nil
+	}
 	r.noteLocked(Entry{Kind: FaultsOver})
 	r.mu.Unlock()
 	return pause(ctx, r.cfg.Settle)
@@ -301,6 +321,7 @@ func (r *run) settle(ctx context.Context) error {
 
 // rest holds every pod against what should have become of it.
 func (r *run) rest() {
+	r.ask()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, uid := range slices.Sorted(maps.Keys(r.truth.pods)) {
@@ -345,6 +366,14 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		r.machine.Crash(uid)
 	case Remove:
 		r.machine.Remove(ctx, uid)
+	case Reboot:
+		r.reboot(s)
+	case Fail:
+		r.fail(uid)
+	case Room:
+		r.mu.Lock()
+		r.room = s.Count
+		r.mu.Unlock()
 	case Evict:
 		r.mu.Lock()
 		node, agent := r.node, r.generation
@@ -361,6 +390,9 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		r.mu.Lock()
 		r.windows = append(r.windows, window{s, index, time.Now().Add(s.For)})
 		r.mu.Unlock()
+		if s.outage() {
+			time.AfterFunc(s.For-time.Second, r.ask) // the run goes on for longer
+		}
 	case Kill:
 		r.mu.Lock()
 		a := r.agent

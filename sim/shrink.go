@@ -202,6 +202,7 @@ func simplerBehaviours(b Behaviour) []Behaviour {
 	vary(func(v *Behaviour) { v.OOM = false })
 	vary(func(v *Behaviour) { v.Stubborn = false })
 	vary(func(v *Behaviour) { v.Version = 0 })
+	vary(func(v *Behaviour) { v.Times = 0 })
 	for _, d := range smallerTimes(b.StopDelay) {
 		vary(func(v *Behaviour) { v.StopDelay = d })
 	}

@@ -48,7 +48,7 @@ type Step struct {
 
 	// Kill: the agent dies when it makes its Count-th call of the outside since
 	// At (zero: at once), Before or after that call has its effect, and a new
-	// one is started Down later.
+	// one is started Down later. Room: Count is for how many pods.
 	Count int
 	After bool
 	Down  time.Duration
@@ -69,13 +69,16 @@ const (
 	Hang   Action = "hang"   // a container ignores TERM from now on, and does not exit by itself
 	Crash  Action = "crash"  // the sandbox is lost, and its containers with it
 	Remove Action = "remove" // an operator removes all of the pod from the runtime
+	Reboot Action = "reboot" // the machine is started again, Down later the agent: all that ran has died
+	Fail   Action = "fail"   // while no agent runs, somebody else tells the API that the pod has failed
+	Room   Action = "room"   // the node has room for Count pods from now on; zero: for any number
 
 	Evict Action = "evict" // the agent itself ends the pod, which counts as failed
 	Fault Action = "fault" // calls go wrong for a while
 	Kill  Action = "kill"  // the agent is killed, and started again
 )
 
-var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Evict, Fault, Kill}
+var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Evict, Fault, Kill}
 
 // A FaultKind is what goes wrong with a call.
 type FaultKind string
@@ -86,9 +89,14 @@ const (
 	Lost  FaultKind = "lost"  // it does what it should, and the answer is lost; hints don't come
 	Slow  FaultKind = "slow"  // it takes Delay longer; hints come later
 	Hung  FaultKind = "hung"  // it does not come back until it is given up
+	Stale FaultKind = "stale" // a list of all there is shows what there was Delay ago
+
+	// Of the sink alone:
+	Conflict FaultKind = "conflict" // it fails, since somebody has changed the object: a label of it
+	Missing  FaultKind = "missing"  // it fails if the API does not know the pod, where it should say nothing
 )
 
-var faultKinds = []FaultKind{Error, Lost, Slow, Hung}
+var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing}
 
 // uid returns the UID of the step's pod.
 func (s Step) uid() types.UID {
@@ -122,6 +130,12 @@ func (s Step) String() string {
 			}
 		}
 		key("down", s.Down.String())
+		return strings.Join(w, " ")
+	case Reboot:
+		key("down", s.Down.String())
+		return strings.Join(w, " ")
+	case Room:
+		key("pods", strconv.Itoa(s.Count))
 		return strings.Join(w, " ")
 	}
 	pod := s.Pod
@@ -195,7 +209,7 @@ func ParseStep(line string) (Step, error) {
 		return Step{}, fmt.Errorf("sim: step %q: no such action", line)
 	}
 	words = words[2:]
-	if s.Do != Kill {
+	if s.Do != Kill && s.Do != Reboot && s.Do != Room {
 		if len(words) == 0 {
 			return Step{}, fmt.Errorf("sim: step %q: it does not say whom it concerns", line)
 		}
@@ -240,7 +254,7 @@ func (s *Step) word(word string) (err error) {
 		s.For, err = time.ParseDuration(value)
 	case "delay":
 		s.Delay, err = time.ParseDuration(value)
-	case "calls":
+	case "calls", "pods":
 		s.Count, err = strconv.Atoi(value)
 	case "when":
 		s.After = value == "after"
@@ -263,6 +277,8 @@ func (s Step) check(line string) error {
 		return fail(fmt.Sprintf("no such kind of fault: %q", s.Kind))
 	case s.Do == Fault && (s.Percent < 0 || s.Percent > 100):
 		return fail("percent is not 0 … 100")
+	case s.Do == Fault && s.Kind == Stale && s.Delay <= 0:
+		return fail("it does not say how old lists are: delay")
 	case s.For < 0 || s.Delay < 0 || s.Down < 0 || s.Count < 0:
 		return fail("a number is negative")
 	case s.Do == Add && len(s.Shape.Containers) == 0:

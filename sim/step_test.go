@@ -33,6 +33,9 @@ func TestAScheduleThatMakesNoSenseIsRefused(t *testing.T) {
 		"1s exit web code=1":                               "it names no container",
 		"1s fault Pods kind=rude":                          `no such kind of fault: "rude"`,
 		"1s fault Pods kind=lost percent=101":              "percent is not 0 … 100",
+		"1s fault Pods kind=stale":                         "it does not say how old lists are",
+		"1s room pods=many":                                "invalid syntax",
+		"1s add web main:c=exit-1-2s_times-0":              "it exits once or more",
 		"1s kill when=later":                               `neither "before" nor "after"`,
 		"1s kill calls=-1":                                 "a number is negative",
 		"1s add web main:c=run colour=green":               "unknown word",
@@ -47,9 +50,9 @@ func TestAScheduleThatMakesNoSenseIsRefused(t *testing.T) {
 func TestABehavioursTextIsTheBehaviour(t *testing.T) {
 	b := sim.Behaviour{
 		Exits: true, Code: 137, ExitAfter: 90 * time.Minute, OOM: true, Stubborn: true,
-		StopDelay: 1500 * time.Millisecond, StartDelay: time.Hour, ReadyAfter: 90 * time.Second, Version: 3,
+		StopDelay: 1500 * time.Millisecond, StartDelay: time.Hour, ReadyAfter: 90 * time.Second, Times: 2, Version: 3,
 	}
-	assert.Equal(t, "exit-137-1h30m_oom_stubborn_stop-1500ms_start-1h_ready-1m30s_v3", b.String())
+	assert.Equal(t, "exit-137-1h30m_oom_times-2_stubborn_stop-1500ms_start-1h_ready-1m30s_v3", b.String())
 	again, err := sim.ParseBehaviour(b.Image())
 	require.NoError(t, err)
 	assert.Equal(t, b, again)

@@ -179,12 +179,24 @@ func (s *store) delete(uid types.UID, grace *int64) (pod *v1.Pod, gone bool) {
 	return pod, false
 }
 
+// currentLocked returns the object that an agent means by pod; nil: there is none. One
+// that has come to be since under the same UID is another: an API would have
+// given it another UID, and refuse what is meant for the first by the
+// precondition (st-66, st-67).
+func (s *store) currentLocked(pod *v1.Pod) *v1.Pod {
+	old := s.objects[pod.UID]
+	if old == nil || old.Annotations[lifeAnnotation] != pod.Annotations[lifeAnnotation] {
+		return nil
+	}
+	return old
+}
+
 // UpdatePodStatus implements status.StatusSink. The status of a pod that is not
 // there is thrown away.
 func (s *store) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.objects[pod.UID]; old != nil {
+	if old := s.currentLocked(pod); old != nil {
 		updated := old.DeepCopy()
 		updated.Status = status
 		s.objects[pod.UID] = updated // no news for an agent: the status is its own
@@ -196,7 +208,7 @@ func (s *store) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodSta
 func (s *store) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.objects[pod.UID]; old != nil && old.DeletionTimestamp != nil {
+	if old := s.currentLocked(pod); old != nil && old.DeletionTimestamp != nil {
 		delete(s.objects, pod.UID)
 		delete(s.names, fullName(old))
 		s.changedLocked()

@@ -56,6 +56,7 @@ const (
 	Wanted   EntryKind = "wanted"   // a source wants a pod that it did not want
 	Changed  EntryKind = "changed"  // it wants it otherwise
 	Deleting EntryKind = "deleting" // it wants it deleted
+	Failed   EntryKind = "failed"   // somebody else told the API that it has failed
 	Evicted  EntryKind = "evicted"  // an agent was told to end it
 	Gone     EntryKind = "gone"     // it does not know it any more
 
@@ -73,6 +74,9 @@ const (
 	Noticed     EntryKind = "noticed"      // pleg told an agent of a change
 	Said        EntryKind = "said"         // the sink took a status
 	SaidDeleted EntryKind = "said-deleted" // the sink was told that nothing of the pod is left
+
+	Followed EntryKind = "followed" // somebody who follows pleg, and is slow, was told
+	Asked    EntryKind = "asked"    // the agent was asked how it is; Err is its answer
 
 	LawBroken EntryKind = "law-broken"
 )

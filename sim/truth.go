@@ -17,7 +17,11 @@ import (
 // agent. It is made of the entries of the trace.
 type truth struct {
 	now  time.Time
+	lies time.Time // until when agents may believe a list that was too old
 	pods map[types.UID]*podTruth
+
+	// remembers tells that the runtime keeps a record of what is removed from it.
+	remembers bool
 }
 
 // A podTruth is what is so of one UID.
@@ -32,6 +36,7 @@ type podTruth struct {
 	changed      bool // its spec was, at any time
 
 	said    *v1.PodStatus // in this life
+	failed  bool          // somebody else said that it has, in this life
 	removed bool          // an operator removed what the runtime had of it, at any time
 	evicted int           // by this agent; zero: by none
 
@@ -81,9 +86,17 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	return p
 }
 
+// fooled reports whether an agent may believe what a stale list has told: that a
+// pod has gone is all in it that is not looked at again (pleg-18). The next list
+// may be minutes away.
+func (t *truth) fooled() bool { return t.now.Before(t.lies) }
+
 // take makes an entry part of the truth.
 func (t *truth) take(e *Entry, now time.Time) {
 	t.now = now
+	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.fooled()) { // any other puts off the next good list
+		t.lies = latest(t.lies, now.Add(e.Step.For+e.Step.Delay+hangs+6*time.Minute))
+	}
 	if e.UID == "" {
 		return
 	}
@@ -97,10 +110,13 @@ func (t *truth) take(e *Entry, now time.Time) {
 	case Wanted:
 		p.wanted, p.static = e.Object, e.Static
 		p.lives++
-		p.said = nil
-	case Changed, Deleting:
+		p.said, p.failed = nil, false
+	case Changed, Deleting, Failed:
 		p.wanted = e.Object
 		p.changed = p.changed || e.Kind == Changed
+		if e.Kind == Failed {
+			p.said, p.failed = &e.Object.Status, true
+		}
 	case Gone:
 		p.wanted = nil
 	case Created, Started, Exited:
@@ -126,7 +142,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if p.wanted != nil {
 		p.spec = p.wanted
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Rested {
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested {
 		p.touched = now
 	}
 }

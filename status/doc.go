@@ -96,6 +96,11 @@
 //   - A pod starts over (AllContainersRestarting, rt-139) as long as the runtime
 //     shows an exit of its newest sandbox that asks for it, and a container that
 //     never ran has no end made up for it meanwhile (rt-142).
+//   - A container that runs again though it had exited for good, because the
+//     runtime lost its memory of it, does not keep the rest of the status from
+//     being said: only its own end stands (st-50 drops the whole update, for as
+//     long as that container runs). When the others are over the pod is, and the
+//     agent ends it.
 //   - Messages are cut between characters, not inside them.
 //   - A pod that was turned away has no container statuses made up.
 //   - Nobody's input is changed (lq-22).

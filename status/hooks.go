@@ -17,6 +17,11 @@ type Hooks struct {
 	// Terminated: an exit of a container was seen for the first time (st-58).
 	Terminated func(TerminatedInfo)
 
+	// Refused: the runtime shows that a container runs again which had exited for
+	// good, and this is not said (st-50). It is called when that begins, not with
+	// each report: an event for the operator.
+	Refused func(RefusedInfo)
+
 	// Delivered: a call of the sink returned.
 	Delivered func(DeliveredInfo)
 }
@@ -37,6 +42,13 @@ type TerminatedInfo struct {
 	Type string
 	// Exit may not be changed.
 	Exit *v1.ContainerStateTerminated
+}
+
+// RefusedInfo tells what was not said.
+type RefusedInfo struct {
+	Pod *v1.Pod
+	// Err names the container and its exit code.
+	Err error
 }
 
 // DeliveredInfo tells of a call of the sink.

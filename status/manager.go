@@ -90,6 +90,8 @@ type entry struct {
 	gone     bool // Forget was called
 	deleted  bool // the sink's DeletePod returned nil
 
+	refused error // what the last report wanted to say and may not; nil: nothing
+
 	failures int // calls in a row that failed
 	spot     spot
 	retryAt  time.Time // while spot is delayed
@@ -131,8 +133,9 @@ func New(cfg Config) (*Manager, error) {
 // shows that nothing of the pod runs (inv-6). Until then the sink is told the
 // phase it knows, with the rest as it is.
 //
-// A status in which a container comes back that had exited for good is refused
-// and logged, and the former one stands (st-50). After Finish a report only
+// That a container comes back which had exited for good is refused, logged and
+// told to Hooks.Refused, once until it is over: the end of that container stands,
+// and the rest is said as it is (st-50). After Finish a report only
 // brings a newer pod object, such as one with a deletionTimestamp.
 func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
 	f := Facts{Pod: pod, Observed: observed, Starts: starts, Ending: end, Now: time.Now()}
@@ -155,14 +158,19 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 		return *status.DeepCopy()
 	}
 	f.Previous = e.status
-	old, status := *f.previous(), Compute(f)
-	if err := CheckTransition(pod, &old, &status); err != nil {
-		m.mu.Unlock()
-		m.cfg.Logger.Error("status refused", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", err)
-		return *old.DeepCopy()
-	}
+	old := *f.previous()
+	status, refused := computeLegal(f)
+	news := refused != nil && (e.refused == nil || e.refused.Error() != refused.Error())
+	e.refused = refused
 	changed := m.setLocked(e, status, observed, f.Now)
 	m.mu.Unlock()
+
+	if news {
+		m.cfg.Logger.Error("status refused", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", refused)
+		if m.cfg.Hooks.Refused != nil {
+			m.cfg.Hooks.Refused(RefusedInfo{Pod: pod, Err: refused})
+		}
+	}
 
 	if changed {
 		m.cfg.Hooks.tell(pod, &old, &status)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -367,17 +368,36 @@ func TestForgetAndFinishReleaseAHeldPhase(t *testing.T) {
 func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		sink := &slowSink{t: t}
-		m := started(t, status.Config{Sink: sink, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		pod := podOf(v1.RestartPolicyNever, "a", "b")
-		m.Report(pod, seen(exitedC("a", 0, 1), runningC("b", 0)), nil, runtime.Ending{})
-		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 0)), nil, runtime.Ending{})
-		assert.NotNil(t, s.ContainerStatuses[0].State.Terminated)
-		assert.NotNil(t, s.ContainerStatuses[1].State.Running, "the whole report is refused")
+		var refused []string
+		sink := new(status.MemorySink)
+		m := started(t, status.Config{
+			Sink: sink, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Hooks: status.Hooks{Refused: func(i status.RefusedInfo) { refused = append(refused, i.Err.Error()) }},
+		})
+		pod := podOf(v1.RestartPolicyOnFailure, "a", "b")
+		m.Report(pod, seen(exitedC("a", 0, 0), runningC("b", 0)), nil, runtime.Ending{})
+		for range 2 { // an operator has removed a, and the runtime knows of nothing
+			s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 1)), nil, runtime.Ending{})
+			assert.NotNil(t, s.ContainerStatuses[0].State.Terminated, "its end stands")
+			assert.NotNil(t, s.ContainerStatuses[1].State.Terminated, "the other's is told")
+			assert.Equal(t, v1.PodRunning, s.Phase)
+		}
 		synctest.Wait()
-		assert.Equal(t, 1, sink.calls)
-		assert.Contains(t, log.String(), "status refused")
-		assert.Contains(t, log.String(), "container a exited with code 1")
+		said, _ := sink.Status(pod.UID)
+		assert.NotNil(t, said.ContainerStatuses[1].State.Terminated)
+		assert.Equal(t, []string{"container a exited with code 0 and is not to be restarted"}, refused, "once")
+		assert.Equal(t, 1, strings.Count(log.String(), "status refused"))
+
+		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Ending{})
+		assert.Equal(t, v1.PodSucceeded, s.Phase, "what has to run has ended, so the pod is over")
+		synctest.Wait()
+		said, _ = sink.Status(pod.UID)
+		assert.Equal(t, v1.PodRunning, said.Phase, "which is not said while anything runs (inv-6)")
+		m.Report(pod, seen(exitedC("a", 1, 137), exitedC("b", 1, 0)), nil, runtime.Ending{})
+		m.Finish(pod)
+		synctest.Wait()
+		said, _ = sink.Status(pod.UID)
+		assert.Equal(t, v1.PodSucceeded, said.Phase)
 	})
 }
 
@@ -386,9 +406,9 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 	require.NoError(t, err)
 	pod := podOf(v1.RestartPolicyNever, "a")
 	pod.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{done("a", 1)}}
-	assert.Equal(t, pod.Status, m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{}))
-	_, ok := m.Status(pod.UID)
-	assert.False(t, ok)
+	s := m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{})
+	assert.Equal(t, v1.PodFailed, s.Phase)
+	assert.Equal(t, pod.Status.ContainerStatuses[0].State, s.ContainerStatuses[0].State)
 }
 
 func TestProbesAreAskedWithEachReport(t *testing.T) {

@@ -2,52 +2,140 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
 	goruntime "runtime"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// thisNode is what pods' selectors and affinities are held against. It gives out
-// as much as there is: what pods ask for is not added up.
-func thisNode(name string) admission.Node {
-	return admission.Node{Name: name, OS: goruntime.GOOS, Labels: map[string]string{
+// maxPods is how many pods the node takes, as the kubelet does by default.
+const maxPods = 110
+
+// thisNode is what pods are held against: the name, the system, and what there
+// is to give out. All of the machine is: nothing is set aside for the agent and
+// the system.
+func thisNode(name string, facts podconfig.Node) admission.Node {
+	node := admission.Node{Name: name, OS: goruntime.GOOS, Labels: map[string]string{
 		v1.LabelHostname: name, v1.LabelOSStable: goruntime.GOOS, v1.LabelArchStable: goruntime.GOARCH,
 	}}
+	quantity := func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
+	node.Allocatable = v1.ResourceList{
+		v1.ResourceCPU:  quantity(int64(goruntime.NumCPU())),
+		v1.ResourcePods: quantity(maxPods),
+		// Nobody measures what pods have on disk, nor, where the machine does
+		// not tell, its memory: there they get what they ask for.
+		v1.ResourceEphemeralStorage: quantity(math.MaxInt64),
+		v1.ResourceMemory:           quantity(math.MaxInt64),
+	}
+	if facts.MemoryBytes > 0 {
+		node.Allocatable[v1.ResourceMemory] = quantity(facts.MemoryBytes)
+	}
+	return node
 }
 
 // fits says whether a pod may run on node, and a resize be granted there.
 func fits(node admission.Node) func(context.Context, allocation.Request) *allocation.Refusal {
 	return func(_ context.Context, req allocation.Request) *allocation.Refusal {
-		check := admission.Check
 		if req.Operation == allocation.Resize {
-			check = admission.Fit
+			return first(admission.Fit(req.Pod, req.Others, node))
 		}
-		if refusals := check(req.Pod, req.Others, node); len(refusals) > 0 {
-			return &allocation.Refusal{Reason: refusals[0].Reason, Message: refusals[0].Message} // the first counts
+		refusals := admission.Check(req.Pod, req.Others, node)
+		refusal := first(refusals)
+		onlyRoom := !slices.ContainsFunc(refusals, func(r admission.Refusal) bool { return r.Lack == nil })
+		if refusal == nil || !onlyRoom || !admission.Critical(req.Pod) {
+			return refusal
 		}
-		return nil
+		// Others give way to a critical pod (adm-10); not those of which only a
+		// record is there so far: they may be critical as well.
+		met := slices.DeleteFunc(slices.Clone(req.Others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
+		victims, err := admission.Victims(req.Pod, met, refusals)
+		if err != nil {
+			return &allocation.Refusal{
+				Reason:  "UnexpectedAdmissionError",
+				Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err), // adm-12
+			}
+		}
+		refusal.Victims = victims
+		return refusal
 	}
 }
 
+// first is the refusal that counts (adm-9).
+func first(refusals []admission.Refusal) *allocation.Refusal {
+	if len(refusals) == 0 {
+		return nil
+	}
+	return &allocation.Refusal{Reason: refusals[0].Reason, Message: refusals[0].Message}
+}
+
 // admitters are asked, in this order, whether a pod may run here.
-func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager) podworker.Admitters {
+func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runtime.FeatureReporter) podworker.Admitters {
+	of := func(ask func(pod *v1.Pod) *podconfig.Refusal) podworker.Admitter {
+		return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			if r := ask(pod); r != nil {
+				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			}
+			return nil
+		})
+	}
 	return podworker.Admitters{
-		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := sysctls.Admit(pod); r != nil {
+		of(sysctls.Admit),
+		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
+			if podconfig.AdmitGroups(pod, false) == nil {
+				return nil // it does not ask for it: the runtime need not be asked
+			}
+			has, err := rt.Features(ctx)
+			if err != nil {
+				return &podworker.Refusal{Reason: "RuntimeUnknown", Message: fmt.Sprintf("what the runtime supports is not known: %v", err), NotYet: true}
+			}
+			if r := podconfig.AdmitGroups(pod, has.SupplementalGroupsPolicy); r != nil {
 				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
 			}
 			return nil
 		}),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := granted.Admit(ctx, pod); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			r := granted.Admit(ctx, pod)
+			if r == nil {
+				return nil
 			}
-			return nil
+			refusal := &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			for _, victim := range r.Victims {
+				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Kill: podworker.KillOptions{
+					Evict:  true,
+					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage},
+				}})
+			}
+			return refusal
 		}),
+		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
 	}
+}
+
+// cannotAppArmor returns why this machine's kernel enforces no AppArmor profiles,
+// or nil if it does.
+func cannotAppArmor() error {
+	enabled, err := os.ReadFile("/sys/module/apparmor/parameters/enabled")
+	if err != nil || !strings.HasPrefix(string(enabled), "Y") {
+		return errors.New("AppArmor is not enabled on the host")
+	}
+	return nil
+}
+
+// checkDNS returns what is wrong with the machine's resolv.conf, if anything: pods
+// run all the same (dn-9).
+func checkDNS(dns cri.DNS) error {
+	return dns.Check(cri.ReadResolvConf(dns))
 }

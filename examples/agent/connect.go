@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -22,6 +23,7 @@ const dialTimeout = 20 * time.Second
 type connected struct {
 	*cri.Runtime
 	name     string
+	facts    podconfig.Node
 	noResize string // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
@@ -38,6 +40,7 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 	if err != nil {
 		return c, fmt.Errorf("what this machine has can't be read: %w", err)
 	}
+	c.facts = facts
 	cfg := cri.Config{
 		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
 		Keyring: keyring, Streams: new(streaming.Client), Record: record, Logger: logger,

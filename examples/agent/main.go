@@ -36,6 +36,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/status"
@@ -92,6 +93,9 @@ func run(opts options) error {
 		return err
 	}
 	defer func() { _ = rt.close(context.WithoutCancel(ctx)) }()
+	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
+		out.line("agent", fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
+	}
 	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: rt})
 	if err != nil {
 		return err
@@ -105,7 +109,7 @@ func run(opts options) error {
 	// manifest with a UID of its own asks for later, if the runtime can resize.
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Admit: fits(thisNode(opts.nodeName)), Ready: inbox.Synced, Changed: inbox.PodChanged,
+		Admit: fits(thisNode(opts.nodeName, rt.facts)), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {
@@ -149,7 +153,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted), Allocation: granted, Network: health.Network, Probes: probes,
+		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -161,7 +165,7 @@ func run(opts options) error {
 		return err
 	}
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes}, Logger: logger,
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
 //	$ crictl -r unix:///tmp/fakecri.sock run container.json pod.json
 //	… or with the reference agent, whose pods then live here:
-//	$ go run ./examples/agent --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock
+//	$ go run ./examples/agent --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock \
+//	    --root=/tmp/fakecri-agent --pod-logs-dir=/tmp/fakecri-agent/logs
 //	Ctrl-C ends it, and all that it pretended to run.
 package main
 
@@ -69,16 +70,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		endpoints  = flags.Bool("endpoints", true, "let the endpoints of containers listen on 127.0.0.1")
 		verbose    = flags.Bool("v", false, "print each call that changes something or fails, and the first of each that asks")
 	)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(out, usage)
-			flags.SetOutput(out)
-			flags.PrintDefaults()
-		}
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, usage)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no argument %q", flags.Arg(0))
+	case err != nil:
+		return fmt.Errorf("%w; see --help", err)
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
 	var script fakecri.Script
 	if *behaviours != "" {

@@ -148,7 +148,7 @@ func TestItSaysWhatIsWrong(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("containers: {web: {runfor: 1s}}"), 0o600))
 	for want, args := range map[string][]string{
 		"not a unix socket":             {"--listen", "tcp://127.0.0.1:1"},
-		`there is no argument "now"`:    {"now"},
+		`unexpected argument "now"`:     {"now"},
 		"no such file or directory":     {"--behaviours", file + ".not"},
 		file + ": fakecri: script: ":    {"--behaviours", file},
 		"flag provided but not defined": {"--nonsense"},

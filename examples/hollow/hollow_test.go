@@ -113,3 +113,14 @@ func TestTheProgramIsNoTestForThoseWhoRunIt(t *testing.T) {
 	require.Error(t, err)
 	assert.Contains(t, string(out), "nowhere")
 }
+
+func TestAPictureThatIsThereStaysIfNothingCouldBeSimulated(t *testing.T) {
+	picture := filepath.Join(t.TempDir(), "p.svg")
+	require.NoError(t, writable(picture))
+	require.NoError(t, os.WriteFile(picture, []byte("precious"), 0o600))
+	require.NoError(t, writable(picture))
+	got, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	assert.Equal(t, "precious", string(got))
+	assert.ErrorContains(t, writable(filepath.Join(t.TempDir(), "no", "p.svg")), "p.svg")
+}

@@ -18,7 +18,7 @@ import (
 func main() {
 	o, err := parseFlags(os.Args[1:], os.Stdout)
 	if err == nil && o.svg != "" {
-		err = os.WriteFile(o.svg, nil, 0o644) // rather now than in the end
+		err = writable(o.svg) // rather now than in the end
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -38,4 +38,13 @@ func main() {
 		}
 		return 0
 	})
+}
+
+// writable reports why a file could not be written. What is in it stays.
+func writable(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -9,12 +9,16 @@
 // worth finding:
 //
 //	file: pleg/record.go
+//	in: sim/simcri
 //	law: a-law, or-another
 //	why: An event that is dropped leaves a pod as it was.
 //	--- find
 //	the text, which the file has exactly once
 //	--- replace
 //	the text in its place
+//
+// It is looked for with the seeds of package sim, over its memory, unless "in"
+// names sim/simcri, which is the engine over a CRI runtime.
 //
 // The code that is shipped knows nothing of it: mutants are applied by the
 // -overlay of the go command.

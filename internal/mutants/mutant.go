@@ -14,6 +14,7 @@ type Mutant struct {
 	Name string   // of its file, without .txt
 	File string   // which it changes, relative to the module, with slashes
 	Laws []string // one of which has to catch it
+	In   string   // the package, below the module, whose seeds have to: sim, or sim/simcri
 	Why  string   // it is a bug: a sentence
 
 	Find, Replace string
@@ -43,7 +44,7 @@ func Load(dir fs.FS) ([]Mutant, error) {
 
 // Parse reads a mutant, whose name is not in its text.
 func Parse(text string) (Mutant, error) {
-	var m Mutant
+	m := Mutant{In: "sim"}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	head, rest, found := strings.Cut(text, "\n--- find\n")
 	if !found {
@@ -65,10 +66,12 @@ func Parse(text string) (Mutant, error) {
 			for law := range strings.SplitSeq(value, ",") {
 				m.Laws = append(m.Laws, strings.TrimSpace(law))
 			}
+		case "in":
+			m.In = value
 		case "why":
 			m.Why = value
 		default:
-			return m, fmt.Errorf("line %q: neither file, law nor why", strings.TrimSpace(line))
+			return m, fmt.Errorf("line %q: neither file, in, law nor why", strings.TrimSpace(line))
 		}
 	}
 	switch {
@@ -76,6 +79,8 @@ func Parse(text string) (Mutant, error) {
 		return m, errors.New("it names no file")
 	case len(m.Laws) == 0 || slices.Contains(m.Laws, ""):
 		return m, errors.New("it names no law")
+	case m.In != "sim" && m.In != "sim/simcri":
+		return m, fmt.Errorf("there are no seeds in %q", m.In)
 	case m.Why == "":
 		return m, errors.New("it does not say why")
 	case strings.TrimSpace(m.Find) == "" || m.Find == m.Replace:

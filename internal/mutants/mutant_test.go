@@ -102,7 +102,7 @@ func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
 	good := "file: a.go\nlaw: x, y\nwhy: because\n--- find\none\n--- replace\ntwo\n"
 	m, err := mutants.Parse(good)
 	require.NoError(t, err)
-	assert.Equal(t, mutants.Mutant{File: "a.go", Laws: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
+	assert.Equal(t, mutants.Mutant{File: "a.go", In: "sim", Laws: []string{"x", "y"}, Why: "because", Find: "one", Replace: "two"}, m)
 	for cut, want := range map[string]string{
 		"file: a.go\n":       "no file",
 		"law: x, y\n":        "no law",
@@ -116,6 +116,11 @@ func TestAMutantThatSaysTooLittleIsRefused(t *testing.T) {
 	}
 	_, err = mutants.Parse("flaw: x\n" + good)
 	assert.ErrorContains(t, err, "flaw")
+	_, err = mutants.Parse("in: no/where\n" + good)
+	assert.ErrorContains(t, err, "no/where")
+	m, err = mutants.Parse("in: sim/simcri\n" + good)
+	require.NoError(t, err)
+	assert.Equal(t, "sim/simcri", m.In)
 }
 
 func TestAMutantWhoseTextIsNotThereOnceIsRefused(t *testing.T) {

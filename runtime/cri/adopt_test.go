@@ -6,7 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // The pods of testdata/kubelet-1.36.json.
@@ -70,33 +71,20 @@ func kubeletMade(t *testing.T) *fakeCRI {
 	}
 	require.NoError(t, json.Unmarshal(raw, &dump))
 	f := newFake()
-	f.n = 90 // above the IDs of the dump
-	byID := map[string]*fakeSandbox{}
+	var sandboxes []*runtimeapi.PodSandboxStatus
 	for _, raw := range dump.Sandboxes {
 		var s runtimeapi.PodSandboxStatus
 		require.NoError(t, protojson.Unmarshal(raw, &s))
-		byID[s.Id] = &fakeSandbox{
-			id: s.Id, created: time.Unix(0, s.CreatedAt), down: s.State != runtimeapi.PodSandboxState_SANDBOX_READY,
-			config: &runtimeapi.PodSandboxConfig{
-				Metadata: s.Metadata, Labels: s.Labels, Annotations: s.Annotations,
-				LogDirectory: "/var/log/pods/" + strings.Join([]string{s.Metadata.Namespace, s.Metadata.Name, s.Metadata.Uid}, "_"),
-			},
-		}
-		f.sandboxes = append(f.sandboxes, byID[s.Id])
+		sandboxes = append(sandboxes, &s)
 	}
+	containers := map[string][]*runtimeapi.ContainerStatus{}
 	for _, c := range dump.Containers {
 		var s runtimeapi.ContainerStatus
 		require.NoError(t, protojson.Unmarshal(c.Status, &s))
-		sandbox := byID[c.Sandbox]
-		made := &fakeContainer{
-			id: s.Id, sandbox: sandbox, state: s.State, code: s.ExitCode, term: make(chan struct{}),
-			created: time.Unix(0, s.CreatedAt), started: time.Unix(0, s.StartedAt), ended: time.Unix(0, s.FinishedAt),
-			config: &runtimeapi.ContainerConfig{
-				Metadata: s.Metadata, Image: s.Image, Labels: s.Labels, Annotations: s.Annotations, Mounts: s.Mounts,
-				LogPath: strings.TrimPrefix(s.LogPath, sandbox.config.LogDirectory+"/"),
-			},
-		}
-		f.containers = append(f.containers, made)
+		containers[c.Sandbox] = append(containers[c.Sandbox], &s)
+	}
+	for _, s := range sandboxes {
+		f.put(s, containers[s.Id]...)
 	}
 	f.has("bar:latest", "foo/image:v1")
 	return f
@@ -136,10 +124,10 @@ func TestPodsOfAKubeletAreTakenOver(t *testing.T) {
 		syncs(t, rt, shopPod())
 		next := f.newest("test_container")
 		assert.Equal(t, []string{"ImageStatus foo/image:v1", "CreateContainer test_container", "StartContainer test_container"}, f.did())
-		assert.Equal(t, "5a2", next.sandbox.id)
-		assert.EqualValues(t, 4, next.config.Metadata.Attempt)
-		assert.Equal(t, "4", next.config.Annotations["io.kubernetes.container.restartCount"])
-		assert.Equal(t, "test_container/4.log", next.config.LogPath)
+		assert.Equal(t, "5a2", next.SandboxID)
+		assert.EqualValues(t, 4, next.Config.Metadata.Attempt)
+		assert.Equal(t, "4", next.Config.Annotations["io.kubernetes.container.restartCount"])
+		assert.Equal(t, "test_container/4.log", next.Config.LogPath)
 		assert.Empty(t, syncs(t, rt, shopPod()).Actions)
 	})
 }
@@ -152,9 +140,9 @@ func TestAContainerOfAKubeletIsReplacedWhenItsImageChanges(t *testing.T) {
 	pod := shopPod()
 	pod.Spec.Containers[1].Image = "bar:2"
 	syncs(t, rt, pod)
-	assert.EqualValues(t, 1, f.newest("foo").config.Metadata.Attempt)
-	assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, f.newest("test_container").state)
-	assert.Equal(t, "c03", f.newest("test_container").id)
+	assert.EqualValues(t, 1, f.newest("foo").Config.Metadata.Attempt)
+	assert.Equal(t, fakecri.Running, f.newest("test_container").State)
+	assert.Equal(t, "c03", f.newest("test_container").ID)
 }
 
 // A pod of which nobody has the spec any more is stopped as its annotations say
@@ -172,12 +160,12 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 		}
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: shopUID}))
 		assert.Equal(t, map[string][]string{"test_container": {"/bin/bye", "now"}}, ran)
-		for _, c := range f.containers {
-			switch c.id {
+		for _, c := range f.containers() {
+			switch c.ID {
 			case "c03", "c04":
-				assert.Equal(t, []int64{45}, c.stop, c.id)
+				assert.Equal(t, []int64{45}, f.graces[c.ID], c.ID)
 			default:
-				assert.Empty(t, c.stop, c.id)
+				assert.Empty(t, f.graces[c.ID], c.ID)
 			}
 		}
 		assert.ElementsMatch(t, []string{
@@ -187,7 +175,7 @@ func TestPodsOfAKubeletAreStoppedByTheirAnnotations(t *testing.T) {
 		assert.Equal(t, []string{"foo"}, f.running(), "pod leaving is left alone")
 
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: leavingUID}))
-		assert.Equal(t, []int64{5}, f.newest("foo").stop, "what was left of its deletion counts")
+		assert.Equal(t, []int64{5}, f.stops("foo"), "what was left of its deletion counts")
 		assert.Empty(t, f.running())
 	})
 }
@@ -199,35 +187,39 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 	theirs := kubeletMade(t)
 	f := newFake()
 	f.has("bar:latest", "foo/image:v1")
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
 	require.NoError(t, err)
 	pod := shopPod()
 	syncs(t, rt, pod)
 	f.exits("setup", 0)
 	syncs(t, rt, pod)
 
-	require.Len(t, f.sandboxes, 1)
-	assert.Equal(t, theirs.sandboxes[0].config.Labels, f.sandboxes[0].config.Labels)
-	assert.Equal(t, theirs.sandboxes[0].config.Annotations, f.sandboxes[0].config.Annotations)
-	assert.Equal(t, filepath.Base(theirs.sandboxes[0].config.LogDirectory), filepath.Base(f.sandboxes[0].config.LogDirectory))
-	require.Len(t, f.containers, 3)
-	for _, id := range []string{"c01", "c03", "c04"} {
-		their, err := theirs.find(id)
-		require.NoError(t, err)
-		name := their.config.Metadata.Name
+	require.Len(t, f.sandboxes(), 1)
+	assert.Equal(t, theirs.sandboxes()[1].Config.Labels, f.sandboxes()[0].Config.Labels)
+	assert.Equal(t, theirs.sandboxes()[1].Config.Annotations, f.sandboxes()[0].Config.Annotations)
+	assert.Equal(t, filepath.Base(theirs.sandboxes()[1].Config.LogDirectory), filepath.Base(f.sandboxes()[0].Config.LogDirectory))
+	require.Len(t, f.containers(), 3)
+	compared := 0
+	for _, their := range theirs.containers() {
+		if !slices.Contains([]string{"c01", "c03", "c04"}, their.ID) {
+			continue
+		}
+		compared++
+		name := their.Name
 		our := f.newest(name)
 		require.NotNil(t, our, name)
-		first := maps.Clone(their.config.Annotations)
+		first := maps.Clone(their.Config.Annotations)
 		first["io.kubernetes.container.restartCount"] = "0"
-		assert.Equal(t, their.config.Labels, our.config.Labels, name)
-		assert.Equal(t, first, our.config.Annotations, name)
-		assert.Equal(t, name+"/0.log", our.config.LogPath)
+		assert.Equal(t, their.Config.Labels, our.Config.Labels, name)
+		assert.Equal(t, first, our.Config.Annotations, name)
+		assert.Equal(t, name+"/0.log", our.Config.LogPath)
 	}
+	assert.Equal(t, 3, compared)
 }
 
 // A sandbox that somebody else made takes the pod's containers, whatever it was
 // told of namespaces: containerd 2 compares a container with the sandbox's
-// configuration that comes with the call, which is ours, and the fake does too.
+// configuration that comes with the call, which is ours.
 func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
 	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
 	for _, spoken := range []bool{false, true} {
@@ -241,11 +233,15 @@ func TestContainersFitIntoASandboxThatWasMadeInAnotherWay(t *testing.T) {
 				pod.Spec.SecurityContext = &v1.PodSecurityContext{}
 			}
 			syncs(t, rt, pod)
-			f.sandboxes[0].config.Linux.SecurityContext.NamespaceOptions = options
-			f.exits("web", 1)
+			theirs := f.statusOf(f.sandboxes()[0].ID)
+			theirs.Linux.Namespaces.Options = options
+			f = newFake()
+			f.has("img:1")
+			f.put(theirs)
+			rt, _ = f.engine(t, cri.Config{})
 			syncs(t, rt, pod)
 			require.Equal(t, []string{"web"}, f.running(), "%t %v", spoken, options)
-			require.Len(t, f.sandboxes, 1)
+			require.Len(t, f.sandboxes(), 1)
 		}
 	}
 }

@@ -46,14 +46,9 @@ func (s slowCRI) StartContainer(ctx context.Context, id string) error {
 	return s.fakeCRI.StartContainer(ctx, id)
 }
 
-type slowImages struct {
-	fakeImages
-	latency time.Duration
-}
-
-func (s slowImages) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
+func (s slowCRI) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
 	time.Sleep(s.latency)
-	return s.fakeImages.ImageStatus(ctx, spec, verbose)
+	return s.fakeCRI.ImageStatus(ctx, spec, verbose)
 }
 
 // Create100Pods makes 100 pods of one container at once on a runtime that takes
@@ -69,7 +64,7 @@ func BenchmarkCreate100Pods(b *testing.B) {
 				f.has("img:1")
 				dir := b.TempDir()
 				rt, err := cri.New(cri.Config{
-					Name: "fake", Runtime: slowCRI{f, latency}, Images: slowImages{fakeImages{f}, latency},
+					Name: "fake", Runtime: slowCRI{f, latency}, Images: slowCRI{f, latency},
 					RootDir: dir + "/root", PodLogsDir: dir + "/logs", PullAhead: ahead,
 				})
 				require.NoError(b, err)

@@ -61,7 +61,8 @@ func TestEachCallIsTold(t *testing.T) { // rt-152
 
 	boom := errors.New("boom")
 	f.exec = func(context.Context, string, []string) error { return boom }
-	_, err := rt.Exec(t.Context(), "fake://c", []string{"x"}, time.Second)
+	f.holds("a", "s1", 0, 0, "web/0 running")
+	_, err := rt.Exec(t.Context(), "fake://s1-web/0", []string{"x"}, time.Second)
 	require.ErrorIs(t, err, boom)
 	require.Len(t, seen.list, 1)
 	assert.Equal(t, "exec_sync", seen.list[0].Operation)
@@ -163,7 +164,7 @@ func TestSomeCallsHaveNoDeadlineOfTheirOwn(t *testing.T) {
 		rt, _ := f.engine(t, cri.Config{})
 		syncs(t, rt, podOf(container("web")))
 		assert.Equal(t, []string{"web"}, f.running())
-		_, err := rt.Exec(t.Context(), "x", []string{"x"}, 0)
+		_, err := rt.Exec(t.Context(), "fake://"+f.newest("web").ID, []string{"x"}, 0)
 		require.NoError(t, err)
 	})
 }
@@ -208,12 +209,10 @@ func (f sayingNo) ReopenContainerLog(context.Context, string) error { return f.e
 func TestACommandThatTimesOutSaysSo(t *testing.T) { // rt-149
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
+		f.holds("a", "s1", 0, 0, "web/0 running")
 		rt, _ := f.engine(t, cri.Config{})
-		f.exec = func(context.Context, string, []string) error {
-			<-time.After(3 * time.Second)
-			return status.Error(codes.DeadlineExceeded, "timeout 3s exceeded")
-		}
-		_, err := rt.Exec(t.Context(), "fake://c1", []string{"sleep", "9"}, 3*time.Second)
+		f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
+		_, err := rt.Exec(t.Context(), "fake://s1-web/0", []string{"sleep", "9"}, 3*time.Second)
 		require.ErrorContains(t, err, `command timed out: ["sleep" "9"] did not end within 3s`)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
@@ -221,8 +220,8 @@ func TestACommandThatTimesOutSaysSo(t *testing.T) { // rt-149
 		f.exec = func(context.Context, string, []string) error {
 			return errors.New(`command timed out: "sleep 9" timed out after 3s`)
 		}
-		_, err = rt.Exec(t.Context(), "fake://c1", []string{"sleep", "9"}, 3*time.Second)
-		require.EqualError(t, err, `cri: exec ["sleep" "9"] in container fake://c1: command timed out: "sleep 9" timed out after 3s`)
+		_, err = rt.Exec(t.Context(), "fake://s1-web/0", []string{"sleep", "9"}, 3*time.Second)
+		require.EqualError(t, err, `cri: exec ["sleep" "9"] in container fake://s1-web/0: command timed out: "sleep 9" timed out after 3s`)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // hangs is a call of a CRI runtime that does not come back by itself.
@@ -70,7 +71,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 		within time.Duration // from the deletion to the end of the sync
 	}{
 		{"a pull L-15", "", func(f *fakeCRI, _ *v1.Pod) {
-			f.images = map[string]*runtimeapi.Image{}
+			must(f.RemoveImage(context.Background(), &runtimeapi.ImageSpec{Image: "img:1"}))
 			f.pull = func(ctx context.Context, _ string) error {
 				ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 				defer cancel()
@@ -94,7 +95,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 				f.has("img:1")
 				slow := &slowpoke{fakeCRI: f, slow: tc.slow}
 				dir := t.TempDir()
-				rt, err := cri.New(cri.Config{Name: "fake", Runtime: slow, Images: fakeImages{f}, RootDir: dir, PodLogsDir: dir})
+				rt, err := cri.New(cri.Config{Name: "fake", Runtime: slow, Images: f, RootDir: dir, PodLogsDir: dir})
 				require.NoError(t, err)
 				pod := podOf(container("web"), container("log"))
 				if tc.change != nil {
@@ -119,8 +120,8 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 				assert.LessOrEqual(t, time.Since(begun), tc.within+time.Second)
 				assert.Empty(t, f.running())
-				for _, s := range f.sandboxes {
-					assert.True(t, s.down)
+				for _, s := range f.sandboxes() {
+					assert.Equal(t, fakecri.NotReady, s.State)
 				}
 			})
 		})
@@ -146,15 +147,13 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		workers.Update(pod, true)
 		time.Sleep(5 * time.Minute)
 		require.Contains(t, f.did(), "PullImage img:1")
-		require.Len(t, f.sandboxes, 1)
+		require.Len(t, f.sandboxes(), 1)
 
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
 		workers.Update(pod, false)
 		time.Sleep(time.Second) // L-15
-		f.mu.Lock()
-		assert.True(t, f.sandboxes[0].down)
-		f.mu.Unlock()
+		assert.Equal(t, fakecri.NotReady, f.sandboxes()[0].State)
 		state, ok := workers.Known(pod.UID)
 		assert.True(t, ok)
 		assert.Equal(t, podworker.Finished, state)
@@ -177,16 +176,19 @@ func (l looks) GetNewerThan(ctx context.Context, uid types.UID, _ time.Time) (*r
 // A stop that is called off comes back at once, whatever it is in: a hook, the
 // wait for a turn, or the grace of a container.
 func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
-	for name, change := range map[string]func(*fakeCRI, *v1.Pod){
-		"a preStop that hangs": func(f *fakeCRI, p *v1.Pod) {
+	for name, tc := range map[string]struct {
+		change func(*fakeCRI, *v1.Pod)
+		dies   []string // late
+	}{
+		"a preStop that hangs": {change: func(f *fakeCRI, p *v1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: execHook("hang")}
 			f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
-		},
-		"a preStop that sleeps": func(_ *fakeCRI, p *v1.Pod) {
+		}},
+		"a preStop that sleeps": {change: func(_ *fakeCRI, p *v1.Pod) {
 			p.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 290}}}
-		},
-		"a turn":             func(f *fakeCRI, _ *v1.Pod) { f.dies["web"] = time.Hour },
-		"a container's ways": func(f *fakeCRI, _ *v1.Pod) { f.dies["web"], f.dies["proxy"] = time.Hour, time.Hour },
+		}},
+		"a turn":             {dies: []string{"web"}},
+		"a container's ways": {dies: []string{"web", "proxy"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -195,8 +197,13 @@ func TestAStopThatIsCalledOffComesBackAtOnce(t *testing.T) {
 				pod := podOf(container("web"))
 				pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 				pod.Spec.TerminationGracePeriodSeconds = new(int64(300))
-				change(f, pod)
+				if tc.change != nil {
+					tc.change(f, pod)
+				}
 				up(t, f, rt, pod)
+				for _, name := range tc.dies {
+					f.dies(name, time.Hour)
+				}
 				ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 				defer cancel()
 				begun := time.Now()
@@ -227,9 +234,9 @@ func TestATerminationHasOneDeadline(t *testing.T) {
 				grace := int64(rnd.IntN(60))
 				pod := podOf()
 				pod.Spec.TerminationGracePeriodSeconds = &grace
-				hooks := map[string]time.Duration{}
+				hooks, dies := map[string]time.Duration{}, map[string]time.Duration{}
 				add := func(c v1.Container) v1.Container {
-					f.dies[c.Name] = time.Duration(rnd.IntN(50_000)) * time.Millisecond
+					dies[c.Name] = time.Duration(rnd.IntN(50_000)) * time.Millisecond
 					switch rnd.IntN(3) {
 					case 0:
 						hooks[c.Name] = time.Duration(rnd.IntN(50_000)) * time.Millisecond
@@ -256,6 +263,9 @@ func TestATerminationHasOneDeadline(t *testing.T) {
 					}
 				}
 				up(t, f, rt, pod)
+				for name, after := range dies {
+					f.dies(name, after)
+				}
 				require.Len(t, f.running(), len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
 				begun := time.Now()
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
@@ -266,10 +276,10 @@ func TestATerminationHasOneDeadline(t *testing.T) {
 				// short: sidecars one after the other, hooks all at once.
 				var whole time.Duration
 				for _, c := range pod.Spec.Containers {
-					whole = max(whole, hooks[c.Name]+f.dies[c.Name])
+					whole = max(whole, hooks[c.Name]+dies[c.Name])
 				}
 				for _, c := range slices.Backward(pod.Spec.InitContainers) {
-					whole = max(whole, hooks[c.Name]) + f.dies[c.Name]
+					whole = max(whole, hooks[c.Name]) + dies[c.Name]
 				}
 				assert.LessOrEqual(t, took, whole)
 			})

@@ -41,7 +41,7 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 			}
 			require.Error(t, err)
 			assert.ErrorContains(t, res.Actions[0].Err, tc.want)
-			assert.Empty(t, f.sandboxes)
+			assert.Empty(t, f.sandboxes())
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -21,10 +22,11 @@ func TestACrashLoopIsBackedOffFromAfterTheClockWasSetBack(t *testing.T) {
 		pod := podOf(container("web"))
 		syncs(t, rt, pod)
 		f.exits("web", 1)
-		old := f.newest("web")
-		old.created = old.created.Add(time.Hour)
-		old.started = old.started.Add(time.Hour)
-		old.ended = old.ended.Add(time.Hour)
+		f.alter(f.newest("web"), func(old *runtimeapi.ContainerStatus) {
+			old.CreatedAt += int64(time.Hour)
+			old.StartedAt += int64(time.Hour)
+			old.FinishedAt += int64(time.Hour)
+		})
 		starts := 0
 		for range 600 {
 			time.Sleep(time.Second)

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 func removed(uids ...types.UID) runtime.GCPolicy {
@@ -40,7 +40,6 @@ func kills(calls []string) []string {
 }
 
 func TestWhatACollectionDoes(t *testing.T) {
-	const exited, unknown = runtimeapi.ContainerState_CONTAINER_EXITED, runtimeapi.ContainerState_CONTAINER_UNKNOWN
 	for _, tc := range []struct {
 		name   string
 		world  func(*fakeCRI)
@@ -49,28 +48,23 @@ func TestWhatACollectionDoes(t *testing.T) {
 		err    string
 	}{
 		{"rt-131 what is unknown is stopped first", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0, "web/0", "log/0")
-			f.containers[0].state, f.containers[1].state = unknown, exited
+			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer web", "RemoveContainer log"}, ""},
 		{"rt-131 and stays if that fails", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0, "web/0", "log/0")
-			f.containers[0].state, f.containers[1].state = unknown, exited
+			f.holds("a", "s1", 0, 0, "web/0 unknown", "log/0 exited")
 			f.before = failing(1, "StopContainer", errors.New("shim is deaf"))
 		}, runtime.GCPolicy{}, []string{"StopContainer web", "RemoveContainer log"}, "shim is deaf"},
 		{"rt-133 a sandbox is stopped before it is removed", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0).down = true
+			f.held("a", "s1", 0, 0)
 			f.holds("a", "s2", 1, 1)
 		}, runtime.GCPolicy{}, []string{"StopPodSandbox s1", "RemovePodSandbox s1"}, ""},
 		{"rt-133 the newest of a pod that lives stays", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0).down = true
-			f.holds("b", "s2", 0, 0).down = true
+			f.held("a", "s1", 0, 0)
+			f.held("b", "s2", 0, 0)
 		}, removed("b"), []string{"StopPodSandbox s2", "RemovePodSandbox s2"}, ""},
 		{"rt-136 one error does not end the pass", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0, "web/0", "web/1").down = true
-			f.holds("b", "s2", 0, 0, "db/0").down = true
-			for _, c := range f.containers {
-				c.state = exited
-			}
+			f.held("a", "s1", 0, 0, "web/0 exited", "web/1 exited")
+			f.held("b", "s2", 0, 0, "db/0 exited")
 			f.before = func(op, name string) error {
 				if op == "RemoveContainer" && name == "web" {
 					return errors.New("web is busy")
@@ -109,7 +103,7 @@ func TestTheOrderInWhichAContainerGoes(t *testing.T) {
 	dir := t.TempDir()
 	m := &managers{}
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: f, Images: fakeImages{f}, Managers: m,
+		Name: "fake", Runtime: f, Images: f, Managers: m,
 		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
 	})
 	require.NoError(t, err)
@@ -120,15 +114,14 @@ func TestTheOrderInWhichAContainerGoes(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
 		}
 	}
-	f.after = func(op, _ string) error {
-		if op == "StartContainer" {
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
 			write("0.log", "0.log.20260101-000000", "0.log.20260102-000000.gz", "10.log")
 		}
-		return nil
 	}
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)
-	first := f.newest("web").id
+	first := f.newest("web").ID
 	link := dir + "/links/web_prod_web-" + first + ".log"
 	_, err = os.Lstat(link)
 	require.NoError(t, err)
@@ -149,17 +142,17 @@ func TestTheOrderInWhichAContainerGoes(t *testing.T) {
 	}
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 	assert.Contains(t, f.did(), "RemoveContainer web")
-	assert.Empty(t, f.containers)
+	assert.Empty(t, f.containers())
 
 	syncs(t, rt, pod)
 	f.exits("web", 0)
 	require.NoError(t, os.MkdirAll(logs+"/1.log.d/full", 0o755)) // can't be removed as a file
 	require.Error(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-	assert.Len(t, f.containers, 1, "its log is still there")
+	assert.Len(t, f.containers(), 1, "its log is still there")
 	require.NoError(t, os.RemoveAll(logs+"/1.log.d"))
 	f.before = nil
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-	assert.Empty(t, f.containers)
+	assert.Empty(t, f.containers())
 }
 
 // Directories of logs go with their pods, those of an old layout too, and no
@@ -202,5 +195,5 @@ func TestRecordsGoWithTheirPods(t *testing.T) {
 	assert.NoFileExists(t, record("u-1"))
 	assert.FileExists(t, record("u-2"))
 	syncs(t, rt, pod)
-	assert.Zero(t, f.newest("web").config.Metadata.Attempt, "nor is it remembered")
+	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "nor is it remembered")
 }

@@ -6,15 +6,18 @@ import (
 	"os"
 	goruntime "runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -51,23 +54,61 @@ func shellSuite(image string) runtimetest.Suite {
 		Repeats:  shell(image, `while read line; do echo "$line"; done; `+untilTERM),
 		Print:    print("1"),
 		PrintErr: print("2"),
-		Block:    []string{"sleep", "100"},
-		Echo:     []string{"cat"},
+		Message: func(text string) v1.Container {
+			return shell(image, "echo '"+text+"' > ${KUBEPARTS_TERMINATION_LOG:-/dev/termination-log}; sleep 0.2; exit 1")
+		},
+		Block: []string{"sleep", "100"},
+		Echo:  []string{"cat"},
+		Size:  []string{"sh", "-c", "for i in $(seq 300); do stty size || exit 1; sleep 0.1; done"},
 	}
 }
 
 // An agency remembers what engines were made with, to make them anew as the next
 // agent would.
-type agency struct{ configs sync.Map }
+// It also counts their calls.
+type agency struct{ configs, called sync.Map }
 
 func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
 	t.Helper()
 	dir := t.TempDir()
 	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Backoff = plan.BackoffConfig{Initial: 500 * time.Millisecond} // ten seconds would be waited for
+	count := new(atomic.Int64)
+	cfg.Hooks.Called = func(cri.CallInfo) { count.Add(1) }
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
 	a.configs.Store(rt, cfg)
+	a.called.Store(rt, count)
 	return rt
+}
+
+// calls counts those of one engine, without the engines it was made anew as.
+func (a *agency) calls(rt runtime.Runtime) int {
+	count, ok := a.called.Load(rt)
+	if !ok {
+		return 0
+	}
+	return int(count.(*atomic.Int64).Load())
+}
+
+// loseSandbox stops a pod's sandboxes as somebody with crictl would.
+func (a *agency) loseSandbox(t *testing.T, rt runtime.Runtime, uid types.UID) error {
+	t.Helper()
+	cfg, ok := a.configs.Load(rt)
+	require.True(t, ok)
+	s, err := rt.PodStatus(t.Context(), uid)
+	require.NoError(t, err)
+	for _, sb := range s.Sandboxes {
+		if err := cfg.(cri.Config).Runtime.StopPodSandbox(t.Context(), sb.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// equip gives a suite what an agency can do for it.
+func (a *agency) equip(s *runtimetest.Suite) {
+	s.Reopen, s.LoseSandbox, s.Calls, s.Parallel = a.reopen, a.loseSandbox, a.calls, 8
 }
 
 func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
@@ -77,12 +118,6 @@ func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
 	next, err := cri.New(cfg.(cri.Config))
 	require.NoError(t, err)
 	return next
-}
-
-// beside runs checks in parallel: most of their time is grace periods.
-func beside(t *testing.T, body func(t *testing.T)) {
-	t.Parallel()
-	body(t)
 }
 
 var _ cri.LocalStreams = (*process.Runtime)(nil)
@@ -103,12 +138,12 @@ func TestProcessesKeepTheContract(t *testing.T) {
 		t.Skip("the process runtime does not run on Windows")
 	}
 	suite := shellSuite("host")
+	suite.Other = "other-host"
 	if testing.Short() {
 		suite.Stubborn = v1.Container{}
 	}
 	var agents agency
-	suite.Reopen, suite.Within = agents.reopen, beside
-	suite.Patience = 15 * time.Second // too short for back-offs
+	agents.equip(&suite)
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		p, err := process.New(process.Config{Dir: t.TempDir()})
 		require.NoError(t, err)
@@ -120,11 +155,12 @@ func TestProcessesKeepTheContract(t *testing.T) {
 func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	suite := shellSuite(lab.Busybox)
+	suite.Other = lab.NewRegistry(t).PushBusybox("other:1")
 	suite.Greets = func(port int32) v1.Container {
 		return shell(lab.Busybox, fmt.Sprintf("while true; do echo hello | nc -l -p %d; done", port))
 	}
 	var agents agency
-	suite.Reopen, suite.Within = agents.reopen, beside
+	agents.equip(&suite)
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
 		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 		require.NoError(t, err)

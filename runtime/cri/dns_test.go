@@ -63,7 +63,7 @@ func TestASandboxTellsOfItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 		`Warning Pod/web MissingClusterDNS: pod: "web_prod(u-1)". ` + missing,
 		"Warning Pod/web DNSConfigForming: Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 1.1.1.1 1.1.1.2 1.1.1.3",
 	}, told())
-	assert.Equal(t, []string{"1.1.1.1", "1.1.1.2", "1.1.1.3"}, f.sandboxes[0].config.DnsConfig.Servers)
+	assert.Equal(t, []string{"1.1.1.1", "1.1.1.2", "1.1.1.3"}, f.sandboxes()[0].Config.DnsConfig.Servers)
 	f.exits("a", 1)
 	syncs(t, rt, pod)
 	assert.Empty(t, told(), "once for each sandbox")
@@ -81,12 +81,12 @@ func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19,
 		spec(&pod.Spec)
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		assert.ErrorContains(t, err, want)
-		assert.Empty(t, f.sandboxes)
+		assert.Empty(t, f.sandboxes())
 	}
 }
 
 func TestNewRefusesDNSThatNoFileCanHold(t *testing.T) {
 	f := newFake()
-	_, err := cri.New(cri.Config{Runtime: f, Images: fakeImages{f}, Name: "fake", DNS: cri.DNS{ClusterDNS: []string{"1 2"}}})
+	_, err := cri.New(cri.Config{Runtime: f, Images: f, Name: "fake", DNS: cri.DNS{ClusterDNS: []string{"1 2"}}})
 	assert.EqualError(t, err, `cri: Config.DNS: ClusterDNS: "1 2" is no address`)
 }

@@ -44,7 +44,7 @@ func (a *able) UpdateContainerResources(_ context.Context, _ string, res *runtim
 
 func (a *able) engine(t *testing.T) *cri.Runtime {
 	a.fakeCRI = newFake()
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: a, Images: fakeImages{a.fakeCRI}, RootDir: t.TempDir(), PodLogsDir: "/logs"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: a, Images: a.fakeCRI, RootDir: t.TempDir(), PodLogsDir: "/logs"})
 	require.NoError(t, err)
 	return rt
 }
@@ -137,14 +137,11 @@ func TestTheLogIsWhereTheRuntimeWritesIt(t *testing.T) {
 	a.has("img:1")
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)
-	path, err := rt.LogPath(t.Context(), "fake://"+a.newest("web").id)
+	path, err := rt.LogPath(t.Context(), "fake://"+a.newest("web").ID)
 	require.NoError(t, err)
-	assert.Equal(t, a.sandboxes[0].config.LogDirectory+"/web/0.log", path)
-	a.sandboxes[0].config.LogDirectory = ""
-	a.newest("web").config.LogPath = ""
-	a.newest("web").config.LogPath = "no"
-	a.sandboxes[0].config.LogDirectory = "."
-	_, err = rt.LogPath(t.Context(), "fake://"+a.newest("web").id)
+	assert.Equal(t, a.sandboxes()[0].Config.LogDirectory+"/web/0.log", path)
+	a.alter(a.newest("web"), func(s *runtimeapi.ContainerStatus) { s.LogPath = "" })
+	_, err = rt.LogPath(t.Context(), "fake://"+a.newest("web").ID)
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
 	_, err = rt.LogPath(t.Context(), "fake://nobody")
 	require.ErrorIs(t, err, runtime.ErrNotFound)

@@ -38,10 +38,10 @@ func TestWhatTheRuntimeIsSent(t *testing.T) {
 	})
 	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: tellingPod(), Volumes: map[string]string{"data": volume, "conf": volume}})
 	require.NoError(t, err)
-	hide := strings.NewReplacer(volume, "VOLUME", filepath.Dir(filepath.Dir(f.sandboxes[0].config.LogDirectory)), "DIR")
-	golden(t, "sandbox.json", f.sandboxes[0].config, hide)
-	golden(t, "container.json", f.newest("shop").config, hide)
-	golden(t, "plain.json", f.newest("plain").config, hide)
+	hide := strings.NewReplacer(volume, "VOLUME", filepath.Dir(filepath.Dir(f.sandboxes()[0].Config.LogDirectory)), "DIR")
+	golden(t, "sandbox.json", f.sandboxes()[0].Config, hide)
+	golden(t, "container.json", f.newest("shop").Config, hide)
+	golden(t, "plain.json", f.newest("plain").Config, hide)
 }
 
 // tellingPod uses most of what has a place in the CRI.

@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // Paths are the runtime's word. Those of a log and of a message are read, which
@@ -79,16 +80,15 @@ func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	rt, _, dir := w.over(t)
 	pod := podOf(container("web"))
 	log := filepath.Join(dir, "logs", "prod_web_u-1", "web", "0.log")
-	w.after = func(op, _ string) error {
-		if op == "StartContainer" {
-			return os.WriteFile(log, nil, 0o644)
+	w.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
+			assert.NoError(t, os.WriteFile(log, nil, 0o644))
 		}
-		return nil
 	}
 	const id = "x://../../victim"
 	w.made = func(made string) string {
-		if c, err := f.find(made); err == nil {
-			c.id = id
+		if c := f.newest("web"); c != nil && c.ID == made {
+			f.alter(c, func(s *runtimeapi.ContainerStatus) { s.Id = id })
 			return id
 		}
 		return made
@@ -105,7 +105,7 @@ func TestAnIDThatLeadsElsewhere(t *testing.T) {
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}))
 	assert.Empty(t, f.running())
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
-	assert.Empty(t, f.containers)
+	assert.Empty(t, f.containers())
 	links, err = os.ReadDir(filepath.Join(dir, "links"))
 	require.NoError(t, err)
 	assert.Empty(t, links)

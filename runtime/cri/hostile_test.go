@@ -23,6 +23,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // A twister is a CRI runtime whose answers are changed on their way. It does
@@ -44,24 +45,33 @@ func twist[T any](with func(T) T, answer T, err error) (T, error) {
 	return with(answer), nil
 }
 
+// clones are what may be changed of what a runtime shows.
+func clones[M proto.Message](list []M) []M {
+	out := make([]M, 0, len(list))
+	for _, m := range list {
+		out = append(out, proto.CloneOf(m))
+	}
+	return out
+}
+
 func (w *twister) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	list, err := w.fakeCRI.ListPodSandbox(ctx, filter)
-	return twist(w.sandboxes, list, err)
+	return twist(w.sandboxes, clones(list), err)
 }
 
 func (w *twister) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	list, err := w.fakeCRI.ListContainers(ctx, filter)
-	return twist(w.containers, list, err)
+	return twist(w.containers, clones(list), err)
 }
 
 func (w *twister) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	answer, err := w.fakeCRI.PodSandboxStatus(ctx, id, verbose)
-	return twist(w.sandboxStatus, answer, err)
+	return twist(w.sandboxStatus, proto.CloneOf(answer), err)
 }
 
 func (w *twister) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
 	answer, err := w.fakeCRI.ContainerStatus(ctx, id, verbose)
-	return twist(w.containerStatus, answer, err)
+	return twist(w.containerStatus, proto.CloneOf(answer), err)
 }
 
 func (w *twister) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (string, error) {
@@ -85,17 +95,16 @@ func (w *twister) ExecSync(ctx context.Context, id string, cmd []string, timeout
 // labels, and containers without, one that runs and one that does not. What it
 // returns checks that nothing was done to them.
 func foreigners(f *fakeCRI) func(*testing.T) {
-	sandbox := &fakeSandbox{id: "foreign-s", down: true, config: &runtimeapi.PodSandboxConfig{
+	sandbox := &runtimeapi.PodSandboxStatus{
+		Id: "foreign-s", State: runtimeapi.PodSandboxState_SANDBOX_NOTREADY,
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: "foreign", Namespace: "prod", Uid: "foreign-uid"},
-	}}
-	f.sandboxes = append(f.sandboxes, sandbox)
+	}
 	for name, state := range map[string]runtimeapi.ContainerState{
 		"foreign-runs": runtimeapi.ContainerState_CONTAINER_RUNNING, "foreign-exited": runtimeapi.ContainerState_CONTAINER_EXITED,
 		"foreign-unknown": runtimeapi.ContainerState_CONTAINER_UNKNOWN,
 	} {
-		f.containers = append(f.containers, &fakeContainer{
-			id: name, sandbox: sandbox, state: state, term: make(chan struct{}),
-			config: &runtimeapi.ContainerConfig{Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: "img:1"}},
+		f.put(sandbox, &runtimeapi.ContainerStatus{
+			Id: name, State: state, Metadata: &runtimeapi.ContainerMetadata{Name: name}, Image: &runtimeapi.ImageSpec{Image: "img:1"},
 		})
 	}
 	return func(t *testing.T) {
@@ -113,7 +122,7 @@ func (w *twister) over(t *testing.T) (*cri.Runtime, *events, string) {
 	t.Helper()
 	dir, seen := t.TempDir(), new(events)
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: w, Images: fakeImages{w.fakeCRI}, Record: seen.record,
+		Name: "fake", Runtime: w, Images: w.fakeCRI, Record: seen.record,
 		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
 	})
 	require.NoError(t, err)
@@ -138,8 +147,8 @@ func (w *twister) life(t *testing.T, rt *cri.Runtime, pod *v1.Pod) life {
 // what, and what is not ours is left alone.
 func TestARuntimeThatAnswersNonsense(t *testing.T) {
 	const (
-		noSandbox   = "status of sandbox s01: the runtime gave no metadata"
-		noContainer = "status of container c02: the runtime gave no metadata"
+		noSandbox   = "status of sandbox OURS: the runtime gave no metadata"
+		noContainer = "status of container WEB: the runtime gave no metadata"
 	)
 	each := func(change func(*runtimeapi.Container)) func(w *twister) {
 		return func(w *twister) {
@@ -214,13 +223,13 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 		}, noSandbox},
 		{"no metadata of a sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Metadata = nil }), noSandbox},
 		{"the status of another sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Id = "foreign-s" }),
-			`status of sandbox s01: the runtime told of "foreign-s" instead`},
+			`status of sandbox OURS: the runtime told of "foreign-s" instead`},
 		{"no status of a container", func(w *twister) {
 			w.containerStatus = func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse { return nil }
 		}, noContainer},
 		{"no metadata of a container", status(func(s *runtimeapi.ContainerStatus) { s.Metadata = nil }), noContainer},
 		{"the status of another container", status(func(s *runtimeapi.ContainerStatus) { s.Id = "foreign-runs" }),
-			`status of container c02: the runtime told of "foreign-runs" instead`},
+			`status of container WEB: the runtime told of "foreign-runs" instead`},
 		{"addresses that are none", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil, {Ip: "not one"}}}
 		}), ""},
@@ -268,15 +277,16 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 				rt, _, _ := w.over(t)
 				pod := podOf(container("web"))
 				f.has("img:1")
-				f.n = 0
 				syncs(t, rt, pod)
+				web := f.newest("web")
+				want := strings.NewReplacer("OURS", web.SandboxID, "WEB", web.ID).Replace(tc.want)
 				tc.twist(w)
 				l := w.life(t, rt, pod)
 				for name, err := range map[string]error{"PodStatus": l.status, "SyncPod": l.sync, "KillPod": l.kill} {
-					if tc.want == "" {
+					if want == "" {
 						assert.NoError(t, err, name)
 					} else {
-						assert.ErrorContains(t, err, tc.want, name)
+						assert.ErrorContains(t, err, want, name)
 					}
 				}
 				untouched(t)
@@ -310,7 +320,12 @@ func TestAContainerWithoutAnIDIsNotStarted(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	w := &twister{fakeCRI: f}
-	w.made = func(id string) string { return strings.TrimPrefix(id, "c02") }
+	w.made = func(id string) string {
+		if c := f.newest("web"); c != nil && c.ID == id {
+			return ""
+		}
+		return id
+	}
 	w.containers = func([]*runtimeapi.Container) []*runtimeapi.Container { return nil }
 	rt, _, _ := w.over(t)
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
@@ -328,19 +343,18 @@ func TestTwoSandboxesOfOnePodAreReplacedByOne(t *testing.T) {
 	rt, _ := f.engine(t, cri.Config{})
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)
-	twin := *f.newest("web").sandbox
-	twin.id = "twin"
-	f.sandboxes = append(f.sandboxes, &twin)
+	twin := f.statusOf(f.newest("web").SandboxID)
+	twin.Id = "twin"
+	f.put(twin)
 	syncs(t, rt, pod)
 	ready := 0
-	for _, s := range f.sandboxes {
-		if !s.down && s.config.Metadata.Uid == string(pod.UID) {
+	for _, s := range f.sandboxes() {
+		if s.State == fakecri.Ready && s.Pod == string(pod.UID) {
 			ready++
-			assert.EqualValues(t, 1, s.config.Metadata.Attempt)
+			assert.EqualValues(t, 1, s.Attempt)
 		}
 	}
 	assert.Equal(t, 1, ready)
-	assert.True(t, twin.down || f.sandboxes[len(f.sandboxes)-2].down)
 	assert.Equal(t, 1, f.atOnce["web"])
 	require.Empty(t, syncs(t, rt, pod).Actions, "at rest")
 	untouched(t)
@@ -398,10 +412,8 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 				f := newFake()
 				f.has("img:1")
 				w := &twister{fakeCRI: f, containerStatus: func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
-					if r.Status.State == runtimeapi.ContainerState_CONTAINER_EXITED && r.Status.Id == "c02" {
-						s := proto.Clone(r.Status).(*runtimeapi.ContainerStatus)
-						change(s)
-						return &runtimeapi.ContainerStatusResponse{Status: s}
+					if r.Status.State == runtimeapi.ContainerState_CONTAINER_EXITED && r.Status.Id == f.containers()[0].ID {
+						change(r.Status)
 					}
 					return r
 				}}
@@ -421,9 +433,9 @@ func TestAbsurdHistoriesEndNowhere(t *testing.T) {
 				st, err := rt.PodStatus(t.Context(), pod.UID)
 				require.NoError(t, err)
 				require.Len(t, st.Containers, 2)
-				count := f.newest("web").config.Annotations["io.kubernetes.container.restartCount"]
+				count := f.newest("web").Config.Annotations["io.kubernetes.container.restartCount"]
 				assert.NotContains(t, count, "-")
-				assert.Equal(t, count, fmt.Sprint(f.newest("web").config.Metadata.Attempt))
+				assert.Equal(t, count, fmt.Sprint(f.newest("web").Config.Metadata.Attempt))
 			})
 		})
 	}

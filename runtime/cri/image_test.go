@@ -84,11 +84,11 @@ func TestAnImageVolumeConcernsThoseWhoMountIt(t *testing.T) { // img-16
 	assert.Equal(t, "ErrImagePull", res.Actions[1].Reason)
 	assert.Contains(t, seen.take(), "Warning Failed spec.containers{with}: Error: ErrImagePull")
 
-	f.has("registry.example/model:1")
+	id := f.has("registry.example/model:1")
 	syncs(t, rt, pod)
-	m := f.newest("with").config.Mounts[0]
+	m := f.newest("with").Config.Mounts[0]
 	assert.Equal(t, "/model", m.ContainerPath)
-	assert.Equal(t, "sha256:registry.example/model:1", m.Image.Image)
+	assert.Equal(t, id, m.Image.Image)
 	assert.Equal(t, "v1", m.ImageSubPath)
 
 	// Where nothing is to be started, nothing is asked: the kubelet looks for

@@ -44,6 +44,10 @@ type record struct {
 	// the instance is gone, removed so that its pod starts over (rt-140).
 	Ended map[string]exit `json:"ended,omitempty"`
 
+	// Over is, by regular container, the code with which it has exited for good:
+	// an operator who removes its instance does not bring it back (st-50).
+	Over map[string]int32 `json:"over,omitempty"`
+
 	// Unhooked names, by container, the instance whose postStart hook has not
 	// been seen to end (lq-14).
 	Unhooked map[string]string `json:"unhooked,omitempty"`
@@ -122,7 +126,7 @@ func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 	rec := &record{
 		Attempts: old.Attempts, Pod: old.Pod,
 		Restarts: cloned(old.Restarts), Unhooked: cloned(old.Unhooked), Actuated: cloned(old.Actuated),
-		Ended: cloned(old.Ended),
+		Ended: cloned(old.Ended), Over: cloned(old.Over),
 	}
 	change(rec)
 	j.mu.Lock()

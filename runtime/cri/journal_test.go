@@ -25,7 +25,7 @@ func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *eve
 	dir := t.TempDir()
 	return func() (*cri.Runtime, *events) {
 		seen := new(events)
-		cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, fakeImages{f}, seen.record
+		cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, f, seen.record
 		cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
 		rt, err := cri.New(cfg)
 		require.NoError(t, err)
@@ -127,16 +127,37 @@ func TestRestartCountsGoOnWhenNothingIsLeft(t *testing.T) { // L-53
 	up(t, f, rt, pod)
 	f.exits("web", 1)
 	syncs(t, rt, pod)
-	require.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt)
+	require.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
 
-	logs := f.sandboxes[0].config.LogDirectory
-	f.sandboxes, f.containers = nil, nil // by hand, the logs too
+	logs := f.sandboxes()[0].Config.LogDirectory
+	f.forgets() // by hand, the logs too
 	require.NoError(t, os.RemoveAll(logs))
 	rt, _ = next()
 	syncs(t, rt, pod)
-	assert.EqualValues(t, 2, f.newest("web").config.Metadata.Attempt)
-	assert.Equal(t, "2", f.newest("web").config.Annotations["io.kubernetes.container.restartCount"])
-	assert.EqualValues(t, 1, f.sandboxes[0].config.Metadata.Attempt)
+	assert.EqualValues(t, 2, f.newest("web").Config.Metadata.Attempt)
+	assert.Equal(t, "2", f.newest("web").Config.Annotations["io.kubernetes.container.restartCount"])
+	assert.EqualValues(t, 1, f.sandboxes()[0].Config.Metadata.Attempt)
+}
+
+func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) { // rt-42, st-50
+	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyOnFailure, v1.RestartPolicyNever} {
+		t.Run(string(policy), func(t *testing.T) {
+			f := newFake()
+			f.has("img:1")
+			next := agents(t, f, cri.Config{})
+			pod := podOf(container("done"), container("goes-on"))
+			pod.Spec.RestartPolicy = policy
+			rt, _ := next()
+			up(t, f, rt, pod)
+			f.exits("done", 0)
+			syncs(t, rt, pod)
+			f.forgets() // by hand
+			rt, _ = next()
+			syncs(t, rt, pod)
+			assert.Nil(t, f.newest("done"))
+			assert.NotNil(t, f.newest("goes-on"), "of which nobody has seen that it ended")
+		})
+	}
 }
 
 func TestWhatAContainerWasGivenIsKnownToTheUnit(t *testing.T) { // rt-13, al-1, al-21
@@ -170,12 +191,12 @@ func TestABrokenRecordHurtsNothing(t *testing.T) {
 	path := filepath.Join(dir, "root", "pods", string(pod.UID), "runtime.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(`{"checksum":"0","data":{"restarts":{"web":99}}}`), 0o600))
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
 	require.NoError(t, err)
 	syncs(t, rt, pod)
-	assert.EqualValues(t, 0, f.newest("web").config.Metadata.Attempt)
+	assert.EqualValues(t, 0, f.newest("web").Config.Metadata.Attempt)
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-	f.sandboxes, f.containers = nil, nil
+	f.forgets()
 	require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
 	assert.NoDirExists(t, filepath.Dir(path))
 }

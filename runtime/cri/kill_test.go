@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,7 @@ func up(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod) {
 	for range len(pod.Spec.InitContainers) + 1 {
 		syncs(t, rt, pod)
 		for _, c := range pod.Spec.InitContainers {
-			if c.RestartPolicy == nil && f.newest(c.Name) != nil {
+			if c.RestartPolicy == nil && slices.Contains(f.running(), c.Name) {
 				f.exits(c.Name, 0)
 			}
 		}
@@ -40,7 +41,9 @@ func TestSidecarsAreStoppedAfterTheOthersAndInReverse(t *testing.T) {
 		pod := podOf(container("web"), container("log"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("net"), container("setup"), sidecar("proxy")}
 		up(t, f, rt, pod)
-		f.dies = map[string]time.Duration{"web": 5 * time.Second, "log": time.Second, "proxy": 3 * time.Second, "net": time.Second}
+		for name, after := range map[string]time.Duration{"web": 5, "log": 1, "proxy": 3, "net": 1} {
+			f.dies(name, after*time.Second)
+		}
 		seen.take()
 		begun := time.Now()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
@@ -48,9 +51,8 @@ func TestSidecarsAreStoppedAfterTheOthersAndInReverse(t *testing.T) {
 			after time.Duration
 			grace int64
 		}{"web": {5, 30}, "log": {1, 30}, "proxy": {8, 25}, "net": {9, 22}} { // rt-116, rt-118
-			c := f.newest(name)
-			assert.Equal(t, want.after*time.Second, c.ended.Sub(begun), name)
-			assert.Equal(t, []int64{want.grace}, c.stop, name)
+			assert.Equal(t, want.after*time.Second, f.newest(name).Ended.Sub(begun), name)
+			assert.Equal(t, []int64{want.grace}, f.stops(name), name)
 		}
 		assert.ElementsMatch(t, []string{ // rt-111
 			"Normal Killing spec.containers{web}: Stopping container web",
@@ -72,12 +74,13 @@ func TestTheGracePeriodIsSpentOnce(t *testing.T) {
 		pod := podOf(web)
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
-		f.dies["web"], f.dies["proxy"] = time.Hour, time.Hour
+		f.dies("web", time.Hour)
+		f.dies("proxy", time.Hour)
 		begun := time.Now()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-		assert.Equal(t, []int64{18}, f.newest("web").stop) // rt-105
-		assert.Equal(t, 30*time.Second, f.newest("web").ended.Sub(begun))
-		assert.Equal(t, []int64{2}, f.newest("proxy").stop, "its grace ran out while it waited (rt-118)")
+		assert.Equal(t, []int64{18}, f.stops("web")) // rt-105
+		assert.Equal(t, 30*time.Second, f.newest("web").Ended.Sub(begun))
+		assert.Equal(t, []int64{2}, f.stops("proxy"), "its grace ran out while it waited (rt-118)")
 		assert.Equal(t, 32*time.Second, time.Since(begun))
 	})
 }
@@ -116,8 +119,8 @@ func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 					if minimum {
 						seconds = tc.compat
 					}
-					assert.Equal(t, []int64{seconds}, f.newest("web").stop)
-					want := []string{"ExecSync web", "StopContainer web", "StopPodSandbox s01"}
+					assert.Equal(t, []int64{seconds}, f.stops("web"))
+					want := []string{"ExecSync web", "StopContainer web", "StopPodSandbox web/0"}
 					if !tc.hook {
 						want = want[1:]
 					}
@@ -144,7 +147,7 @@ func TestAnUnknownPodIsStoppedByItsAnnotations(t *testing.T) {
 		f.exec = func(_ context.Context, _ string, cmd []string) error { ran = cmd; return nil }
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID}))
 		assert.Equal(t, []string{"bye", "$(A)"}, ran)
-		assert.Equal(t, []int64{9}, f.newest("web").stop)
+		assert.Equal(t, []int64{9}, f.stops("web"))
 		assert.Equal(t, []string{"Normal Killing spec.containers{web}: Stopping container web"}, seen.take())
 	})
 }
@@ -168,7 +171,7 @@ func TestAContainerThatTheSpecHasNoMoreIsStoppedByItsAnnotations(t *testing.T) {
 		pod.Spec.TerminationGracePeriodSeconds = new(int64(9))
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		assert.Equal(t, []string{"old bye"}, ran)
-		assert.Equal(t, []int64{9}, f.newest("old").stop, "in the time that the pod has now")
+		assert.Equal(t, []int64{9}, f.stops("old"), "in the time that the pod has now")
 		assert.Empty(t, f.running())
 	})
 }
@@ -180,7 +183,7 @@ func TestAShorterGraceCountsAtOnce(t *testing.T) {
 		pod := podOf(container("web"))
 		pod.Spec.TerminationGracePeriodSeconds = new(int64(300))
 		up(t, f, rt, pod)
-		f.dies["web"] = time.Hour
+		f.dies("web", time.Hour)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		begun := time.Now()
@@ -188,7 +191,7 @@ func TestAShorterGraceCountsAtOnce(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(begun))
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(2))}))
 		require.Equal(t, 12*time.Second, time.Since(begun)) // L-18
-		require.Equal(t, []int64{300, 2}, f.newest("web").stop)
+		require.Equal(t, []int64{300, 2}, f.stops("web"))
 	})
 }
 
@@ -205,7 +208,7 @@ func TestAHookThatHangsIsCutOffWithItsGrace(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		require.Equal(t, 30*time.Second, time.Since(begun))
-		require.Equal(t, []int64{2}, f.newest("web").stop)
+		require.Equal(t, []int64{2}, f.stops("web"))
 		require.Len(t, seen.take(), 1, "a time-out has no event (rt-105)")
 
 		syncs(t, rt, pod)
@@ -227,7 +230,7 @@ func TestAContainerWhosePostStartFailsIsStopped(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
 	assert.Empty(t, f.running())
-	assert.Equal(t, []int64{30}, f.newest("web").stop, "with the usual grace")
+	assert.Equal(t, []int64{30}, f.stops("web"), "with the usual grace")
 	assert.Equal(t, []string{ // rt-103
 		"Warning FailedPostStartHook spec.containers{web}: PostStartHook failed",
 		"Normal Killing spec.containers{web}: FailedPostStartHook",
@@ -250,7 +253,7 @@ func TestKillPodLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pod := podOf(container("web"))
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
 		require.NoError(t, err)
 		up(t, f, rt, pod)
 		err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
@@ -321,18 +324,17 @@ func TestTwoCopiesOfAContainerAreBothStopped(t *testing.T) {
 		pod := podOf(container("web"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
+		f.dies("web", 4*time.Second)
 		web := f.newest("web")
-		twin := &fakeContainer{
-			id: "twin", sandbox: web.sandbox, state: web.state, created: web.created, started: web.started, term: make(chan struct{}),
-			config: &runtimeapi.ContainerConfig{
-				Metadata: &runtimeapi.ContainerMetadata{Name: "web", Attempt: 1}, Image: web.config.Image, Labels: web.config.Labels,
-			},
-		}
-		f.containers = append(f.containers, twin)
-		f.dies["web"] = 4 * time.Second
+		f.put(&runtimeapi.PodSandboxStatus{Id: web.SandboxID}, &runtimeapi.ContainerStatus{
+			Id: "twin", Metadata: &runtimeapi.ContainerMetadata{Name: "web", Attempt: 1}, State: runtimeapi.ContainerState_CONTAINER_RUNNING,
+			CreatedAt: web.Created.UnixNano(), StartedAt: web.Started.UnixNano(), Image: web.Config.Image, ImageRef: "img:1", Labels: web.Config.Labels,
+		})
+		f.dies("web", 4*time.Second)
+		require.Equal(t, []string{"proxy", "web", "web"}, f.running())
 		begun := time.Now()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-		require.Equal(t, 4*time.Second, f.newest("proxy").ended.Sub(begun))
+		require.Equal(t, 4*time.Second, f.newest("proxy").Ended.Sub(begun))
 		require.Empty(t, f.running())
 	})
 }

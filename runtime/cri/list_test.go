@@ -15,30 +15,46 @@ import (
 
 var listEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// holds puts a sandbox of pod uid into f, made so many minutes after the epoch,
-// and containers: "web/1" is the instance of web that is the second one, and is
-// made a minute later than the one before it.
-func (f *fakeCRI) holds(uid, id string, attempt uint32, minute int, containers ...string) *fakeSandbox {
+// found are the statuses of a sandbox of pod uid, made so many minutes after the
+// epoch, and of containers in it: "web/1 exited" is the instance of web that is
+// the second one, and is made a minute later than the one before it.
+func found(uid, id string, attempt uint32, minute int, containers ...string) (*runtimeapi.PodSandboxStatus, []*runtimeapi.ContainerStatus) {
 	at := listEpoch.Add(time.Duration(minute) * time.Minute)
 	labels := map[string]string{
 		"io.kubernetes.pod.uid": uid, "io.kubernetes.pod.name": "pod-" + uid, "io.kubernetes.pod.namespace": "ns",
 	}
-	s := &fakeSandbox{id: id, created: at, config: &runtimeapi.PodSandboxConfig{
-		Metadata: &runtimeapi.PodSandboxMetadata{Uid: uid, Name: "pod-" + uid, Namespace: "ns", Attempt: attempt}, Labels: labels,
-	}}
-	f.sandboxes = append(f.sandboxes, s)
+	s := &runtimeapi.PodSandboxStatus{
+		Id: id, CreatedAt: at.UnixNano(), Labels: labels, Network: &runtimeapi.PodSandboxNetworkStatus{Ip: "10.1.1.1"},
+		Metadata: &runtimeapi.PodSandboxMetadata{Uid: uid, Name: "pod-" + uid, Namespace: "ns", Attempt: attempt},
+	}
+	var list []*runtimeapi.ContainerStatus
 	for i, spec := range containers {
+		spec, state, _ := strings.Cut(spec, " ")
 		name, n, _ := strings.Cut(spec, "/")
-		f.containers = append(f.containers, &fakeContainer{
-			id: id + "-" + spec, sandbox: s, created: at.Add(time.Duration(i+1) * time.Minute), term: make(chan struct{}),
-			config: &runtimeapi.ContainerConfig{
-				Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: uint32(n[0] - '0')}, Image: &runtimeapi.ImageSpec{Image: "img:1"},
-				Labels:      labels,
-				Annotations: map[string]string{"io.kubernetes.container.restartCount": n},
-			},
+		image := &runtimeapi.ImageSpec{Image: "img:1"}
+		list = append(list, &runtimeapi.ContainerStatus{
+			Id: id + "-" + spec, CreatedAt: at.Add(time.Duration(i+1) * time.Minute).UnixNano(),
+			State:    runtimeapi.ContainerState(runtimeapi.ContainerState_value["CONTAINER_"+strings.ToUpper(state)]), // none: created
+			Metadata: &runtimeapi.ContainerMetadata{Name: name, Attempt: uint32(n[0] - '0')},
+			Image:    image, ImageRef: image.Image, ImageId: image.Image,
+			Labels:      labels,
+			Annotations: map[string]string{"io.kubernetes.container.restartCount": n},
 		})
 	}
-	return s
+	return s, list
+}
+
+// holds puts what is found into f.
+func (f *fakeCRI) holds(uid, id string, attempt uint32, minute int, containers ...string) {
+	s, list := found(uid, id, attempt, minute, containers...)
+	f.put(s, list...)
+}
+
+// held is holds for a sandbox that is down.
+func (f *fakeCRI) held(uid, id string, attempt uint32, minute int, containers ...string) {
+	s, list := found(uid, id, attempt, minute, containers...)
+	s.State = runtimeapi.PodSandboxState_SANDBOX_NOTREADY
+	f.put(s, list...)
 }
 
 // shown are pods in words: "a: s1 s0 | web web", everything in the order of the
@@ -62,47 +78,52 @@ func shown(pods []*runtime.Pod) string {
 func TestHowPodsAreListed(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
-		world func(*fakeCRI)
+		world func(*twister)
 		want  string
 	}{
-		{"rt-1 sandboxes and containers of one UID are a pod", func(f *fakeCRI) {
+		{"rt-1 sandboxes and containers of one UID are a pod", func(f *twister) {
 			f.holds("a", "s1", 0, 0, "web/0")
-			f.holds("b", "s2", 0, -1, "web/0")
-			f.containers[1].config.Labels = f.sandboxes[0].config.Labels // the label says whose it is
+			s, webs := found("b", "s2", 0, -1, "web/0")
+			webs[0].Labels = f.fakeCRI.sandboxes()[0].Config.Labels // the label says whose it is
+			f.put(s, webs...)
 		}, "pod-a: s1 | s1-web/0 s2-web/0\npod-b: s2 |"},
-		{"rt-2 the newest pod comes first", func(f *fakeCRI) {
+		{"rt-2 the newest pod comes first", func(f *twister) {
 			f.holds("a", "s1", 0, 0)
 			f.holds("b", "s2", 0, 2)
 			f.holds("c", "s3", 0, 1)
 		}, "pod-b: s2 |\npod-c: s3 |\npod-a: s1 |"},
-		{"rt-3 sandboxes by attempt, then by age, then by ID", func(f *fakeCRI) {
+		{"rt-3 sandboxes by attempt, then by age, then by ID", func(f *twister) {
 			f.holds("a", "s1", 1, 0)
 			f.holds("a", "s5", 0, 9)
 			f.holds("a", "s4", 0, 9)
 			f.holds("a", "s2", 0, 10)
 			f.holds("a", "s3", 2, -5)
 		}, "pod-a: s3 s1 s2 s4 s5 |"},
-		{"rt-3 containers by age, then by ID", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0, "web/0", "db/0", "web/1")
-			f.containers[0].created = f.containers[1].created
+		{"rt-3 containers by age, then by ID", func(f *twister) {
+			s, list := found("a", "s1", 0, 0, "web/0", "db/0", "web/1")
+			list[0].CreatedAt = list[1].CreatedAt
+			f.put(s, list...)
 		}, "pod-a: s1 | s1-web/1 s1-db/0 s1-web/0"},
-		{"rt-4 a sandbox without metadata", func(f *fakeCRI) {
+		{"rt-4 a sandbox without metadata", func(f *twister) {
 			f.holds("a", "s1", 0, 0)
-			f.holds("b", "s2", 0, 0).config.Metadata = nil
+			s, _ := found("b", "s2", 0, 0)
+			s.Metadata = nil
+			f.put(s)
 		}, "pod-a: s1 |"},
-		{"rt-4 a container without metadata", func(f *fakeCRI) {
-			f.holds("a", "s1", 0, 0, "web/0")
-			f.containers[0].config.Metadata = nil
+		{"rt-4 a container without metadata", func(f *twister) {
+			s, webs := found("a", "s1", 0, 0, "web/0")
+			webs[0].Metadata = nil
+			f.put(s, webs...)
 		}, "pod-a: s1 |"},
-		{"rt-6 containers whose sandbox is gone", func(f *fakeCRI) {
+		{"rt-6 containers whose sandbox is gone", func(f *twister) {
 			f.holds("a", "s1", 0, 0, "web/0")
-			f.sandboxes = nil
+			f.sandboxes = func([]*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return nil }
 		}, "pod-a: | s1-web/0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := newFake()
-			tc.world(f)
-			rt, _ := f.engine(t, cri.Config{})
+			w := &twister{fakeCRI: newFake()}
+			tc.world(w)
+			rt, _, _ := w.over(t)
 			pods, err := rt.Pods(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, shown(pods))
@@ -113,14 +134,8 @@ func TestHowPodsAreListed(t *testing.T) {
 // What is running can be told from a list: states are in it (rt-5).
 func TestAListTellsWhatRuns(t *testing.T) {
 	f := newFake()
-	f.holds("a", "s1", 0, 0, "created/0", "running/0", "exited/0", "unknown/0")
-	f.holds("a", "s0", 1, 0).down = true
-	for i, state := range []runtimeapi.ContainerState{
-		runtimeapi.ContainerState_CONTAINER_CREATED, runtimeapi.ContainerState_CONTAINER_RUNNING,
-		runtimeapi.ContainerState_CONTAINER_EXITED, runtimeapi.ContainerState_CONTAINER_UNKNOWN,
-	} {
-		f.containers[i].state = state
-	}
+	f.holds("a", "s1", 0, 0, "created/0", "running/0 running", "exited/0 exited", "unknown/0 unknown")
+	f.held("a", "s0", 1, 0)
 	rt, _ := f.engine(t, cri.Config{})
 	pods, err := rt.Pods(t.Context())
 	require.NoError(t, err)
@@ -136,7 +151,9 @@ func TestAListTellsWhatRuns(t *testing.T) {
 // away (L-28).
 func TestAListTellsWhereAPodCameFrom(t *testing.T) {
 	f := newFake()
-	f.holds("a", "s0", 0, 0).config.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	s, _ := found("a", "s0", 0, 0)
+	s.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	f.put(s)
 	f.holds("b", "s1", 0, 1)
 	rt, _ := f.engine(t, cri.Config{})
 	pods, err := rt.Pods(t.Context())
@@ -193,7 +210,11 @@ func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
 			f := newFake()
 			w := &twister{fakeCRI: f}
 			f.holds("a", "old", 0, 5)
-			f.holds("a", "new", 1, 0).down = tc.down
+			if tc.down {
+				f.held("a", "new", 1, 0)
+			} else {
+				f.holds("a", "new", 1, 0)
+			}
 			w.sandboxStatus = func(r *runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse {
 				r.Status.Network = network("192.0.2.1")
 				if r.Status.Id == "new" {
@@ -233,8 +254,9 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()
 			w := &twister{fakeCRI: f}
-			f.holds("a", "s1", 0, 0, "web/2")
-			f.containers[0].state = tc.state
+			s, webs := found("a", "s1", 0, 0, "web/2")
+			webs[0].State = tc.state
+			f.put(s, webs...)
 			w.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
 				s := r.Status // all is said in every state: a runtime may
 				s.StartedAt, s.FinishedAt, s.ExitCode, s.Reason, s.Message = begun.UnixNano(), ended.UnixNano(), 3, "Error", "why"
@@ -265,8 +287,7 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 // one that runs counts all the same (rt-10).
 func TestInstancesAreInTheOrderOfTheirMaking(t *testing.T) {
 	f := newFake()
-	f.holds("a", "s1", 0, 0, "web/0", "web/1", "web/2")
-	f.containers[0].state = runtimeapi.ContainerState_CONTAINER_RUNNING
+	f.holds("a", "s1", 0, 0, "web/0 running", "web/1", "web/2")
 	rt, _ := f.engine(t, cri.Config{})
 	st, err := rt.PodStatus(t.Context(), "a")
 	require.NoError(t, err)

@@ -62,7 +62,7 @@ func TestTheEnvironmentComesFromObjects(t *testing.T) { // pe-1 … pe-12
 	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]string{"env": volume}})
 	require.NoError(t, err)
 	env := map[string]string{}
-	for _, kv := range f.newest("web").config.Envs {
+	for _, kv := range f.newest("web").Config.Envs {
 		env[kv.Key] = string(kv.Value)
 	}
 	assert.Equal(t, "blue", env["C_COLOR"])

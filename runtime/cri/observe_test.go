@@ -106,11 +106,12 @@ func TestResourceManagersTakePart(t *testing.T) { // rt-71, rt-77, rt-78, rt-132
 			continue
 		}
 		require.NoError(t, err)
-		assert.Equal(t, "2-3", f.newest("web").config.Linux.Resources.CpusetCpus)
+		assert.Equal(t, "2-3", f.newest("web").Config.Linux.Resources.CpusetCpus)
+		id := f.newest("web").ID
 		f.exits("web", 1)
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-		assert.Equal(t, []string{"prepare", "create web", "start web", "stopped fake://c02"}, m.calls)
+		assert.Equal(t, []string{"prepare", "create web", "start web", "stopped fake://" + id}, m.calls)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestEventsOfOneFailureAreOne(t *testing.T) { // rt-80
 	f.has("img:1")
 	f.before = func(op, _ string) error {
 		if op == "StartContainer" {
-			return status.Errorf(codes.Unknown, "failed to start container %q: no such file", f.newest("web").id)
+			return status.Errorf(codes.Unknown, "failed to start container %q: no such file", f.newest("web").ID)
 		}
 		return nil
 	}
@@ -169,7 +170,7 @@ func TestWhatHasExitedIsReadOnce(t *testing.T) {
 		first.ObservedAt, again.ObservedAt = time.Time{}, time.Time{}
 		assert.Equal(t, first, again)
 		assert.Equal(t, []string{"PodSandboxStatus", "ContainerStatus"}, f.read()[2:], "of web alone")
-		require.NoError(t, f.RemoveContainer(t.Context(), f.newest("db").id))
+		require.NoError(t, f.RemoveContainer(t.Context(), f.newest("db").ID))
 		assert.Len(t, look().Containers, 1)
 	})
 }

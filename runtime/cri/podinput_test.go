@@ -39,7 +39,7 @@ func (f *handlersCRI) Status(context.Context, bool) (*runtimeapi.StatusResponse,
 func (f *handlersCRI) engineOf(t *testing.T, cfg cri.Config) *cri.Runtime {
 	t.Helper()
 	dir := t.TempDir()
-	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f.fakeCRI}
+	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, f.fakeCRI
 	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 			require.Error(t, err)
 			assert.Equal(t, "CreatePodSandboxError", res.Actions[0].Reason)
 			assert.Equal(t, tc.want, res.Actions[0].Message)
-			assert.Empty(t, f.sandboxes)
+			assert.Empty(t, f.sandboxes())
 		})
 	}
 }
@@ -106,10 +106,10 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		f := &handlersCRI{fakeCRI: newFake()}
 		f.has("img:1")
 		syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, UserNamespaces: ids}), own("sandboxed"))
-		sandbox := f.sandboxes[0].config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
+		sandbox := f.sandboxes()[0].Config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
 		assert.Equal(t, runtimeapi.NamespaceMode_POD, sandbox.Mode)
 		assert.Equal(t, want, shown(sandbox.Uids))
-		config := f.newest("a").config
+		config := f.newest("a").Config
 		assert.Equal(t, want, shown(config.Linux.SecurityContext.NamespaceOptions.UsernsOptions.Gids))
 		for _, m := range config.Mounts {
 			assert.Equal(t, want, shown(m.UidMappings), m.ContainerPath)
@@ -128,7 +128,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 			res, err := f.engineOf(t, tc.cfg).SyncPod(t.Context(), runtime.SyncRequest{Pod: own(tc.class)})
 			require.Error(t, err)
 			assert.Equal(t, tc.want, res.Actions[0].Message)
-			assert.Empty(t, f.sandboxes)
+			assert.Empty(t, f.sandboxes())
 		})
 	}
 }
@@ -138,6 +138,6 @@ func TestContainersGetTheGroupsOfVolumes(t *testing.T) { // vol-68, se-6
 	f.has("img:1")
 	rt, _ := f.engine(t, cri.Config{VolumeGroups: func(*v1.Pod) []int64 { return []int64{7} }})
 	syncs(t, rt, podOf(container("a")))
-	assert.Equal(t, []int64{7}, f.newest("a").config.Linux.SecurityContext.SupplementalGroups)
-	assert.Equal(t, []int64{7}, f.sandboxes[0].config.Linux.SecurityContext.SupplementalGroups)
+	assert.Equal(t, []int64{7}, f.newest("a").Config.Linux.SecurityContext.SupplementalGroups)
+	assert.Equal(t, []int64{7}, f.sandboxes()[0].Config.Linux.SecurityContext.SupplementalGroups)
 }

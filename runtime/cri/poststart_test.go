@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // greeting returns a container with a postStart hook.
@@ -103,22 +104,21 @@ func TestTheHookOfAnInstanceWhoseMakingWasNotSeenIsNotLost(t *testing.T) { // lq
 		f.has("img:1")
 		dir := t.TempDir()
 		agent := func() *cri.Runtime {
-			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
 			require.NoError(t, err)
 			return rt
 		}
 		pod := podOf(greeting("web"))
 		ctx, cancel := context.WithCancel(t.Context())
-		f.after = func(op, _ string) error {
-			if op == "CreateContainer" {
+		f.after = failing(1, "CreateContainer", errLost)
+		f.observe = func(c fakecri.Change) {
+			if c.To == fakecri.Created {
 				cancel()
-				return errLost
 			}
-			return nil
 		}
 		_, err := agent().SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 		require.Error(t, err)
-		f.after = nil
+		f.after, f.observe = nil, nil
 
 		ctx, cancel = context.WithCancel(t.Context())
 		f.exec = func(context.Context, string, []string) error { cancel(); return context.Canceled }

@@ -45,7 +45,7 @@ func TestWatchPassesOnWhomEventsAreAbout(t *testing.T) {
 			events <- new(runtimeapi.ContainerEventResponse) // a late one finds a reader, too
 			return ctx.Err()
 		}}
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: fakeImages{f}})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: f})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := map[types.UID]int{}
@@ -62,7 +62,7 @@ func TestWatchSaysWhenItCannotGoOn(t *testing.T) {
 	f := newFake()
 	for _, failure := range []error{status.Error(codes.Unimplemented, "unknown method"), nil} {
 		s := eventful{f, func(context.Context, chan<- *runtimeapi.ContainerEventResponse) error { return failure }}
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: fakeImages{f}})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: f})
 		require.NoError(t, err)
 		require.Error(t, rt.Watch(t.Context(), func(types.UID) {}))
 	}
@@ -76,13 +76,14 @@ func (e exitError) ExitStatus() int { return e.code }
 
 func TestExecTellsAnExitFromAFailure(t *testing.T) {
 	f := newFake()
+	f.holds("a", "s1", 0, 0, "web/0 running")
 	rt, _ := f.engine(t, cri.Config{})
 	f.exec = func(context.Context, string, []string) error { return exitError{7} }
-	res, err := rt.Exec(t.Context(), "fake://c1", []string{"x"}, time.Second)
+	res, err := rt.Exec(t.Context(), "fake://s1-web/0", []string{"x"}, time.Second)
 	require.NoError(t, err)
 	assert.EqualValues(t, 7, res.ExitCode)
 	f.exec = func(context.Context, string, []string) error { return errors.New("command timed out") } // rt-149
-	_, err = rt.Exec(t.Context(), "fake://c1", []string{"x"}, time.Second)
+	_, err = rt.Exec(t.Context(), "fake://s1-web/0", []string{"x"}, time.Second)
 	require.ErrorContains(t, err, "command timed out")
 }
 
@@ -90,10 +91,11 @@ func TestExecTellsAnExitFromAFailure(t *testing.T) {
 func TestExecKeepsAFractionOfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
+		f.holds("a", "s1", 0, 0, "web/0 running")
 		rt, _ := f.engine(t, cri.Config{})
 		f.exec = func(ctx context.Context, _ string, _ []string) error { <-ctx.Done(); return ctx.Err() }
 		begun := time.Now()
-		_, err := rt.Exec(t.Context(), "fake://c1", []string{"x"}, 300*time.Millisecond)
+		_, err := rt.Exec(t.Context(), "fake://s1-web/0", []string{"x"}, 300*time.Millisecond)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, 300*time.Millisecond, time.Since(begun))
 	})
@@ -111,7 +113,7 @@ func (r reporting) Status(context.Context, bool) (*runtimeapi.StatusResponse, er
 
 func TestCheckTellsTheRuntimeFromItsNetwork(t *testing.T) {
 	f := newFake()
-	rt, err := cri.New(cri.Config{Name: "fake", Images: fakeImages{f}, Runtime: reporting{f, []*runtimeapi.RuntimeCondition{
+	rt, err := cri.New(cri.Config{Name: "fake", Images: f, Runtime: reporting{f, []*runtimeapi.RuntimeCondition{
 		{Type: "RuntimeReady", Status: true}, {Type: "NetworkReady", Reason: "NoCNI", Message: "no network config"},
 	}}})
 	require.NoError(t, err)
@@ -133,13 +135,13 @@ func TestGarbageOfARemovedPodGoesWithItsFiles(t *testing.T) {
 	require.NoError(t, rt.CollectGarbage(t.Context(), policy))
 	require.Equal(t, []string{"web"}, f.running(), "what runs is not garbage")
 
-	logs, mounts := f.sandboxes[0].config.LogDirectory, f.newest("web").config.Mounts
+	logs, mounts := f.sandboxes()[0].Config.LogDirectory, f.newest("web").Config.Mounts
 	require.DirExists(t, logs)
 	require.FileExists(t, mounts[1].HostPath)
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	require.NoError(t, rt.CollectGarbage(t.Context(), policy))
-	assert.Empty(t, f.containers)
-	assert.Empty(t, f.sandboxes)
+	assert.Empty(t, f.containers())
+	assert.Empty(t, f.sandboxes())
 	assert.NoDirExists(t, logs)
 	assert.NoFileExists(t, mounts[0].HostPath)
 	assert.NoFileExists(t, mounts[1].HostPath)

@@ -52,7 +52,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 		return func(t *testing.T, rt *cri.Runtime, f *fakeCRI, pod *v1.Pod) (res runtime.SyncResult) {
 			for range n {
 				res, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-				if c := f.newest("web"); c != nil {
+				if len(f.running()) > 0 {
 					f.exits("web", 1)
 				}
 			}
@@ -148,7 +148,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 		}, events: []string{"Warning LifecycleHTTPFallback" + web + "request to HTTPS lifecycle hook of container web got HTTP response, retry with HTTP succeeded"}},
 		{name: "another sandbox", act: func(t *testing.T, rt *cri.Runtime, f *fakeCRI, pod *v1.Pod) runtime.SyncResult {
 			syncs(t, rt, pod)
-			require.NoError(t, f.StopPodSandbox(t.Context(), f.sandboxes[0].id))
+			require.NoError(t, f.StopPodSandbox(t.Context(), f.sandboxes()[0].ID))
 			return syncs(t, rt, pod)
 		}, events: []string{"Normal SandboxChanged : Pod sandbox changed, it will be killed and re-created."}},
 		{name: "no sandbox", arrange: broken("RunPodSandbox", "no IP"), waits: "CreatePodSandboxError", events: []string{
@@ -161,7 +161,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 			act: func(t *testing.T, rt *cri.Runtime, f *fakeCRI, pod *v1.Pod) runtime.SyncResult {
 				res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 				require.Error(t, err)
-				assert.Empty(t, f.containers, "nothing goes into it")
+				assert.Empty(t, f.containers(), "nothing goes into it")
 				return res
 			}, waits: "ConfigPodSandboxError", events: []string{"Warning FailedPodSandBoxStatus : Unable to get pod sandbox status: no such netns"}},
 	}
@@ -171,7 +171,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 			f, seen := newFake(), new(events)
 			f.has("img:1")
 			cfg := tc.cfg
-			cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, fakeImages{f}, seen.record
+			cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, f, seen.record
 			if tc.over != nil {
 				cfg.Runtime = tc.over(f)
 			}

@@ -30,13 +30,14 @@ func (f *resizing) UpdateContainerResources(ctx context.Context, id string, res 
 	if f.refuses != nil {
 		return f.refuses
 	}
-	return f.begin(ctx, "Update", fmt.Sprintf("%s shares=%d quota=%d memory=%d", f.nameOf(id),
-		res.Linux.CpuShares, res.Linux.CpuQuota, res.Linux.MemoryLimitInBytes>>20))
+	f.note(fmt.Sprintf("Update %s shares=%d quota=%d memory=%d", f.nameOf(id), res.Linux.CpuShares, res.Linux.CpuQuota, res.Linux.MemoryLimitInBytes>>20))
+	return f.RuntimeService.UpdateContainerResources(ctx, id, res)
 }
 
 func (f *resizing) UpdatePodSandboxResources(ctx context.Context, req *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
-	return nil, f.begin(ctx, "UpdatePod", fmt.Sprintf("shares=%d quota=%d memory=%d",
+	f.note(fmt.Sprintf("UpdatePod shares=%d quota=%d memory=%d",
 		req.Resources.CpuShares, req.Resources.CpuQuota, req.Resources.MemoryLimitInBytes>>20))
+	return f.RuntimeService.UpdatePodSandboxResources(ctx, req)
 }
 
 func (f *resizing) ContainerStats(context.Context, string) (*runtimeapi.ContainerStats, error) {
@@ -145,7 +146,7 @@ func TestAResizeThatWantsARestartGetsOne(t *testing.T) { // al-15
 	pod.Spec.Containers[0].Resources.Limits[v1.ResourceMemory] = resource.MustParse("256Mi")
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"StopContainer web", "ImageStatus img:1", "CreateContainer web", "StartContainer web"}, f.did())
-	assert.EqualValues(t, 256<<20, f.newest("web").config.Linux.Resources.MemoryLimitInBytes)
+	assert.EqualValues(t, 256<<20, f.newest("web").Config.Linux.Resources.MemoryLimitInBytes)
 	assert.Empty(t, syncs(t, rt, pod).Actions)
 }
 
@@ -179,7 +180,6 @@ func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13, L-59
 	f.has("img:1")
 	pod := podOf(sized("web", "333m", "", "1500m", "128Mi"))
 	syncs(t, engineOver(t, f, cri.Config{}), pod)
-	f.reports = true
 	rt := engineOver(t, f, cri.Config{})
 	f.did()
 	assert.Empty(t, syncs(t, rt, pod).Actions)
@@ -192,7 +192,7 @@ func TestAnAdoptedPodIsNotResizedForNothing(t *testing.T) { // rt-13, L-59
 // engineOver returns an engine over f, with its files in a directory of its own.
 func engineOver(t *testing.T, f *resizing, cfg cri.Config) *cri.Runtime {
 	t.Helper()
-	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f.fakeCRI}
+	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, f.fakeCRI
 	return newRuntime(t, cfg)
 }
 

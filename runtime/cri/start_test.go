@@ -37,7 +37,7 @@ func TestStartsAreOneAfterTheOther(t *testing.T) {
 		begun := time.Now()
 		syncs(t, rt, pod)
 		for name, want := range map[string]time.Duration{"web": 10 * time.Second, "db": 15 * time.Second, "log": 15 * time.Second} {
-			assert.Equal(t, want, f.newest(name).started.Sub(begun), name)
+			assert.Equal(t, want, f.newest(name).Started.Sub(begun), name)
 		}
 	})
 }
@@ -56,15 +56,15 @@ func TestContainersKnowTheAddressesOfTheirSandbox(t *testing.T) {
 	for _, when := range []string{"rt-72 a new sandbox", "rt-72 one that was there"} {
 		syncs(t, rt, pod)
 		got := map[string]string{}
-		for _, e := range f.newest("web").config.Envs {
+		for _, e := range f.newest("web").Config.Envs {
 			got[e.Key] = string(e.Value)
 		}
-		assert.Equal(t, "10.0.0.7", got["status.podIP"], when)
-		assert.Equal(t, "10.0.0.7,fd00::7", got["status.podIPs"], when)
+		assert.Equal(t, "10.0.0.1", got["status.podIP"], when)
+		assert.Equal(t, "10.0.0.1,fd00::7", got["status.podIPs"], when)
 		f.exits("web", 1)
 	}
-	assert.Len(t, f.sandboxes, 1)
-	assert.Len(t, f.containers, 1+1)
+	assert.Len(t, f.sandboxes(), 1)
+	assert.Len(t, f.containers(), 1+1)
 }
 
 // Directories of logs are there before the runtime is to write to them.
@@ -91,8 +91,8 @@ func TestLogDirectoriesAreMadeFirst(t *testing.T) { // rt-17, rt-85
 	}
 	syncs(t, rt, podOf(container("web")))
 	assert.Equal(t, 2, checked)
-	assert.Equal(t, filepath.Clean(dir+"/logs/prod_web_u-1"), filepath.Clean(f.sandboxes[0].config.LogDirectory))
-	assert.Equal(t, "web/0.log", filepath.ToSlash(f.newest("web").config.LogPath))
+	assert.Equal(t, filepath.Clean(dir+"/logs/prod_web_u-1"), filepath.Clean(f.sandboxes()[0].Config.LogDirectory))
+	assert.Equal(t, "web/0.log", filepath.ToSlash(f.newest("web").Config.LogPath))
 	assert.NoDirExists(t, dir+"/links", "no link to a log that is not there (rt-86)")
 }
 
@@ -109,7 +109,7 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	require.NoError(t, os.WriteFile(dir+"/root/pods/u-1/containers", nil, 0o644), "in the place of the directory")
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"web"}, f.running())
-	for _, m := range f.newest("web").config.Mounts {
+	for _, m := range f.newest("web").Config.Mounts {
 		assert.NotEqual(t, "/dev/termination-log", m.ContainerPath)
 	}
 
@@ -117,7 +117,7 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 	f.exits("web", 1)
 	syncs(t, rt, pod)
 	var paths []string
-	for _, m := range f.newest("web").config.Mounts {
+	for _, m := range f.newest("web").Config.Mounts {
 		paths = append(paths, m.ContainerPath)
 	}
 	assert.Contains(t, paths, "/dev/termination-log")
@@ -144,8 +144,8 @@ func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 			require.Error(t, err)
 			syncs(t, rt, pod)
 			var attempts []uint32
-			for _, c := range f.containers {
-				attempts = append(attempts, c.config.Metadata.Attempt)
+			for _, c := range f.containers() {
+				attempts = append(attempts, c.Config.Metadata.Attempt)
 			}
 			assert.Equal(t, tc.attempts, attempts)
 			assert.Equal(t, []string{"web"}, f.running())
@@ -174,7 +174,7 @@ func TestTheCommandOfAHook(t *testing.T) {
 	f.has("img:1")
 	e := &execs{fakeCRI: f}
 	seen := new(events)
-	rt := newRuntime(t, cri.Config{Name: "fake", Runtime: e, Images: fakeImages{f}, Record: seen.record})
+	rt := newRuntime(t, cri.Config{Name: "fake", Runtime: e, Images: f, Record: seen.record})
 	web := container("web")
 	web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello", "$(A)"}}}}
 	f.exec = func(context.Context, string, []string) error { return errors.New("exit status 3") }
@@ -284,7 +284,7 @@ func TestAPodIsSeenToRunWhileItsHookHangs(t *testing.T) {
 		st, err := rt.PodStatus(t.Context(), pod.UID)
 		require.NoError(t, err)
 		assert.Equal(t, runtime.ContainerRunning, st.Container("web").State)
-		assert.Equal(t, []string{"10.0.0.7", "fd00::7"}, st.IPs)
+		assert.Equal(t, []string{"10.0.0.1", "fd00::7"}, st.IPs)
 		deleted()
 		require.ErrorIs(t, <-done, context.Canceled)
 		assert.Equal(t, []string{"web"}, f.running(), "it is for the kill to stop it")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // demanding returns a container whose exit with 42 restarts its pod.
@@ -59,13 +60,13 @@ func TestAPodStartsOverInItsSandbox(t *testing.T) { // rt-138, rt-140, rt-141, r
 			"StopContainer web", "RemoveContainer web", // and no preStop
 			"RemoveContainer web", "RemoveContainer prepare", "RemoveContainer boss",
 		}, f.did())
-		assert.Len(t, f.sandboxes, 1)
-		assert.False(t, f.sandboxes[0].down)
+		assert.Len(t, f.sandboxes(), 1)
+		assert.Equal(t, fakecri.Ready, f.sandboxes()[0].State)
 
 		begin()
 		assert.Equal(t, []string{"boss", "web"}, f.running())
 		for _, name := range []string{"prepare", "boss", "web"} {
-			assert.EqualValues(t, 1, f.newest(name).config.Metadata.Attempt, "%s (rt-142)", name)
+			assert.EqualValues(t, 1, f.newest(name).Config.Metadata.Attempt, "%s (rt-142)", name)
 		}
 		assert.Empty(t, syncs(t, rt, pod).Actions)
 	})
@@ -83,18 +84,18 @@ func TestAProbesGraceIsTakenAtItsWord(t *testing.T) { // rt-48, rt-108, rt-109
 		st, err := rt.PodStatus(t.Context(), pod.UID)
 		require.NoError(t, err)
 		seen.take()
-		f.dies["web"] = time.Hour
+		f.dies("web", time.Hour)
 		begun := time.Now()
-		old := f.newest("web")
+		old := f.newest("web").ID
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: st, Probes: &runtime.ProbeResults{
 			Liveness: map[string]runtime.ProbeResult{st.Containers[0].ID: runtime.ProbeFailure},
 		}})
 		require.NoError(t, err)
 		assert.Equal(t, 5*time.Second, time.Since(begun))
-		assert.Equal(t, []int64{5}, old.stop)
+		assert.Equal(t, []int64{5}, f.graces[old])
 		assert.Equal(t, "Normal Killing spec.containers{web}: Container web failed liveness probe, will be restarted", seen.take()[0])
 		assert.Equal(t, []string{"web"}, f.running())
-		assert.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt)
+		assert.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
 	})
 }
 
@@ -114,7 +115,7 @@ func TestASidecarHoldsUpThePodUntilItHasStarted(t *testing.T) { // rt-60, rt-61
 	step(none)
 	step(none)
 	assert.Equal(t, []string{"proxy"}, f.running())
-	step(&runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"fake://" + f.newest("proxy").id: runtime.ProbeSuccess}})
+	step(&runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{"fake://" + f.newest("proxy").ID: runtime.ProbeSuccess}})
 	assert.Equal(t, []string{"proxy", "web"}, f.running())
 }
 
@@ -136,7 +137,7 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 				f.exits("boss", 42)
 				begun := time.Now()
 				assert.False(t, syncs(t, rt, pod).RetryAt.IsZero(), "it is not over")
-				require.Empty(t, f.containers)
+				require.Empty(t, f.containers())
 				if restarted {
 					rt, seen = next()
 				}
@@ -160,7 +161,7 @@ func TestAPodThatStartsOverAgainAndAgainIsBackedOff(t *testing.T) {
 				waits = append(waits, int(time.Since(begun).Seconds()))
 			}
 			assert.Equal(t, []int{0, 10, 20, 40, 80, 160}, waits)
-			assert.EqualValues(t, 6, f.newest("boss").config.Metadata.Attempt)
+			assert.EqualValues(t, 6, f.newest("boss").Config.Metadata.Attempt)
 			time.Sleep(time.Second)
 			f.exits("boss", 42)
 			syncs(t, rt, pod)
@@ -186,16 +187,15 @@ func TestAnEphemeralContainerIsStartedByTheNextAgent(t *testing.T) {
 	pod = pod.DeepCopy()
 	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon(container("debug"))}}
 	ctx, dies := context.WithCancel(t.Context())
-	f.after = func(op, name string) error {
-		if op == "CreateContainer" && name == "debug" {
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Created && c.Container == "debug" {
 			dies()
 		}
-		return nil
 	}
 	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
 	require.Equal(t, []string{"setup"}, f.running(), "made and not started")
-	f.after = nil
+	f.observe = nil
 
 	rt, _ = next()
 	f.did()

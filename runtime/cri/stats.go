@@ -64,7 +64,7 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 			}
 		}
 		for _, c := range linux.GetContainers() {
-			if c.GetAttributes().GetId() != "" {
+			if c.GetAttributes().GetId() != "" && runs(c) {
 				p.Containers = append(p.Containers, r.containerStats(c))
 			}
 		}
@@ -72,6 +72,10 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	}
 	return pods, nil
 }
+
+// runs reports whether a container of stats does: of one that has ended its files
+// are all that is left.
+func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
 
 func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListContainerStats(r.quiet(ctx), nil)
@@ -83,8 +87,8 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 	for _, c := range list {
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
-		if uid == "" || c.Attributes.Id == "" || c.Cpu == nil && c.Memory == nil {
-			continue // not a pod's, or it does not run: its files are all that is left
+		if uid == "" || c.Attributes.Id == "" || !runs(c) {
+			continue // not a pod's, or it has ended
 		}
 		i, ok := at[uid]
 		if !ok {

@@ -41,7 +41,7 @@ func (c counting) ContainerStats(context.Context, string) (*runtimeapi.Container
 func uint64Value(n uint64) *runtimeapi.UInt64Value { return &runtimeapi.UInt64Value{Value: n} }
 
 func (c counting) engine(t *testing.T) *cri.Runtime {
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: c, Images: fakeImages{c.fakeCRI}})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: c, Images: c.fakeCRI})
 	require.NoError(t, err)
 	return rt
 }

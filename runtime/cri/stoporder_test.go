@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -36,7 +35,7 @@ func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []li
 		defer mu.Unlock()
 		lines = append(lines, line{time.Since(begun), what})
 	}
-	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, fakeImages{f}
+	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, f
 	cfg.Record = func(e runtime.Event) { note(e.Reason + " " + e.Object.FieldPath) }
 	rt := newRuntime(t, cfg)
 	inner := f.before
@@ -85,21 +84,21 @@ func TestTheStepsOfAStop(t *testing.T) {
 			time.Sleep(map[string]time.Duration{"web": 3 * time.Second, "proxy": time.Second}[name])
 			return nil
 		}
-		f.dies["web"] = 4 * time.Second
+		f.dies("web", 4*time.Second)
 		told()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		lines := told()
 		for what, want := range map[string]float64{
 			"Killing spec.containers{web}": 0, "Killing spec.initContainers{proxy}": 0,
 			"ExecSync web": 0, "ExecSync proxy": 0, // of a sidecar, too, at once (rt-119)
-			"StopContainer web": 3, "StopContainer proxy": 7, "StopPodSandbox s01": 7,
+			"StopContainer web": 3, "StopContainer proxy": 7, "StopPodSandbox web/0": 7,
 		} {
 			assert.Equal(t, want, when(lines, what), what)
 		}
 		assert.Less(t, index(lines, "Killing spec.containers{web}"), index(lines, "ExecSync web"))
-		assert.Equal(t, "StopPodSandbox s01", lines[len(lines)-1].what)
-		assert.Equal(t, []int64{27}, f.newest("web").stop)
-		assert.Equal(t, []int64{23}, f.newest("proxy").stop, "its own hook and its wait are off its grace (rt-118)")
+		assert.Equal(t, "StopPodSandbox web/0", lines[len(lines)-1].what)
+		assert.Equal(t, []int64{27}, f.stops("web"))
+		assert.Equal(t, []int64{23}, f.stops("proxy"), "its own hook and its wait are off its grace (rt-118)")
 	})
 }
 
@@ -134,7 +133,7 @@ func TestTheSecondsOfAHookAreWholeOnes(t *testing.T) {
 				up(t, f, rt, pod)
 				f.exec = func(context.Context, string, []string) error { time.Sleep(tc.hook); return nil }
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-				assert.Equal(t, []int64{tc.want}, f.newest("web").stop)
+				assert.Equal(t, []int64{tc.want}, f.stops("web"))
 			})
 		})
 	}
@@ -151,24 +150,27 @@ func TestTurnsOfAStop(t *testing.T) {
 		takes time.Duration
 	}{
 		{"rt-114 all at once", nil, []string{"web", "db", "log"}, func(f *fakeCRI) {
-			f.dies["web"], f.dies["db"], f.dies["log"] = 5*time.Second, 5*time.Second, 5*time.Second
+			for _, name := range []string{"web", "db", "log"} {
+				f.dies(name, 5*time.Second)
+			}
 		}, map[string]float64{"web": 0, "db": 0, "log": 0}, 5 * time.Second},
 		{"rt-115 an init container that is no sidecar has no turn", []v1.Container{container("setup")}, []string{"web"}, func(f *fakeCRI) {
-			f.dies["web"] = 5 * time.Second
+			f.dies("web", 5*time.Second)
 		}, map[string]float64{"web": 0, "setup": -1}, 5 * time.Second},
 		{"rt-116 later sidecars before earlier ones", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
-			f.dies["web"], f.dies["proxy"] = 5*time.Second, 2*time.Second
+			f.dies("web", 5*time.Second)
+			f.dies("proxy", 2*time.Second)
 		}, map[string]float64{"web": 0, "proxy": 5, "net": 7}, 7 * time.Second},
 		{"rt-117 what has exited is not waited for", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web", "db"}, func(f *fakeCRI) {
 			f.exits("web", 0)
 			f.exits("proxy", 1)
-			f.dies["db"] = 3 * time.Second
+			f.dies("db", 3*time.Second)
 		}, map[string]float64{"web": -1, "db": 0, "proxy": -1, "net": 3}, 3 * time.Second},
 		{"rt-117 nothing else runs", []v1.Container{sidecar("net")}, []string{"web"}, func(f *fakeCRI) {
 			f.exits("web", 0)
 		}, map[string]float64{"web": -1, "net": 0}, 0},
 		{"rt-118 the wait ends with the grace", []v1.Container{sidecar("net"), sidecar("proxy")}, []string{"web"}, func(f *fakeCRI) {
-			f.dies["web"] = time.Hour
+			f.dies("web", time.Hour)
 		}, map[string]float64{"web": 0, "proxy": 30, "net": 30}, 30 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -215,8 +217,8 @@ func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
 		lines := told()
 		assert.Equal(t, 0., when(lines, "StopContainer web"))
 		assert.Equal(t, 30., when(lines, "StopContainer proxy"))
-		assert.Equal(t, 30., when(lines, "StopPodSandbox s01"), "the sandbox is stopped all the same (rt-122)")
-		assert.Equal(t, []int64{2}, f.newest("proxy").stop)
+		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped all the same (rt-122)")
+		assert.Equal(t, []int64{2}, f.stops("proxy"))
 	})
 }
 
@@ -224,12 +226,9 @@ func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
 // removed; what is gone by then is stopped, too (rt-121).
 func TestWhatAStopOfAPodStops(t *testing.T) {
 	f := newFake()
-	f.holds("u-1", "s0", 0, 0, "web/0").down = true
-	f.holds("u-1", "s1", 1, 1, "created/0", "exited/0", "web/1", "db/0")
-	f.holds("u-2", "s2", 0, 0, "web/0")
-	const running, exited = runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED
-	f.containers[0].state, f.containers[2].state = exited, exited
-	f.containers[3].state, f.containers[4].state, f.containers[5].state = running, running, running
+	f.held("u-1", "s0", 0, 0, "web/0 exited")
+	f.holds("u-1", "s1", 1, 1, "created/0", "exited/0 exited", "web/1 running", "db/0 running")
+	f.holds("u-2", "s2", 0, 0, "web/0 running")
 	f.before = func(op, name string) error {
 		if op == "StopContainer" && name == "db" {
 			f.exits("db", 0)
@@ -260,14 +259,14 @@ func TestASandboxThatCannotBeStoppedIsTold(t *testing.T) {
 	rt, _ := f.engine(t, cri.Config{})
 	pod := podOf(container("web"))
 	up(t, f, rt, pod)
-	f.sandboxes[0].down = true
+	require.NoError(t, f.mem.KillSandbox(string(pod.UID)))
 	f.before = failing(1, "StopPodSandbox", status.Error(codes.Unknown, "no such network"))
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	require.Error(t, err)
 	require.Len(t, res.Actions, 1, "no other sandbox is made")
 	assert.Equal(t, runtime.KillPodSandbox, res.Actions[0].Kind)
 	assert.Equal(t, "KillPodSandboxError", res.Actions[0].Reason)
-	assert.Len(t, f.sandboxes, 1)
+	assert.Len(t, f.sandboxes(), 1)
 }
 
 // preStop is for a stop. It is not run when the container ended by itself, nor
@@ -291,7 +290,7 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 					syncs(t, rt, pod)
 				}
 				assert.Equal(t, []string{"boss", "web"}, f.running())
-				assert.EqualValues(t, 1, f.newest("web").config.Metadata.Attempt, "it was replaced")
+				assert.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt, "it was replaced")
 				assert.Equal(t, -1., when(told(), "ExecSync web"), "no hook")
 			})
 		})
@@ -310,7 +309,7 @@ func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
 		pod.Spec.Containers = pod.Spec.Containers[:1]
 		told()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-		assert.Equal(t, []int64{30}, f.newest("old").stop)
+		assert.Equal(t, []int64{30}, f.stops("old"))
 		assert.Equal(t, 0., when(told(), "StopContainer old"))
 	})
 }

@@ -67,7 +67,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
 	over := new(streamer)
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: s, Images: fakeImages{f}, Streams: over, RootDir: t.TempDir(), PodLogsDir: t.TempDir(),
+		Name: "fake", Runtime: s, Images: f, Streams: over, RootDir: t.TempDir(), PodLogsDir: t.TempDir(),
 	})
 	require.NoError(t, err)
 	pod := podOf(container("web"))
@@ -88,7 +88,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 
 	ours, theirs := net.Pipe()
 	require.NoError(t, rt.PortForward(t.Context(), pod.UID, 80, theirs))
-	assert.Equal(t, "forward "+f.sandboxes[0].id+"[80]", s.last)
+	assert.Equal(t, "forward "+f.sandboxes()[0].ID+"[80]", s.last)
 	_, err = ours.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "the connection was closed")
 	assert.Equal(t, []string{
@@ -99,7 +99,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	u, err := rt.PortForwardURL(t.Context(), pod.UID, []int32{80, 443})
 	require.NoError(t, err)
 	assert.Equal(t, "http://127.0.0.1:1/token", u.String())
-	assert.Equal(t, "forward "+f.sandboxes[0].id+"[80 443]", s.last)
+	assert.Equal(t, "forward "+f.sandboxes()[0].ID+"[80 443]", s.last)
 	_, err = rt.ExecURL(t.Context(), "fake://c9", []string{"x"}, runtime.StreamOptions{Stdout: true, Stderr: true, TTY: true})
 	require.NoError(t, err)
 	assert.Equal(t, "exec c9[x] false true false true", s.last, "stderr with a terminal is not asked for")
@@ -110,7 +110,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	f.has("img:1")
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
 	engine := func(streams cri.Streamer) *cri.Runtime {
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: fakeImages{f}, Streams: streams, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: f, Streams: streams, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
 		require.NoError(t, err)
 		return rt
 	}
@@ -147,7 +147,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 
 	require.ErrorContains(t, forward(rt, 0), "no such port")
 	require.ErrorContains(t, forward(rt, 65536), "no such port")
-	f.sandboxes[0].down = true
+	require.NoError(t, f.mem.KillSandbox(string(pod.UID)))
 	require.ErrorContains(t, forward(rt, 80), "not ready")
 	_, err = rt.PortForwardURL(t.Context(), "another", nil)
 	require.ErrorIs(t, err, runtime.ErrNotFound)
@@ -174,7 +174,7 @@ func (local) StreamPortForward(_ context.Context, sandbox string, port int32, _ 
 func TestStreamsOfARuntimeInThisProgramAreInHand(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: fakeImages{f}, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
 	require.NoError(t, err)
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)
@@ -187,5 +187,5 @@ func TestStreamsOfARuntimeInThisProgramAreInHand(t *testing.T) {
 	_, theirs := net.Pipe()
 	err = rt.PortForward(t.Context(), pod.UID, 80, theirs)
 	require.ErrorIs(t, err, runtime.ErrUnsupported)
-	require.ErrorContains(t, err, f.sandboxes[0].id+":80")
+	require.ErrorContains(t, err, f.sandboxes()[0].ID+":80")
 }

@@ -58,7 +58,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 			return runtime.SyncResult{}, err
 		}
 	}
-	rec := r.journal.of(req.Pod.UID)
+	rec := r.noteOver(req.Pod, status)
 	status = rec.actuatedIn(status)
 	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
 	s.trace = Trace{Pod: req.Pod, Begin: begun}
@@ -66,7 +66,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	defer s.traced()
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff,
-		Counts: rec.Restarts, Ended: rec.exits(), Attempts: rec.Attempts, PodResources: rec.Pod,
+		Counts: rec.Restarts, Ended: rec.exits(), Over: rec.Over, Attempts: rec.Attempts, PodResources: rec.Pod,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
 	})
 	if !p.Empty() {

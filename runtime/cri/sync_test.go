@@ -22,6 +22,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
 // container returns a container whose image is present in no fake.
@@ -78,7 +79,7 @@ func TestSyncPodMakesOneStepAtATime(t *testing.T) {
 	assert.Equal(t, runtime.CreatePodSandbox, res.Actions[0].Kind)
 	assert.Equal(t, "web_prod", res.Actions[0].Target)
 	assert.Equal(t, "setup", res.Actions[1].Target)
-	assert.Equal(t, []string{"RunPodSandbox web", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
+	assert.Equal(t, []string{"RunPodSandbox u-1", "ImageStatus img:1", "CreateContainer setup", "StartContainer setup"}, f.did())
 	assert.Equal(t, []string{ // rt-78, rt-79, rt-80, rt-81
 		`Normal Pulled spec.initContainers{setup}: Container image "img:1" already present on machine and can be accessed by the pod`,
 		`Normal Created spec.initContainers{setup}: Container created`,
@@ -124,9 +125,9 @@ func TestALostAnswerMakesNoSecondInstance(t *testing.T) {
 					}
 					assert.Equal(t, []string{"web"}, f.running())
 					assert.Equal(t, 1, f.atOnce["web"])
-					assert.Len(t, f.containers, 1, "nothing is made twice")
-					assert.Len(t, f.sandboxes, 1)
-					assert.Zero(t, f.containers[0].config.Metadata.Attempt, "it is no restart")
+					assert.Len(t, f.containers(), 1, "nothing is made twice")
+					assert.Len(t, f.sandboxes(), 1)
+					assert.Zero(t, f.containers()[0].Config.Metadata.Attempt, "it is no restart")
 					assert.Empty(t, syncs(t, rt, pod).Actions)
 				})
 			}
@@ -146,7 +147,7 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	f.before = failing(1, "StartContainer", errLost)
 	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: before})
 	require.Error(t, err)
-	require.Len(t, f.containers, 1)
+	require.Len(t, f.containers(), 1)
 
 	empty, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
@@ -154,13 +155,13 @@ func TestANameThatIsTakenIsLookedUp(t *testing.T) {
 	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"web"}, f.running())
-	assert.Len(t, f.containers, 1)
+	assert.Len(t, f.containers(), 1)
 
 	// And again, now that it runs: the caller should know, and if not it is
 	// no reason to start another.
 	_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: empty})
 	assert.Equal(t, 1, f.atOnce["web"])
-	assert.Len(t, f.containers, 1)
+	assert.Len(t, f.containers(), 1)
 }
 
 func TestAFailedStartIsReportedInTheWordsOfTheAPI(t *testing.T) {
@@ -288,7 +289,7 @@ func TestCrashesAreBackedOffFrom(t *testing.T) {
 			}
 			syncs(t, rt, pod)
 			require.Equal(t, []string{"web"}, f.running(), "restart %d", i)
-			require.EqualValues(t, i+1, f.newest("web").config.Metadata.Attempt)
+			require.EqualValues(t, i+1, f.newest("web").Config.Metadata.Attempt)
 		}
 	})
 }
@@ -322,7 +323,7 @@ func TestPullsAreBackedOffFrom(t *testing.T) {
 		}
 		f.pull = func(context.Context, string) error { time.Sleep(2 * time.Second); return nil }
 		syncs(t, rt, pod)
-		require.Contains(t, seen.take(), `Normal Pulled spec.containers{web}: Successfully pulled image "img:1" in 2s (2s including waiting). Image size: 7 bytes.`)
+		require.Contains(t, seen.take(), `Normal Pulled spec.containers{web}: Successfully pulled image "img:1" in 2s (2s including waiting). Image size: 1048576 bytes.`)
 	})
 }
 
@@ -408,11 +409,11 @@ func TestASandboxThatDiedIsReplaced(t *testing.T) {
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)
 	seen.take()
-	require.NoError(t, f.StopPodSandbox(t.Context(), f.sandboxes[0].id))
+	require.NoError(t, f.StopPodSandbox(t.Context(), f.sandboxes()[0].ID))
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"web"}, f.running())
-	require.Len(t, f.sandboxes, 2)
-	assert.EqualValues(t, 1, f.sandboxes[1].config.Metadata.Attempt)
+	require.Len(t, f.sandboxes(), 2)
+	assert.EqualValues(t, 1, f.sandboxes()[1].Config.Metadata.Attempt)
 	assert.Contains(t, seen.take(), "Normal SandboxChanged : Pod sandbox changed, it will be killed and re-created.") // rt-26
 }
 
@@ -427,7 +428,7 @@ func TestAnotherImageReplacesTheContainer(t *testing.T) {
 	pod.Spec.Containers[0].Image = "img:2"
 	syncs(t, rt, pod)
 	assert.Equal(t, []string{"log", "web"}, f.running())
-	assert.Equal(t, "img:2", f.newest("web").config.Image.UserSpecifiedImage)
+	assert.Equal(t, "img:2", f.newest("web").Config.Image.UserSpecifiedImage)
 	assert.Contains(t, seen.take(), "Normal Killing spec.containers{web}: Container web definition changed, will be restarted") // rt-30
 }
 
@@ -437,7 +438,7 @@ func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: fakeImages{f}, RootDir: dir, PodLogsDir: dir, ContainerLogsDir: dir + "/links"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir, PodLogsDir: dir, ContainerLogsDir: dir + "/links"})
 	require.NoError(t, err)
 	logs := dir + "/prod_web_u-1/web"
 	require.NoError(t, os.MkdirAll(logs, 0o755))
@@ -445,17 +446,16 @@ func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(logs, name), nil, 0o644))
 	}
 	// The runtime writes the log when the container starts.
-	f.after = func(op, _ string) error {
-		if op == "StartContainer" {
-			return os.WriteFile(filepath.Join(logs, "13.log"), nil, 0o644)
+	f.observe = func(c fakecri.Change) {
+		if c.To == fakecri.Running {
+			assert.NoError(t, os.WriteFile(filepath.Join(logs, "13.log"), nil, 0o644))
 		}
-		return nil
 	}
 	syncs(t, rt, podOf(container("web")))
 	c := f.newest("web")
-	assert.EqualValues(t, 13, c.config.Metadata.Attempt)
-	assert.Equal(t, "13", c.config.Annotations["io.kubernetes.container.restartCount"])
-	link, err := os.Readlink(dir + "/links/web_prod_web-" + c.id + ".log") // rt-86
+	assert.EqualValues(t, 13, c.Config.Metadata.Attempt)
+	assert.Equal(t, "13", c.Config.Annotations["io.kubernetes.container.restartCount"])
+	link, err := os.Readlink(dir + "/links/web_prod_web-" + c.ID + ".log") // rt-86
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(logs, "13.log"), link)
 }
@@ -469,20 +469,20 @@ func TestPodStatusLeavesOutWhatVanishesAndFailsForTheRest(t *testing.T) {
 	pods, err := rt.Pods(t.Context())
 	require.NoError(t, err)
 	require.Len(t, pods, 1)
-	assert.Equal(t, "fake://c02", pods[0].Containers[1].ID)
+	assert.Equal(t, "fake://"+f.containers()[0].ID, pods[0].Containers[1].ID)
 	st, err := rt.PodStatus(t.Context(), pod.UID)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"10.0.0.7", "fd00::7"}, st.IPs)
+	assert.Equal(t, []string{"10.0.0.1", "fd00::7"}, st.IPs)
 	assert.Equal(t, pods[0], st.Brief())
 
 	broken := brokenStatus{f, status.Error(codes.NotFound, "gone")}
-	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: fakeImages{f}})
+	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: f})
 	require.NoError(t, err)
 	st, err = rt.PodStatus(t.Context(), pod.UID) // rt-7
 	require.NoError(t, err)
 	assert.Empty(t, st.Containers)
 	broken.err = errors.New("deaf")
-	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: fakeImages{f}})
+	rt, err = cri.New(cri.Config{Name: "fake", Runtime: broken, Images: f})
 	require.NoError(t, err)
 	_, err = rt.PodStatus(t.Context(), pod.UID)
 	require.ErrorContains(t, err, "deaf")

@@ -16,6 +16,11 @@ type Behaviour struct {
 	// Exit is how it ends by itself. Nil: it does not.
 	Exit *Exit
 
+	// Crashes, if above zero, is how many instances of the container (in one
+	// pod, while the runtime has anything of that) end by Exit, those after them
+	// do not. Zero: all do.
+	Crashes int
+
 	// Fail: it cannot be started, for this reason. No instance is made, and
 	// each SyncPod tries again.
 	Fail *Failure

@@ -493,12 +493,12 @@ func allViolations() map[string]func(*broken, *runtimetest.Runtime) {
 	maps.Copy(all, lookViolations)
 	maps.Copy(all, syncViolations)
 	maps.Copy(all, powerViolations)
+	maps.Copy(all, changeViolations)
 	return all
 }
 
 func runBroken(t *testing.T) {
 	s := memorySuite()
-	s.Gaps = nil
 	s.Patience = 10 * time.Second // nothing that takes longer in virtual time is right
 	t.Run(control, func(t *testing.T) { runtimetest.TestRuntime(t, newFull, s) })
 	for name, breakIt := range allViolations() {

@@ -55,7 +55,7 @@ type promise struct {
 func promises() []promise {
 	return slices.Concat(
 		listerPromises, lookPromises,
-		syncPromises, initPromises, exitPromises, backOffPromises, killPromises, hostilePromises,
+		syncPromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, hostilePromises,
 		healthPromises, execPromises, streamPromises, logPromises, statsPromises, featurePromises, garbagePromises,
 	)
 }
@@ -88,7 +88,13 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 	"Suite.Says":     func(s Suite, _ runtime.Runtime) bool { return s.Says != nil },
 	"Suite.Repeats":  func(s Suite, _ runtime.Runtime) bool { return s.Repeats.Image != "" },
 	"Suite.Greets":   func(s Suite, _ runtime.Runtime) bool { return s.Greets != nil },
+	"Suite.Other":    func(s Suite, _ runtime.Runtime) bool { return s.Other != "" },
+	"Suite.Message":  func(s Suite, _ runtime.Runtime) bool { return s.Message != nil },
+	"Suite.Size":     func(s Suite, _ runtime.Runtime) bool { return len(s.Size) > 0 },
+	"Suite.Calls":    func(s Suite, _ runtime.Runtime) bool { return s.Calls != nil },
 	"Suite.Reopen":   func(s Suite, _ runtime.Runtime) bool { return s.Reopen != nil },
+
+	"Suite.LoseSandbox": func(s Suite, _ runtime.Runtime) bool { return s.LoseSandbox != nil },
 }
 
 func has[Power any](_ Suite, rt runtime.Runtime) bool {

@@ -72,7 +72,7 @@
 // package testing and nothing else from outside the house.
 //
 // Not checked, because it cannot be seen from outside or needs more than a suite
-// can say: that a list is cheap, that a container with another image is
-// replaced, termination messages, the loss of a sandbox, resizing of terminals,
-// and what a stream server's URLs lead to.
+// can say: how long a list takes (calls of the backend are counted, where
+// Suite.Calls can), what a stream server's URLs lead to, and reading logs beyond
+// the file: following, tails and times are no power of a runtime.
 package runtimetest

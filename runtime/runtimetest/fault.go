@@ -34,6 +34,10 @@ type Fault struct {
 
 	// Err is what the call returns. Nil: it goes on.
 	Err error
+
+	// Stale: Pods answers what it would have answered this long ago, as far as
+	// that is remembered: since the first Inject, and the last 1024 changes.
+	Stale time.Duration
 }
 
 // Inject has every call of the contract's methods ask next for its fault; nil
@@ -43,10 +47,18 @@ func (r *Runtime) Inject(next func(Call) Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inject = next
+	if next != nil && len(r.past) == 0 {
+		r.rememberLocked()
+	}
 }
 
 // call does the work of one call, with what is injected.
 func (r *Runtime) call(ctx context.Context, c Call, do func() error) error {
+	return r.callAged(ctx, c, func(time.Duration) error { return do() })
+}
+
+// callAged is call for lists, which are told how old their answer is to be.
+func (r *Runtime) callAged(ctx context.Context, c Call, do func(age time.Duration) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -54,11 +66,11 @@ func (r *Runtime) call(ctx context.Context, c Call, do func() error) error {
 	next := r.inject
 	r.mu.Unlock()
 	if next == nil {
-		return do()
+		return do(0)
 	}
 	f := next(c)
 	if f.Lost {
-		if err := do(); err != nil {
+		if err := do(f.Stale); err != nil {
 			return err
 		}
 		return f.strike(ctx)
@@ -66,7 +78,7 @@ func (r *Runtime) call(ctx context.Context, c Call, do func() error) error {
 	if err := f.strike(ctx); err != nil {
 		return err
 	}
-	return do()
+	return do(f.Stale)
 }
 
 func (f Fault) strike(ctx context.Context) error {

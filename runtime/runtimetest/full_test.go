@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ import (
 type full struct {
 	*runtimetest.Runtime
 	dir string // of logs
+
+	calls atomic.Int64 // of the runtime in memory, for lists and looks
 
 	mu   sync.Mutex
 	urls int
@@ -55,14 +58,27 @@ func (f *full) find(ctx context.Context, id string) (*runtime.ContainerStatus, t
 	return nil, "", errGone
 }
 
-// PodStatus shows log paths, too.
+// Calls are those of its backend, which is the runtime in memory.
+func (f *full) Calls() int { return int(f.calls.Load()) }
+
+func (f *full) Pods(ctx context.Context) ([]*runtime.Pod, error) {
+	f.calls.Add(1)
+	return f.Runtime.Pods(ctx)
+}
+
+// PodStatus shows log paths and termination messages, too.
 func (f *full) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	f.calls.Add(1)
 	s, err := f.Runtime.PodStatus(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
 	for i := range s.Containers {
-		s.Containers[i].LogPath = f.logFile(&s.Containers[i])
+		c := &s.Containers[i]
+		c.LogPath = f.logFile(c)
+		if text, ok := strings.CutPrefix(c.Image, "tells "); ok && c.State == runtime.ContainerExited {
+			c.Message = text
+		}
 	}
 	return s, nil
 }
@@ -95,7 +111,7 @@ func (f *full) ReopenLog(ctx context.Context, id string) error {
 	return os.WriteFile(path, nil, 0o644)
 }
 
-// StreamExec has an echo.
+// StreamExec has an echo, and tells the sizes of its terminal.
 func (f *full) StreamExec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	if cmd[0] == "echo" {
 		if _, _, err := f.find(ctx, id); err != nil {
@@ -103,6 +119,14 @@ func (f *full) StreamExec(ctx context.Context, id string, cmd []string, s runtim
 		}
 		_, err := io.Copy(s.Stdout, s.Stdin)
 		return 0, err
+	}
+	for cmd[0] == "size" {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case size := <-s.Resize:
+			fmt.Fprintln(s.Stdout, size.Height, size.Width)
+		}
 	}
 	return f.Runtime.StreamExec(ctx, id, cmd, s)
 }

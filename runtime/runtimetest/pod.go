@@ -129,7 +129,7 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 		r.instances = map[string]*instance{}
 	}
 	r.instances[v.status.ID] = v
-	if e := b.Exit; e != nil {
+	if e := b.Exit; e != nil && (b.Crashes == 0 || int(v.status.RestartCount) < b.Crashes) {
 		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
 	}
 	r.changedLocked(p.uid)

@@ -143,7 +143,7 @@ var hostilePromises = []promise{
 				t.killUntilDone(pod)
 			}
 			life() // connections are made, pools filled
-			const lives = 8
+			const lives = 6
 			before := goruntime.NumGoroutine()
 			for range lives {
 				life()

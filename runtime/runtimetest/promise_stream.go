@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -124,6 +125,43 @@ var streamPromises = []promise{
 			}
 			if out.late.Load() {
 				t.Error("something was written after StreamExec had returned")
+			}
+		},
+	},
+	{
+		name:  "StreamExecResizes",
+		says:  "A command with a terminal has the size that comes first out of Resize, and each that comes later; Resize need not be closed.",
+		where: "Streams.Resize",
+		cause: "sizes are passed on with rows and columns the wrong way round, or the first one only",
+		needs: []string{"StreamExecer", "Suite.Size"},
+		check: func(t *trial) {
+			id := t.running().ID
+			ctx, cancel := context.WithCancel(t.Context())
+			out, sizes, done := new(lines), make(chan runtime.TerminalSize, 1), make(chan error, 1)
+			go func() {
+				_, err := t.rt.(runtime.StreamExecer).StreamExec(ctx, id, slices.Clone(t.suite.Size), runtime.Streams{Stdout: out, TTY: true, Resize: sizes})
+				done <- err
+			}()
+			for _, size := range []runtime.TerminalSize{{Width: 77, Height: 33}, {Width: 178, Height: 44}} {
+				sizes <- size
+				want, heard := fmt.Sprintf("%d %d", size.Height, size.Width), false
+				for begun := time.Now(); !heard && len(done) == 0 && time.Since(begun) < t.suite.Patience/2; t.pause(t.suite.Poll) {
+					heard = out.has(want)
+				}
+				if heard {
+					continue
+				}
+				if len(done) == 0 { // what ended has an error, or should not have ended
+					t.Errorf("the terminal was to have %d rows and %d columns; its sizes were %q", size.Height, size.Width, out.String())
+				}
+				break // nobody may be there to read the next size
+			}
+			cancel()
+			switch err := <-done; {
+			case errors.Is(err, runtime.ErrUnsupported):
+				t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
+			case !errors.Is(err, context.Canceled):
+				t.Errorf("StreamExec returned %v; it printed %q", err, out.String())
 			}
 		},
 	},

@@ -46,6 +46,7 @@ type Runtime struct {
 	addresses  int                  // last number given to an IP
 	behaviours map[string]Behaviour
 	inject     func(Call) Fault
+	past       []past // what lists showed, oldest first; kept since the first Inject
 	health     runtime.Health
 	watchers   map[*watcher]struct{}
 }
@@ -53,10 +54,14 @@ type Runtime struct {
 // Pods lists every pod, newest first. See [runtime.Lister].
 func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	var out []*runtime.Pod
-	err := r.call(ctx, Call{Method: "Pods"}, func() error {
+	err := r.callAged(ctx, Call{Method: "Pods"}, func(age time.Duration) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		out = r.listLocked()
+		if age > 0 {
+			out = r.agedLocked(age)
+		} else {
+			out = r.listLocked()
+		}
 		return nil
 	})
 	if err != nil {

@@ -405,3 +405,51 @@ func BenchmarkPods(b *testing.B) {
 		}
 	}
 }
+
+func TestAListCanBeStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var age time.Duration
+		var rt runtimetest.Runtime
+		rt.Inject(func(c runtimetest.Call) runtimetest.Fault { return runtimetest.Fault{Stale: age} })
+		list := func() (containers []string) {
+			pods, err := rt.Pods(t.Context())
+			require.NoError(t, err)
+			for _, p := range pods {
+				for _, c := range p.Containers {
+					containers = append(containers, fmt.Sprint(p.UID, " ", c.Name, " ", c.State))
+				}
+			}
+			return containers
+		}
+		time.Sleep(time.Second)
+		rt.Start("u", "c") // at 1 s
+		time.Sleep(time.Second)
+		require.NoError(t, rt.Exit("u", "c", 0)) // at 2 s
+		time.Sleep(time.Second)
+		rt.Remove("u") // at 3 s
+		time.Sleep(time.Second)
+		running, exited := []string{fmt.Sprint("u c ", runtime.ContainerRunning)}, []string{fmt.Sprint("u c ", runtime.ContainerExited)}
+		for ago, want := range map[time.Duration][]string{
+			0: nil, 900 * time.Millisecond: nil, 1500 * time.Millisecond: exited, 2500 * time.Millisecond: running, 3500 * time.Millisecond: nil, time.Hour: nil,
+		} {
+			age = ago
+			assert.Equal(t, want, list(), "%v ago", ago)
+		}
+	})
+}
+
+func TestAContainerCrashesSoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rt runtimetest.Runtime
+		rt.Behave("c", runtimetest.Behaviour{Exit: &runtimetest.Exit{After: time.Second, Code: 1}, Crashes: 2})
+		for range 5 {
+			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: newPod("u", "c")})
+			require.NoError(t, err)
+			time.Sleep(time.Minute)
+		}
+		status, err := rt.PodStatus(t.Context(), "u")
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, status.Containers[0].RestartCount)
+		assert.Equal(t, runtime.ContainerRunning, status.Containers[0].State)
+	})
+}

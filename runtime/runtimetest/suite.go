@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -40,6 +41,13 @@ type Suite struct {
 	// that ends.
 	Repeats v1.Container
 
+	// Other is another image with which Long runs just as well.
+	Other string
+
+	// Message returns a container like those of Exit which writes the text to
+	// its termination message path before it exits with 1.
+	Message func(text string) v1.Container
+
 	// Greets returns a container that listens on the TCP port, on all
 	// addresses of its pod, writes "hello" and a line feed to whoever connects,
 	// and hangs up.
@@ -53,6 +61,10 @@ type Suite struct {
 	PrintErr func(text string, code int32) []string
 	Block    []string
 	Echo     []string
+
+	// Size is a command that prints the size of its terminal, "<rows> <columns>"
+	// as stty does, again and again.
+	Size []string
 
 	// NoInit: the runtime has no init containers.
 	NoInit bool
@@ -72,11 +84,23 @@ type Suite struct {
 	// function that made it has registered with t.Cleanup.
 	Reopen func(t *testing.T, rt runtime.Runtime) runtime.Runtime
 
+	// LoseSandbox lets the pod lose its newest sandbox behind the back of rt, as
+	// when somebody kills what holds it together.
+	LoseSandbox func(t *testing.T, rt runtime.Runtime, uid types.UID) error
+
+	// Calls returns how many calls of its backend rt has made so far.
+	Calls func(rt runtime.Runtime) int
+
 	// Within runs the body of each promise, new included. With synctest.Test
-	// it runs in virtual time; with a function that calls t.Parallel first the
-	// promises are checked beside each other, those about garbage left out.
-	// Nil: it is called as it is.
+	// it runs in virtual time. Nil: it is called as it is.
 	Within func(t *testing.T, body func(t *testing.T))
+
+	// Parallel is how many promises are checked beside each other. Most of
+	// what a check takes in real time is waiting, for grace periods above all:
+	// a few times the number of CPUs is right. Those about garbage, and those
+	// which count what all of them make, come after the others, one by one.
+	// Zero: all are checked one after another.
+	Parallel int
 
 	// Patience is how long to wait for what the runtime has promised to do in
 	// the end; also what it is not to take for what it promised to do at
@@ -121,9 +145,7 @@ func TestRuntime(t *testing.T, new func(t *testing.T) runtime.Runtime, s Suite) 
 	}
 	k := &kit{suite: s, new: new, total: len(all)}
 	t.Cleanup(func() { t.Log(k.summary()) })
-	for _, p := range all {
-		t.Run(p.name, func(t *testing.T) { k.run(t, p) })
-	}
+	k.runAll(t, all)
 }
 
 // A kit is one TestRuntime.
@@ -132,12 +154,42 @@ type kit struct {
 	new   func(t *testing.T) runtime.Runtime
 	total int
 
-	// crowd is held for reading by checks that may run beside others, for
-	// writing by one that may not.
-	crowd sync.RWMutex
-
 	mu       sync.Mutex
 	verdicts map[verdict][]string
+}
+
+// runAll checks all promises, at most Suite.Parallel at a time.
+func (k *kit) runAll(t *testing.T, all []promise) {
+	check := func(p promise) { t.Run(p.name, func(t *testing.T) { k.run(t, p) }) }
+	if k.suite.Parallel <= 1 {
+		for _, p := range all {
+			check(p)
+		}
+		return
+	}
+	// Not t.Parallel, whose limit is one flag for everything in the test's
+	// binary, and which would leave no time at which a check is alone.
+	queue := make(chan promise)
+	var workers sync.WaitGroup
+	for range k.suite.Parallel {
+		workers.Go(func() {
+			for p := range queue {
+				check(p)
+			}
+		})
+	}
+	for _, p := range all {
+		if !p.alone {
+			queue <- p
+		}
+	}
+	close(queue)
+	workers.Wait()
+	for _, p := range all {
+		if p.alone {
+			check(p)
+		}
+	}
 }
 
 // run checks one promise.
@@ -150,13 +202,6 @@ func (k *kit) run(t *testing.T, p promise) {
 		}
 	})
 	k.suite.Within(t, func(t *testing.T) {
-		if p.alone {
-			k.crowd.Lock()
-			defer k.crowd.Unlock()
-		} else {
-			k.crowd.RLock()
-			defer k.crowd.RUnlock()
-		}
 		tr.T, tr.rt = t, k.new(t)
 		if need := p.lacks(k.suite, tr.rt); need != "" {
 			tr.notApplicable = true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -21,7 +22,7 @@ func newFull(t *testing.T) runtime.Runtime { return &full{Runtime: memory(), dir
 
 func memory() *runtimetest.Runtime {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("long", runtimetest.Behaviour{
+	long := runtimetest.Behaviour{
 		StopDelay: time.Millisecond,
 		Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
 			switch cmd[0] {
@@ -33,9 +34,11 @@ func memory() *runtimetest.Runtime {
 			<-ctx.Done()
 			return runtime.ExecResult{}, ctx.Err()
 		},
-	})
+	}
+	rt.Behave("long", long)
+	rt.Behave("long-2", long)
 	rt.Behave("stubborn", runtimetest.Behaviour{Stubborn: true})
-	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42} {
+	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "tells out of luck": 1} {
 		rt.Behave(image, runtimetest.Behaviour{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}})
 	}
 	return rt
@@ -46,6 +49,8 @@ func memorySuite() runtimetest.Suite {
 		Long:     v1.Container{Image: "long"},
 		Stubborn: v1.Container{Image: "stubborn"},
 		Repeats:  v1.Container{Image: "repeats"},
+		Other:    "long-2",
+		Message:  func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
 		Says:     func(text string) v1.Container { return v1.Container{Image: "says " + text} },
 		Greets:   func(port int32) v1.Container { return v1.Container{Image: fmt.Sprint("greets ", port)} },
 		Exit: func(code int32) v1.Container {
@@ -58,29 +63,39 @@ func memorySuite() runtimetest.Suite {
 		PrintErr: func(text string, code int32) []string { return []string{"print-err", text, string(rune('0' + code))} },
 		Block:    []string{"block"},
 		Echo:     []string{"echo"},
+		Size:     []string{"size"},
 		Reopen:   func(_ *testing.T, rt runtime.Runtime) runtime.Runtime { return rt },
-		Within:   synctest.Test,
-		Gaps:     memoryGaps,
+		LoseSandbox: func(_ *testing.T, rt runtime.Runtime, uid types.UID) error {
+			rt.(interface{ Crash(types.UID) }).Crash(uid)
+			return nil
+		},
+		Calls:  func(rt runtime.Runtime) int { return rt.(interface{ Calls() int }).Calls() },
+		Within: synctest.Test,
 	}
 }
 
-// memoryGaps are of the runtime in memory, whose StreamExec has no input.
-var memoryGaps = map[string]string{
-	"StreamExecPassesInput": "there is no input in memory",
+// bareSuite is for the runtime in memory as it is, which calls nobody.
+func bareSuite() runtimetest.Suite {
+	s := memorySuite()
+	s.Calls = nil
+	s.Gaps = map[string]string{
+		"StreamExecPassesInput":    "there is no input in memory",
+		"StreamExecResizes":        "there is no terminal in memory",
+		"TerminationMessageIsKept": "there are no files in memory",
+	}
+	return s
 }
 
 func TestTheRuntimeInMemoryWithAllPowersKeepsTheContract(t *testing.T) {
-	s := memorySuite()
-	s.Gaps = nil
-	runtimetest.TestRuntime(t, newFull, s)
+	runtimetest.TestRuntime(t, newFull, memorySuite())
 }
 
 func TestTheRuntimeInMemoryKeepsTheContract(t *testing.T) {
-	runtimetest.TestRuntime(t, newMemory, memorySuite())
+	runtimetest.TestRuntime(t, newMemory, bareSuite())
 }
 
 func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T) {
-	s := memorySuite()
+	s := bareSuite()
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime {
 		rt := memory()
 		rt.Backoff = 10 * time.Second
@@ -95,11 +110,8 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 // to the other tests.
 func TestTheSuiteRunsOnASharedRuntimeInRealTime(t *testing.T) {
 	shared := memory()
-	s := memorySuite()
-	s.Poll, s.Stubborn, s.Echo, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil
-	s.Within = func(t *testing.T, body func(t *testing.T)) {
-		t.Parallel()
-		body(t)
-	}
+	s := bareSuite()
+	s.Poll, s.Stubborn, s.Echo, s.Size, s.Message, s.Gaps = 5*time.Millisecond, v1.Container{}, nil, nil, nil, nil
+	s.Within, s.Parallel = nil, 16
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime { return shared }, s)
 }

@@ -59,6 +59,9 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 
 // changedLocked gives the hint to all who watch.
 func (r *Runtime) changedLocked(uid types.UID) {
+	if len(r.past) > 0 {
+		r.rememberLocked()
+	}
 	for w := range r.watchers {
 		if _, ok := w.in[uid]; !ok {
 			w.in[uid] = struct{}{}

@@ -25,7 +25,6 @@
 // An engine waits for the disk with each record that it writes, in real time:
 // directories in memory (/dev/shm) make runs several times faster.
 //
-// Hang steps do nothing: a container of fakecri keeps to what it was made with.
 // Images are there at once.
 //
 // # Differences from the kubelet

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,37 +28,42 @@ type machine struct {
 	setup sim.Setup
 	dir   string
 
-	mu         sync.Mutex           // guards the fields below
-	containers map[string]madeOf    // by bare ID
-	sandboxes  map[string]types.UID // by ID
-	agents     int                  // that have connected
-	saved      bool                 // the directory of the last one was copied when it died
-	last       map[string]runtime.ContainerStatus
-	lastSB     map[string]runtime.SandboxStatus
-}
+	listing sync.Mutex    // held during a list, which does not block
+	age     time.Duration // of its answer
 
-// A madeOf is what a container was made of.
-type madeOf struct {
-	uid     types.UID
-	sandbox string
-	image   string
+	mu         sync.Mutex                         // guards the fields below
+	agents     int                                // that have connected
+	saved      bool                               // the directory of the last one was copied when it died
+	uids       map[string]types.UID               // of the pods of containers and sandboxes, by ID
+	containers map[string]runtime.ContainerStatus // as they were last, by bare ID
+	sandboxes  map[string]runtime.SandboxStatus
 }
 
 // In returns what makes machines (for sim.Config.Machine) whose agents keep
-// their state in dir, which has to be there and to be empty for each run.
+// their state in dir, which has to be there: each machine in a new directory
+// under it, which stays.
 func In(dir string) func(sim.Setup) (sim.Machine, error) {
 	return func(s sim.Setup) (sim.Machine, error) {
+		dir, err := os.MkdirTemp(dir, "run")
+		if err != nil {
+			return nil, fmt.Errorf("simcri: %w", err)
+		}
 		m := &machine{
-			setup: s, dir: dir, containers: map[string]madeOf{}, sandboxes: map[string]types.UID{},
-			last: map[string]runtime.ContainerStatus{}, lastSB: map[string]runtime.SandboxStatus{},
+			setup: s, dir: dir, uids: map[string]types.UID{},
+			containers: map[string]runtime.ContainerStatus{}, sandboxes: map[string]runtime.SandboxStatus{},
 		}
 		images := map[string]fakecri.Behaviour{}
 		for image, b := range s.Images {
 			images[image] = behaviour(b)
 		}
-		var err error
 		m.fake, err = fakecri.New(fakecri.Config{
 			Name: name, Seed: s.Seed, Observe: m.observe, Behaviours: fakecri.Behaviours{Images: images},
+			Faults: func(c fakecri.Call) (f fakecri.Fault) {
+				if c.Method == "ListContainers" || c.Method == "ListPodSandbox" {
+					f.Stale = m.age // its caller holds listing
+				}
+				return f
+			},
 		})
 		if err != nil {
 			return nil, fmt.Errorf("simcri: %w", err)
@@ -71,13 +77,16 @@ func In(dir string) func(sim.Setup) (sim.Machine, error) {
 func behaviour(b sim.Behaviour) fakecri.Behaviour {
 	f := fakecri.Behaviour{IgnoreTerm: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay}
 	if b.Exits {
-		f.RunFor, f.ExitCode, f.OOM = b.ExitAfter, b.Code, b.OOM
+		f.RunFor, f.ExitCode, f.OOM, f.Crashes = b.ExitAfter, b.Code, b.OOM, b.Times
 		if b.OOM {
 			f.ExitCode = 0
 		}
 	}
 	return f
 }
+
+// Remembers implements sim.Machine: an engine has a journal.
+func (m *machine) Remembers() bool { return true }
 
 func (m *machine) stateDir(agent int) string {
 	return filepath.Join(m.dir, fmt.Sprint("agent-", agent))
@@ -130,9 +139,8 @@ func (m *machine) Exit(uid types.UID, container string, code int32, oom bool) {
 	_ = m.fake.Exit(string(uid), container, code)
 }
 
-// Hang implements sim.Machine: it does nothing, since a container of fakecri
-// keeps to what it was made with.
-func (m *machine) Hang(types.UID, string) {}
+// Hang implements sim.Machine. An error says that nothing of the name runs.
+func (m *machine) Hang(uid types.UID, container string) { _ = m.fake.Hang(string(uid), container) }
 
 // Crash implements sim.Machine.
 func (m *machine) Crash(uid types.UID) {

@@ -12,9 +12,9 @@ import (
 func (m *machine) observe(c fakecri.Change) {
 	f := sim.Fact{UID: types.UID(c.Pod), Removed: c.To == fakecri.Absent}
 	m.mu.Lock()
+	m.uids[c.ID] = f.UID
 	if c.Container == "" {
-		m.sandboxes[c.ID] = f.UID
-		sb := m.lastSB[c.ID]
+		sb := m.sandboxes[c.ID]
 		if c.From == fakecri.Absent {
 			sb = runtime.SandboxStatus{ID: c.ID, Attempt: c.Attempt, CreatedAt: c.At}
 		}
@@ -24,15 +24,16 @@ func (m *machine) observe(c fakecri.Change) {
 		case fakecri.NotReady:
 			sb.State = runtime.SandboxNotReady
 		}
-		m.lastSB[c.ID] = sb
+		m.sandboxes[c.ID] = sb
 		f.Sandbox = &sb
 	} else {
-		made := m.containers[c.ID]
-		v := m.last[c.ID]
+		v := m.containers[c.ID]
 		if c.From == fakecri.Absent {
-			v = runtime.ContainerStatus{ID: name + "://" + c.ID, Name: c.Container, RestartCount: int32(c.Attempt), CreatedAt: c.At}
+			v = runtime.ContainerStatus{
+				ID: name + "://" + c.ID, Name: c.Container, RestartCount: int32(c.Attempt), CreatedAt: c.At,
+				SandboxID: c.Sandbox, Image: c.Image,
+			}
 		}
-		v.SandboxID, v.Image = made.sandbox, made.image
 		switch c.To {
 		case fakecri.Created:
 			v.State = runtime.ContainerCreated
@@ -41,7 +42,7 @@ func (m *machine) observe(c fakecri.Change) {
 		case fakecri.Exited:
 			v.State, v.FinishedAt, v.ExitCode, v.Reason = runtime.ContainerExited, c.At, c.ExitCode, c.Reason
 		}
-		m.last[c.ID] = v
+		m.containers[c.ID] = v
 		f.Container = &v
 	}
 	m.mu.Unlock()

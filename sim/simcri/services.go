@@ -68,22 +68,28 @@ func coded(err error) error {
 	return err
 }
 
-// ofSandbox and ofContainer name calls by what they are about.
-func (s *services) ofSandbox(method, id string) sim.Call {
+// of names a call by the container or sandbox that it is about.
+func (s *services) of(method, id string) sim.Call {
 	s.machine.mu.Lock()
 	defer s.machine.mu.Unlock()
-	return sim.Call{Method: method, UID: s.machine.sandboxes[id], Of: id}
+	return sim.Call{Method: method, UID: s.machine.uids[id], Of: id}
 }
 
-func (s *services) ofContainer(method, id string) sim.Call {
-	s.machine.mu.Lock()
-	defer s.machine.mu.Unlock()
-	return sim.Call{Method: method, UID: s.machine.containers[id].uid, Of: id}
-}
-
-// list names a list by what it is of.
-func list(method, of string, labels map[string]string) sim.Call {
-	return sim.Call{Method: method, UID: types.UID(labels["io.kubernetes.pod.uid"]), Of: of}
+// list is via for a list, which is named by what it is of and may be stale.
+func list[T any](ctx context.Context, s *services, method, of string, labels map[string]string, do func() ([]T, error)) ([]T, error) {
+	var out []T
+	call := sim.Call{Method: method, UID: types.UID(labels["io.kubernetes.pod.uid"]), Of: of}
+	err := s.agent.List(ctx, call, func(age time.Duration) (err error) {
+		s.machine.listing.Lock()
+		defer s.machine.listing.Unlock()
+		s.machine.age = age
+		out, err = do()
+		return err
+	})
+	if err != nil {
+		return nil, coded(err)
+	}
+	return out, nil
 }
 
 func (s *services) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
@@ -99,66 +105,59 @@ func (s *services) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSand
 }
 
 func (s *services) StopPodSandbox(ctx context.Context, id string) error {
-	return act(ctx, s, s.ofSandbox("StopPodSandbox", id), func() error { return s.machine.fake.StopPodSandbox(ctx, id) })
+	return act(ctx, s, s.of("StopPodSandbox", id), func() error { return s.machine.fake.StopPodSandbox(ctx, id) })
 }
 
 func (s *services) RemovePodSandbox(ctx context.Context, id string) error {
-	return act(ctx, s, s.ofSandbox("RemovePodSandbox", id), func() error { return s.machine.fake.RemovePodSandbox(ctx, id) })
+	return act(ctx, s, s.of("RemovePodSandbox", id), func() error { return s.machine.fake.RemovePodSandbox(ctx, id) })
 }
 
 func (s *services) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
-	return via(ctx, s, s.ofSandbox("PodSandboxStatus", id), func() (*runtimeapi.PodSandboxStatusResponse, error) {
+	return via(ctx, s, s.of("PodSandboxStatus", id), func() (*runtimeapi.PodSandboxStatusResponse, error) {
 		return s.machine.fake.PodSandboxStatus(ctx, id, verbose)
 	})
 }
 
 func (s *services) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
-	return via(ctx, s, list("ListPodSandbox", filter.GetId(), filter.GetLabelSelector()), func() ([]*runtimeapi.PodSandbox, error) {
+	return list(ctx, s, "ListPodSandbox", filter.GetId(), filter.GetLabelSelector(), func() ([]*runtimeapi.PodSandbox, error) {
 		return s.machine.fake.ListPodSandbox(ctx, filter)
 	})
 }
 
-// CreateContainer notes what the container is made of before it is seen.
 func (s *services) CreateContainer(ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
-	call := s.ofSandbox("CreateContainer", sandbox)
+	call := s.of("CreateContainer", sandbox)
 	call.Of += config.GetMetadata().GetName()
 	return via(ctx, s, call, func() (string, error) {
-		id, err := s.machine.fake.CreateContainer(ctx, sandbox, config, sandboxConfig)
-		if err == nil {
-			s.machine.mu.Lock()
-			s.machine.containers[id] = madeOf{uid: call.UID, sandbox: sandbox, image: config.GetImage().GetUserSpecifiedImage()}
-			s.machine.mu.Unlock()
-		}
-		return id, err
+		return s.machine.fake.CreateContainer(ctx, sandbox, config, sandboxConfig)
 	})
 }
 
 func (s *services) StartContainer(ctx context.Context, id string) error {
-	return act(ctx, s, s.ofContainer("StartContainer", id), func() error { return s.machine.fake.StartContainer(ctx, id) })
+	return act(ctx, s, s.of("StartContainer", id), func() error { return s.machine.fake.StartContainer(ctx, id) })
 }
 
 func (s *services) StopContainer(ctx context.Context, id string, timeout int64) error {
-	return act(ctx, s, s.ofContainer("StopContainer", id), func() error { return s.machine.fake.StopContainer(ctx, id, timeout) })
+	return act(ctx, s, s.of("StopContainer", id), func() error { return s.machine.fake.StopContainer(ctx, id, timeout) })
 }
 
 func (s *services) RemoveContainer(ctx context.Context, id string) error {
-	return act(ctx, s, s.ofContainer("RemoveContainer", id), func() error { return s.machine.fake.RemoveContainer(ctx, id) })
+	return act(ctx, s, s.of("RemoveContainer", id), func() error { return s.machine.fake.RemoveContainer(ctx, id) })
 }
 
 func (s *services) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
-	return via(ctx, s, list("ListContainers", filter.GetId()+filter.GetPodSandboxId(), filter.GetLabelSelector()), func() ([]*runtimeapi.Container, error) {
+	return list(ctx, s, "ListContainers", filter.GetId()+filter.GetPodSandboxId(), filter.GetLabelSelector(), func() ([]*runtimeapi.Container, error) {
 		return s.machine.fake.ListContainers(ctx, filter)
 	})
 }
 
 func (s *services) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
-	return via(ctx, s, s.ofContainer("ContainerStatus", id), func() (*runtimeapi.ContainerStatusResponse, error) {
+	return via(ctx, s, s.of("ContainerStatus", id), func() (*runtimeapi.ContainerStatusResponse, error) {
 		return s.machine.fake.ContainerStatus(ctx, id, verbose)
 	})
 }
 
 func (s *services) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
-	err = act(ctx, s, s.ofContainer("ExecSync", id), func() error {
+	err = act(ctx, s, s.of("ExecSync", id), func() error {
 		stdout, stderr, err = s.machine.fake.ExecSync(ctx, id, cmd, timeout)
 		return err
 	})

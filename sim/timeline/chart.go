@@ -162,13 +162,11 @@ func (c chart) phases(l *lane) string {
 func (c chart) axis(w io.Writer) {
 	line, labels := []byte(strings.Repeat("-", c.columns)), []byte(strings.Repeat(" ", c.columns+8))
 	step := tick(c.length, max(c.columns/10, 1))
-	for at := time.Duration(0); at <= c.length; at += step {
+	for n := range c.length/step + 1 {
+		at := n * step
 		i := c.column(c.from.Add(at))
 		line[i] = '+'
 		copy(labels[i:], elapsed(at))
-		if c.length == 0 {
-			break
-		}
 	}
 	c.row(w, "", string(line))
 	c.row(w, "", string(labels))

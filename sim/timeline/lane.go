@@ -25,25 +25,20 @@ type span struct {
 // and moments lie within the bounds.
 func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 	marks, from, until := t.ordered()
+	// The lanes of each pod, its own first; the node is the pod without a name.
+	lanes, pods := map[string][]*lane{}, []string{}
+	known := map[[2]string]*lane{}
 	find := func(pod, container string) *lane {
-		for _, l := range rows {
-			if l.pod == pod && l.container == container {
-				return l
-			}
+		name := [2]string{pod, container}
+		if l := known[name]; l != nil {
+			return l
+		}
+		if len(lanes[pod]) == 0 {
+			pods = append(pods, pod)
 		}
 		l := &lane{pod: pod, container: container}
-		// After the last row of the same pod; a container's pod has one.
-		at := len(rows)
-		for at > 0 && rows[at-1].pod != pod {
-			at--
-		}
-		switch {
-		case pod == "":
-			at = 0
-		case at == 0:
-			at = len(rows)
-		}
-		rows = slices.Insert(rows, at, l)
+		known[name] = l
+		lanes[pod] = append(lanes[pod], l)
 		return l
 	}
 	for _, m := range marks {
@@ -52,11 +47,15 @@ func (t Timeline) lanes() (rows []*lane, from, until time.Time) {
 		}
 		find(m.Pod, m.Container).add(m)
 		if m.What == Gone && m.Container == "" {
-			for _, l := range rows {
-				if l.pod == m.Pod { // its containers went along
-					l.spans = end(l.spans, m.At)
-				}
+			for _, l := range lanes[m.Pod] { // its containers went along
+				l.spans = end(l.spans, m.At)
 			}
+		}
+	}
+	rows = lanes[""]
+	for _, pod := range pods {
+		if pod != "" {
+			rows = append(rows, lanes[pod]...)
 		}
 	}
 	for _, l := range rows {

@@ -78,13 +78,11 @@ func (s *svg) x(at time.Time) float64 {
 
 func (s *svg) axis(bottom int) {
 	step := tick(s.length, 10)
-	for at := time.Duration(0); at <= s.length; at += step {
+	for n := range s.length/step + 1 {
+		at := n * step
 		x := s.x(s.from.Add(at))
 		fmt.Fprintf(s, `<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#e3e6ea"/>`, x, svgTop-6, x, bottom+4)
 		fmt.Fprintf(s, `<text x="%.1f" y="%d" text-anchor="middle" fill="#555b63">%s</text>`+"\n", x, bottom+18, elapsed(at))
-		if s.length == 0 {
-			break
-		}
 	}
 	fmt.Fprintf(s, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="#9aa1aa"/>`+"\n", svgNames, bottom+4, svgNames+svgPlot, bottom+4)
 }
@@ -105,8 +103,14 @@ func (s *svg) lane(l *lane, top int) {
 	for _, p := range l.ready {
 		s.rect(p, bar+svgBar+1, 3, colours[PodReady], "ready")
 	}
+	drawn := map[What]float64{} // where the last one of each kind is
 	for _, m := range l.moments {
-		s.moment(m, bar)
+		x, scale := s.x(m.At), ""
+		if last, ok := drawn[m.What]; ok && x-last < svgBar/2 {
+			scale = " scale(0.4)" // a crowd of them would hide the bars
+		}
+		drawn[m.What] = x
+		s.moment(m, x, bar, scale)
 	}
 }
 
@@ -158,9 +162,9 @@ func symbol(w What) string {
 	return symbols[Note]
 }
 
-func (s *svg) moment(m Mark, bar int) {
-	fmt.Fprintf(s, `<g transform="translate(%.1f %d)">%s<title>%s</title></g>`+"\n",
-		s.x(m.At), bar+svgBar/2, symbol(m.What), escape(elapsed(m.At.Sub(s.from))+": "+m.words()))
+func (s *svg) moment(m Mark, x float64, bar int, scale string) {
+	fmt.Fprintf(s, `<g transform="translate(%.1f %d)%s">%s<title>%s</title></g>`+"\n",
+		x, bar+svgBar/2, scale, symbol(m.What), escape(elapsed(m.At.Sub(s.from))+": "+m.words()))
 }
 
 func (s *svg) legend(y int) {

@@ -8,7 +8,7 @@ import (
 // A Timeline is what happened to pods, to be shown to people: as a chart in
 // text, as a list, as an SVG picture. It is made of neutral marks, so that it
 // shows a simulated pod and one of a real node alike: fill it by hand, or have
-// a [Watcher] make it of the statuses that a node reports.
+// a [Recorder] make it of the statuses that a node reports.
 type Timeline struct {
 	// Marks in any order; those of one instant are shown in the order given.
 	Marks []Mark
@@ -69,9 +69,11 @@ func (t Timeline) Of(pod string) Timeline {
 // Pods returns the pods it is about, in the order of their first marks.
 func (t Timeline) Pods() []string {
 	var pods []string
+	seen := map[string]bool{"": true}
 	marks, _, _ := t.ordered()
 	for _, m := range marks {
-		if m.Pod != "" && !slices.Contains(pods, m.Pod) {
+		if !seen[m.Pod] {
+			seen[m.Pod] = true
 			pods = append(pods, m.Pod)
 		}
 	}

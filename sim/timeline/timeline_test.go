@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -222,4 +223,24 @@ func TestARecorderTellsStatusesAsMarks(t *testing.T) {
        41s  shop/web                 nothing left
 `, "\n"), written(t, line.WriteList))
 	})
+}
+
+// A mark without a time lies centuries before the others.
+func TestAMarkWithoutATimeIsDrawnToo(t *testing.T) {
+	line := timeline.Timeline{Marks: []timeline.Mark{
+		{Pod: "a/b", Container: "c", What: timeline.Running}, {At: at(0), Pod: "a/b", Container: "c", What: timeline.Exited},
+	}}
+	assert.Less(t, len(written(t, line.WriteSVG)), 10_000)
+	assert.Less(t, len(written(t, func(w io.Writer) error { return line.WriteChart(w, 100) })), 2000)
+}
+
+func TestVeryManyPodsAreDrawnInTime(t *testing.T) {
+	var line timeline.Timeline
+	for i := range 50_000 {
+		line.Marks = append(line.Marks, timeline.Mark{At: at(float64(i)), Pod: fmt.Sprint("p/", i%5000), Container: "c", What: timeline.Running, Text: fmt.Sprint(i)})
+	}
+	begun := time.Now()
+	assert.Len(t, line.Pods(), 5000)
+	require.NoError(t, line.WriteSVG(io.Discard))
+	assert.Less(t, time.Since(begun), time.Minute)
 }

@@ -134,7 +134,7 @@ func ended(ctx context.Context) error {
 
 // ofSandbox and ofContainer say whom a call is about.
 func (r *Runtime) ofSandbox(method, id string) Call {
-	c := Call{Method: method}
+	c := Call{Method: method, ID: id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s, err := r.sandboxes.find(id); err == nil {
@@ -144,7 +144,7 @@ func (r *Runtime) ofSandbox(method, id string) Call {
 }
 
 func (r *Runtime) ofContainer(method, id string) Call {
-	call := Call{Method: method}
+	call := Call{Method: method, ID: id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c, err := r.containers.find(id); err == nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // Exit ends the running container of this name in the pod by itself, with a
@@ -34,6 +36,21 @@ func (r *Runtime) Hang(podUID, container string) error {
 	}
 	c.hung = true
 	c.stayLocked()
+	return nil
+}
+
+// Linger lets the running container of this name in the pod take this long to
+// exit after a TERM that is to come, whatever its behaviour says of that: it has
+// connections that it serves to their end. It is an error if there is none that
+// runs.
+func (r *Runtime) Linger(podUID, container string, stopDelay time.Duration) error {
+	r.mu.Lock()
+	defer r.unlock()
+	c := r.runningLocked(podUID, container)
+	if c == nil {
+		return noneRuns(podUID, container)
+	}
+	c.linger = &stopDelay
 	return nil
 }
 
@@ -91,6 +108,9 @@ type Container struct {
 	Reason                   string
 
 	Created, Started, Ended time.Time // zero: it was not
+
+	// Config is what it was created with, to be read only.
+	Config *runtimeapi.ContainerConfig
 }
 
 // Containers returns those of a pod, oldest first, or of all pods where podUID
@@ -104,6 +124,7 @@ func (r *Runtime) Containers(podUID string) []Container {
 			Pod: c.sandbox.uid(), Name: c.name(), ID: c.id, SandboxID: c.sandbox.id,
 			Attempt: c.config.GetMetadata().GetAttempt(), State: stateOf(c.state), ExitCode: c.code, Reason: c.reason,
 			Created: timeOf(c.created), Started: timeOf(c.started), Ended: timeOf(c.ended),
+			Config: c.config,
 		})
 	}
 	return list
@@ -116,6 +137,7 @@ type Sandbox struct {
 	State                    State
 	IP                       string // empty: the host's, or there is none any more
 	Created                  time.Time
+	Config                   *runtimeapi.PodSandboxConfig // as of a Container
 }
 
 // Sandboxes is as Containers.
@@ -130,7 +152,7 @@ func (r *Runtime) Sandboxes(podUID string) []Sandbox {
 		}
 		list = append(list, Sandbox{
 			Pod: m.GetUid(), Name: m.GetName(), Namespace: m.GetNamespace(), ID: s.id, Attempt: m.GetAttempt(),
-			State: state, IP: s.ip, Created: timeOf(s.created),
+			State: state, IP: s.ip, Created: timeOf(s.created), Config: s.config,
 		})
 	}
 	return list

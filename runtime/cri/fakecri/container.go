@@ -25,12 +25,13 @@ type container struct {
 	code                    int32
 	reason, message         string
 
-	starting bool          // a start is under way
-	termed   bool          // it got TERM
-	hung     bool          // it takes no notice of anything but KILL
-	end      *time.Timer   // of its own
-	dying    *time.Timer   // of its StopDelay
-	gone     chan struct{} // closed when it has ended; nil: nobody waits
+	starting int            // the number of the start that is under way; 0: none is
+	termed   bool           // it got TERM
+	hung     bool           // it takes no notice of anything but KILL
+	linger   *time.Duration // from TERM to its exit; nil: as its behaviour says
+	end      *time.Timer    // of its own
+	dying    *time.Timer    // of its StopDelay
+	gone     chan struct{}  // closed when it has ended; nil: nobody waits
 
 	resources *runtimeapi.ContainerResources // as the last update left them
 
@@ -91,7 +92,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 			return "", reservedFor("container", name, by)
 		}
 		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
-		if !proto.Equal(users, s.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
+		if !proto.Equal(users, sandboxConfig.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
 			return "", refused("create container %s: its user namespace is not that of its sandbox", meta.GetName())
 		}
 		image, err := r.resolveLocked(config.GetImage())
@@ -109,7 +110,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		}
 		r.names[name] = c.id
 		if config.GetLabels()[labelPodUID] != s.uid() {
-			r.mislabelled = true
+			r.mislabelled++
 		}
 		s.containers = append(s.containers, c)
 		r.containers.add(c.id, c)
@@ -167,13 +168,16 @@ func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error
 
 // removeLocked forgets a container that does not run.
 func (r *Runtime) removeLocked(c *container) error {
-	if c.starting {
+	if c.starting != 0 {
 		return refused("remove container %s: it is being started", c.id)
 	}
 	s := c.sandbox
 	s.containers = slices.DeleteFunc(s.containers, func(o *container) bool { return o == c })
 	r.containers.remove(c.id)
 	delete(r.names, c.reserved)
+	if c.config.GetLabels()[labelPodUID] != s.uid() {
+		r.mislabelled--
+	}
 	note(&r.past, &r.past.containers, c.id, c.item)
 	r.containerChangedLocked(c, stateOf(c.state), Absent)
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, c.id)

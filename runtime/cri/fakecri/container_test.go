@@ -202,6 +202,16 @@ func TestAContainerWithAnotherUserNamespaceThanItsSandboxIsRefused(t *testing.T)
 		_, err := n.CreateContainer(n.ctx, sandbox, cfg, podConfig("a"))
 		hasCode(n, codes.Unknown, err)
 		assert.ErrorContains(n, err, "user namespace")
+
+		// What counts is the sandbox's configuration that comes with the call, as
+		// with containerd, and not the one that it was run with.
+		in := podConfig("a")
+		in.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
+			NamespaceOptions: cfg.Linux.SecurityContext.NamespaceOptions,
+		}}
+		n.pull(cfg.Image.Image)
+		_, err = n.CreateContainer(n.ctx, sandbox, cfg, in)
+		assert.NoError(n, err)
 	})
 }
 

@@ -17,7 +17,7 @@ func (r *Runtime) downLocked() {
 	clear(r.inflight)
 	clear(r.watchers)
 	for c := range r.containers.all() {
-		c.starting = false // still created, when the daemon is back
+		c.starting = 0 // still created, when the daemon is back
 	}
 }
 

@@ -67,8 +67,8 @@ type Config struct {
 }
 
 // A Runtime is a runtime of the CRI in memory. All its methods may be called by
-// many goroutines at once. It has no goroutine while nothing happens, and needs
-// no end.
+// many goroutines at once. It has no goroutine while nothing happens (unless it
+// listens), and needs no end.
 //
 // The messages that it returns may be shared by many answers: they are to be
 // read only.
@@ -82,12 +82,13 @@ type Runtime struct {
 	calls       map[string]int                  // of each method, since New
 	inflight    map[int]context.CancelCauseFunc // the calls under way
 	entered     int                             // calls let in since New
+	starts      int                             // of containers that were begun since New
 	pods        map[string]*pod                 // by UID
 	names       map[string]string               // of sandboxes and containers, to the IDs that have them
 	sandboxes   chain[*sandbox]
 	containers  chain[*container]
 	lastIP      uint32
-	mislabelled bool // there was something whose label of its pod's UID is not that
+	mislabelled int // how much there is whose label of its pod's UID is not that
 	watchers    map[*watcher]struct{}
 	changes     []Change // not told yet
 	telling     bool     // somebody is at it

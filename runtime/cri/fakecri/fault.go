@@ -16,6 +16,10 @@ type Call struct {
 	// where the ID in the request is not known.
 	Pod, Container, Image string
 
+	// ID is that of the sandbox or container in the request, as it stands there,
+	// whether or not it is known; empty where there is none.
+	ID string
+
 	// Number of the call of this method since New, from 1.
 	Number int
 }

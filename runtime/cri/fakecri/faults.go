@@ -82,30 +82,34 @@ func First(faults ...func(Call) Fault) func(Call) Fault {
 // how many such calls there were before it: not on the order of calls about
 // different things.
 func Random(seed uint64, probability float64, faults ...Fault) func(Call) Fault {
-	type key struct{ method, pod, container, image string }
 	var mu sync.Mutex
-	calls := map[key]uint64{}
+	calls := map[uint64]uint64{} // by hash, since pods come and go, and none is forgotten
 	return func(c Call) Fault {
-		k := key{c.Method, c.Pod, c.Container, c.Image}
+		about := hashCall(nil, c)
 		mu.Lock()
-		calls[k]++
-		n := calls[k]
+		calls[about]++
+		n := calls[about]
 		mu.Unlock()
-		h := fnv.New64a()
 		var num [16]byte
 		binary.LittleEndian.PutUint64(num[:], seed)
 		binary.LittleEndian.PutUint64(num[8:], n)
-		h.Write(num[:])
-		for _, s := range []string{k.method, k.pod, k.container, k.image} {
-			h.Write([]byte(s))
-			h.Write([]byte{0})
-		}
-		x := mix(h.Sum64())
-		if len(faults) == 0 || float64(x)/math.MaxUint64 >= probability {
+		x := mix(hashCall(num[:], c))
+		if len(faults) == 0 || !(float64(x)/math.MaxUint64 < probability) { // NaN is never
 			return Fault{}
 		}
 		return faults[mix(x)%uint64(len(faults))]
 	}
+}
+
+// hashCall is of some bytes and of whom a call is about.
+func hashCall(head []byte, c Call) uint64 {
+	h := fnv.New64a()
+	h.Write(head)
+	for _, s := range []string{c.Method, c.Pod, c.Container, c.Image} {
+		h.Write([]byte(s))
+		h.Write([]byte{0})
+	}
+	return h.Sum64()
 }
 
 // mix spreads the bits of x (splitmix64).

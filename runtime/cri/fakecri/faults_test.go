@@ -167,3 +167,22 @@ func TestRandomFaultsComeFromTheirSeed(t *testing.T) {
 	assert.Len(t, calls(fakecri.Random(1, 1, broken), 1000, "A", ""), 1000)
 	assert.Empty(t, calls(fakecri.Random(1, 1), 1000, "A", ""))
 }
+
+func TestACallHasTheIDOfWhatItIsAbout(t *testing.T) {
+	var ids []string
+	cfg := fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
+		if c.Method == "StopContainer" || c.Method == "StopPodSandbox" || c.Method == "ListContainers" {
+			ids = append(ids, c.ID)
+		}
+		return fakecri.Fault{}
+	}}
+	on(t, cfg, func(n *node) {
+		id, sandbox := n.started()
+		require.NoError(n, n.StopContainer(n.ctx, id, 1))
+		require.NoError(n, n.StopContainer(n.ctx, "nobody", 1))
+		require.NoError(n, n.StopPodSandbox(n.ctx, sandbox))
+		_, err := n.ListContainers(n.ctx, nil)
+		require.NoError(n, err)
+		assert.Equal(n, []string{id, "nobody", sandbox, ""}, ids)
+	})
+}

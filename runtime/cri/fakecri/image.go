@@ -22,7 +22,7 @@ type images struct {
 	here   chain[*image]              // by ID, without "sha256:"
 	byName map[string]*image          // tags and digests
 	pulls  map[string]*pull           // under way, by full name
-	failed map[string]int             // pulls that failed, by full name
+	failed map[string]int             // pulls that failed, by full name, of images of which so many are to fail
 	past   undo[*runtimeapi.Image]
 }
 

@@ -83,7 +83,9 @@ func (r *Runtime) endPullLocked(p *pull, named reference.Named) {
 		return
 	}
 	if b.PullFails > 0 && r.images.failed[name] < b.PullFails || b.PullFails == 0 && b.PullError != "" {
-		r.images.failed[name]++
+		if b.PullFails > 0 {
+			r.images.failed[name]++
+		}
 		text := b.PullError
 		if text == "" {
 			text = "fakecri: pull image " + name + ": it fails as its behaviour says"

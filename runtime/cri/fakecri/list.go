@@ -70,7 +70,7 @@ func (r *Runtime) sandboxesOfLocked(id string, labels map[string]string) iter.Se
 		return r.sandboxes.only(id)
 	}
 	uid := labels[labelPodUID]
-	if uid == "" || r.mislabelled {
+	if uid == "" || r.mislabelled > 0 {
 		return r.sandboxes.all()
 	}
 	return r.sandboxesOfPodLocked(uid)
@@ -81,7 +81,7 @@ func (r *Runtime) containersOfLocked(id, sandboxID string, labels map[string]str
 	if id != "" {
 		return r.containers.only(id)
 	}
-	if sandboxID == "" && (labels[labelPodUID] == "" || r.mislabelled) {
+	if sandboxID == "" && (labels[labelPodUID] == "" || r.mislabelled > 0) {
 		return r.containers.all()
 	}
 	return func(yield func(*container) bool) {

@@ -2,6 +2,7 @@ package fakecri
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,7 +35,7 @@ func (r *Runtime) beginLocked(c *container) {
 // its state changes.
 func (r *Runtime) ceaseLocked(c *container) {
 	now := time.Now()
-	c.sandbox.cpuUsed += c.cpuLocked(now)
+	c.sandbox.cpuUsed = min(c.sandbox.cpuUsed+c.cpuLocked(now), math.MaxInt64)
 	if c.log != nil {
 		c.log.end(r, now)
 		c.log = nil

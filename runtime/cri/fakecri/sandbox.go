@@ -93,6 +93,15 @@ func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandb
 }
 
 func (r *Runtime) addSandboxLocked(s *sandbox) {
+	r.names[s.name] = s.id
+	r.enlistLocked(s)
+	r.sandboxChangedLocked(s, Absent, Ready)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
+}
+
+// enlistLocked lets a sandbox be found and shown.
+func (r *Runtime) enlistLocked(s *sandbox) {
 	s.pod = r.pods[s.uid()]
 	if s.pod == nil {
 		s.pod = new(pod)
@@ -100,17 +109,13 @@ func (r *Runtime) addSandboxLocked(s *sandbox) {
 	}
 	s.pod.sandboxes = append(s.pod.sandboxes, s)
 	if s.config.GetLabels()[labelPodUID] != s.uid() {
-		r.mislabelled = true
+		r.mislabelled++
 	}
-	r.names[s.name] = s.id
 	r.sandboxes.add(s.id, s)
 	if s.ip != "" {
 		r.byIP[s.ip] = s
 	}
 	r.showSandboxLocked(s)
-	r.sandboxChangedLocked(s, Absent, Ready)
-	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, s.id)
-	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
 }
 
 func (r *Runtime) sandboxChangedLocked(s *sandbox, from, to State) {
@@ -122,14 +127,18 @@ func sandboxName(m *runtimeapi.PodSandboxMetadata) string {
 	return strings.Join([]string{m.GetName(), m.GetNamespace(), m.GetUid(), strconv.FormatUint(uint64(m.GetAttempt()), 10)}, "_")
 }
 
-// newIPLocked returns an address that no sandbox of the last 16 million had. It
-// leaves out those that read as a network's or a broadcast address.
+// newIPLocked returns an address that no sandbox has, and none of the last 16
+// million had. It leaves out those that read as a network's or a broadcast address.
 func (r *Runtime) newIPLocked() string {
 	for {
 		r.lastIP = (r.lastIP + 1) & 0xffffff
 		n := r.lastIP
-		if last := n & 0xff; last != 0 && last != 0xff {
-			return netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String()
+		if last := n & 0xff; last == 0 || last == 0xff {
+			continue
+		}
+		ip := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}).String()
+		if r.byIP[ip] == nil {
+			return ip
 		}
 	}
 }
@@ -198,6 +207,9 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 func (r *Runtime) dropSandboxLocked(s *sandbox) {
 	r.sandboxes.remove(s.id)
 	delete(r.names, s.name)
+	if s.config.GetLabels()[labelPodUID] != s.uid() {
+		r.mislabelled--
+	}
 	s.pod.sandboxes = slices.DeleteFunc(s.pod.sandboxes, func(o *sandbox) bool { return o == s })
 	if len(s.pod.sandboxes) == 0 {
 		delete(r.pods, s.uid())

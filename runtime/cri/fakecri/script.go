@@ -30,7 +30,9 @@ const (
 // A Script says what a node is like, for tests that rather have it in a file. In
 // YAML its fields, and those of what it holds, have their Go names in camel
 // case. Durations are as "90s", sizes as "64Mi" and cores as "250m", and a
-// curve may be a list of points or one number:
+// curve may be a list of points or one number. The fields of a container are those
+// of [Behaviour], of an image those of [ImageBehaviour] and run, of a fault those of
+// [FaultRule]; examples/fakecri/node.yaml is a longer one:
 //
 //	containers:
 //	  web: {logs: [{text: "hello %d", every: 1s}], endpoints: [{port: 8080, http: true, readyAfter: 5s}]}

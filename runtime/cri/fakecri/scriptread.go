@@ -133,15 +133,18 @@ func decodeStruct(from any, to reflect.Value, at string) error {
 	if !ok {
 		return wrong(at, from, "a map of fields")
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		i := slices.IndexFunc(reflect.VisibleFields(to.Type()), func(f reflect.StructField) bool {
-			return f.IsExported() && !f.Anonymous && f.Type.Kind() != reflect.Func && camel(f.Name) == name
-		})
-		if i < 0 {
-			return fmt.Errorf("%s: there is no such field", under(at, name))
+	known := map[string][]int{} // their indices
+	for _, f := range reflect.VisibleFields(to.Type()) {
+		if f.IsExported() && !f.Anonymous && f.Type.Kind() != reflect.Func {
+			known[camel(f.Name)] = f.Index
 		}
-		field := to.FieldByIndex(reflect.VisibleFields(to.Type())[i].Index)
-		if err := decode(fields[name], field, under(at, name)); err != nil {
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		index, ok := known[name]
+		if !ok {
+			return fmt.Errorf("%s: there is no such field; there are %s", under(at, name), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		if err := decode(fields[name], to.FieldByIndex(index), under(at, name)); err != nil {
 			return err
 		}
 	}

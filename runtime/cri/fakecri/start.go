@@ -22,14 +22,14 @@ const (
 // behaviour says; a start that is called off or fails leaves it exited.
 func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("StartContainer", containerID), func(ctx context.Context) error {
-		c, err := r.beginStart(ctx, containerID)
+		c, start, err := r.beginStart(ctx, containerID)
 		if err != nil {
 			return err
 		}
 		err = pause(ctx, c.behaviour.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
-		if down(ctx) { // nobody is there to say that it failed
+		if down(ctx) || c.starting != start { // nobody was there to say that it failed
 			return errDown
 		}
 		if err == nil && c.behaviour.StartError != "" {
@@ -40,29 +40,30 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 }
 
 // beginStart finds out whether the container can be started.
-func (r *Runtime) beginStart(ctx context.Context, id string) (*container, error) {
+func (r *Runtime) beginStart(ctx context.Context, id string) (c *container, start int, err error) {
 	if err := r.begin(ctx); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer r.unlock()
-	c, err := r.containers.find(id)
+	c, err = r.containers.find(id)
 	switch {
 	case err != nil:
-		return nil, unknownID("container", id, err)
+		return nil, 0, unknownID("container", id, err)
 	case c.state != runtimeapi.ContainerState_CONTAINER_CREATED:
-		return nil, refused("start container %s: it is %v", c.id, stateOf(c.state))
-	case c.starting:
-		return nil, refused("start container %s: it is being started", c.id)
+		return nil, 0, refused("start container %s: it is %v", c.id, stateOf(c.state))
+	case c.starting != 0:
+		return nil, 0, refused("start container %s: it is being started", c.id)
 	case !c.sandbox.ready:
-		return nil, r.startedLocked(c, notRunning("start container "+c.id, c.sandbox))
+		return nil, 0, r.startedLocked(c, notRunning("start container "+c.id, c.sandbox))
 	}
-	c.starting = true
-	return c, nil
+	r.starts++
+	c.starting = r.starts
+	return c, r.starts, nil
 }
 
 // startedLocked ends a start.
 func (r *Runtime) startedLocked(c *container, err error) error {
-	c.starting = false
+	c.starting = 0
 	if err == nil && !c.sandbox.ready {
 		err = notRunning("start container "+c.id, c.sandbox)
 	}

@@ -71,18 +71,22 @@ func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan st
 // termLocked lets a container have TERM.
 func (r *Runtime) termLocked(c *container) {
 	b := c.behaviour
-	if b.IgnoreTerm || c.hung {
+	ignores, delay := b.IgnoreTerm, b.StopDelay
+	if c.linger != nil {
+		ignores, delay = false, *c.linger
+	}
+	if ignores || c.hung {
 		return
 	}
 	code := b.StopCode
 	if code == 0 {
 		code = codeTerm
 	}
-	if b.StopDelay <= 0 {
+	if delay <= 0 {
 		r.endLocked(c, code, reasonOf(code))
 		return
 	}
-	c.dying = time.AfterFunc(b.StopDelay, func() {
+	c.dying = time.AfterFunc(delay, func() {
 		r.mu.Lock()
 		defer r.unlock()
 		if c.running() && c.dying != nil {

@@ -105,7 +105,8 @@ func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
 }
 
 // StreamAttach passes on what the container prints from now on, until it ends.
-// Its input is thrown away. Faults know it by this name.
+// Its input is thrown away, for as long as reading it gives some, also after that.
+// Faults know it by this name.
 func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error {
 	return act(ctx, r, r.ofContainer("StreamAttach", containerID), func(ctx context.Context) error {
 		c, _, err := r.running("attach to", containerID)

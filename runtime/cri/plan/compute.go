@@ -172,6 +172,9 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 		if h.newest != nil && c.exitVerdict(ct, h.newest) == restart.Final {
 			return step{} // it is over, and a new sandbox does not bring it back (rt-42)
 		}
+		if h.newest == nil && c.overOnRecord(ct) {
+			return step{} // nor does it that its instance was taken away
+		}
 		return step{reason: fresh(h)}
 	}
 	switch h.counts.State {
@@ -198,6 +201,13 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 	default:
 		return step{reason: StartUnknownState}
 	}
+}
+
+// overOnRecord reports whether a container is known to have exited for good though
+// the runtime holds nothing of it.
+func (c *computation) overOnRecord(ct *v1.Container) bool {
+	code, ok := c.Over[ct.Name]
+	return ok && !restart.MayRestartAll(c.Pod) && c.after(ct, code) == restart.Final
 }
 
 // killed is the exit code taken for an instance whose own is not known: 128+9,

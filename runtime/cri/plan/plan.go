@@ -40,6 +40,13 @@ type Input struct {
 	// ExitCode are looked at.
 	Ended map[string]*runtime.ContainerStatus
 
+	// Over is, by name of a regular container, the exit code with which it was
+	// seen to exit for good. It counts where the runtime holds no instance any
+	// more, because an operator has removed it: what is over is not begun anew
+	// (rt-42, st-50). Nil: nothing is on record. A pod that may start over
+	// ([v1.ContainerRestartRuleActionRestartAllContainers]) does not ask it.
+	Over map[string]int32
+
 	// Attempts is how many attempts at a sandbox are on record: the next one
 	// has this number or a higher one (L-53). Zero: none.
 	Attempts uint32

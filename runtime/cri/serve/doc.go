@@ -36,7 +36,7 @@
 //   - A stream's context ends when its client has gone. A client that connects
 //     and opens no streams may hold up the end of Run for 10 seconds.
 //   - A client that goes in the very moment in which its forwarded port is
-//     accepted leaves one parked goroutine of the library's behind.
+//     accepted or refused leaves one parked goroutine of the library's behind.
 //   - The library that speaks the protocols reports failed streams to klog as
 //     well, which writes to stderr unless it is told otherwise.
 //

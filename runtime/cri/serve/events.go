@@ -27,6 +27,11 @@ func (s *runtimeService) GetContainerEvents(_ *runtimeapi.GetEventsRequest, to g
 		case <-established:
 			lost = to.SendHeader(metadata.MD{})
 		case event := <-events:
+			select {
+			case <-established: // select does not know which came first
+				lost = to.SendHeader(metadata.MD{})
+			default:
+			}
 			if lost == nil { // else only so that nobody waits for ever to hand it over
 				lost = to.Send(event)
 			}

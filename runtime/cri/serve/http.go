@@ -47,6 +47,7 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 			}
 		},
 		ReadHeaderTimeout: creationTimeout,
+		IdleTimeout:       creationTimeout, // of one that was told of a wrong URL, say
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })

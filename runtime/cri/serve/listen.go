@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -16,7 +17,8 @@ import (
 // them, in bytes.
 const maxPath = 103
 
-// Listen listens at a unix socket: "unix:///run/fakecri.sock" or a path. The
+// Listen listens at a unix socket: "unix:///run/fakecri.sock", or an absolute path,
+// or a relative one that begins with a dot. The
 // socket file of a server that is gone is replaced (except on Windows, where it
 // has to be removed by hand); one where a server answers, or a file that is no
 // socket, is an error. Only the file's owner and group may connect. The file is
@@ -27,12 +29,14 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	switch {
 	case strings.Contains(path, "://"):
 		return nil, fmt.Errorf("serve: listen at %q: not a unix socket", endpoint)
+	case path == endpoint && path != "" && path[0] != '.' && !filepath.IsAbs(path): // ":1234", "unix:s"
+		return nil, fmt.Errorf("serve: listen at %q: neither unix:// and a path nor a path that begins with / or a dot", endpoint)
 	case path == "":
 		return nil, fmt.Errorf("serve: listen at %q: no path", endpoint)
 	case len(path) > maxPath:
 		return nil, fmt.Errorf("serve: listen at %q: the path has %d bytes, of at most %d", path, len(path), maxPath)
 	}
-	if err := clear(ctx, path); err != nil {
+	if err := clearPath(ctx, path); err != nil {
 		return nil, fmt.Errorf("serve: listen at %s: %w", path, err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
@@ -45,8 +49,8 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	return listener, nil
 }
 
-// clear removes what a server that is gone left at path.
-func clear(ctx context.Context, path string) error {
+// clearPath removes what a server that is gone left at path.
+func clearPath(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

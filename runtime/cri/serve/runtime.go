@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	internalapi "k8s.io/cri-api/pkg/apis"
@@ -91,12 +92,17 @@ func (s *runtimeService) ReopenContainerLog(ctx context.Context, req *runtimeapi
 // ExecSync has its time-out in seconds. A command that fails is an error in Go,
 // and a code on the wire.
 func (s *runtimeService) ExecSync(ctx context.Context, req *runtimeapi.ExecSyncRequest) (*runtimeapi.ExecSyncResponse, error) {
-	stdout, stderr, err := s.runtime.ExecSync(ctx, req.GetContainerId(), req.GetCmd(), time.Duration(req.GetTimeout())*time.Second)
+	stdout, stderr, err := s.runtime.ExecSync(ctx, req.GetContainerId(), req.GetCmd(), seconds(req.GetTimeout()))
 	resp := &runtimeapi.ExecSyncResponse{Stdout: stdout, Stderr: stderr}
 	if exit, ok := errors.AsType[utilexec.ExitError](err); ok && exit.Exited() {
 		resp.ExitCode, err = int32(exit.ExitStatus()), nil
 	}
 	return resp, err
+}
+
+// seconds is a time of the CRI, or the longest that Go has.
+func seconds(n int64) time.Duration {
+	return time.Duration(max(min(n, math.MaxInt64/int64(time.Second)), 0)) * time.Second
 }
 
 func (s *runtimeService) ContainerStats(ctx context.Context, req *runtimeapi.ContainerStatsRequest) (*runtimeapi.ContainerStatsResponse, error) {

@@ -131,7 +131,8 @@ func (s *Server) Run(ctx context.Context) error {
 			}
 		})
 	}
-	start("accept clients", func() error { return server.Serve(s.cfg.Listener) })
+	clients := &cutter{Listener: s.cfg.Listener, conns: map[net.Conn]struct{}{}}
+	start("accept clients", func() error { return server.Serve(clients) })
 	if streams != nil {
 		start("accept clients of streams", streams)
 	}
@@ -141,6 +142,8 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	cancel()
+	// It waits two minutes for a client that has connected and says nothing.
+	clients.cut()
 	server.Stop()
 	serving.Wait()
 	return err

@@ -257,11 +257,11 @@ func TestListenReplacesTheSocketOfTheDeadOnly(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
 	for endpoint, want := range map[string]string{
-		file:                          "there is a file already, which is no socket",
-		"":                            `serve: listen at "": no path`,
-		"tcp://127.0.0.1:1":           "not a unix socket",
-		strings.Repeat("a", 104):      "the path has 104 bytes, of at most 103",
-		filepath.Join(dir, "no", "s"): "no such file or directory",
+		file:                                 "there is a file already, which is no socket",
+		"":                                   `serve: listen at "": no path`,
+		"tcp://127.0.0.1:1":                  "not a unix socket",
+		"unix://" + strings.Repeat("a", 104): "the path has 104 bytes, of at most 103",
+		filepath.Join(dir, "no", "s"):        "no such file or directory",
 	} {
 		_, err := serve.Listen(t.Context(), endpoint)
 		assert.ErrorContains(t, err, want)

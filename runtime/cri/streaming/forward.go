@@ -20,6 +20,8 @@ const lastWords = 5 * time.Second
 // See [runtime.PortForwarder].
 func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
+	// Who does not read what comes, and calls it off, is not waited for.
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	err := c.session(ctx, u, forwardProtocol, func(m *mux) (func() error, error) {
 		headers := func(kind string) http.Header {
 			return http.Header{headerStreamType: {kind}, "port": {strconv.Itoa(int(port))}, "requestID": {"0"}}

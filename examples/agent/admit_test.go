@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+)
+
+// asks returns a static pod of that priority that asks for so much memory.
+func asks(name string, priority int32, memory string) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "default", UID: types.UID(name), Annotations: map[string]string{"kubernetes.io/config.source": "file"},
+	}}
+	pod.Spec.Priority = &priority
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{
+		Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)},
+	}}}
+	return pod
+}
+
+func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-10 … adm-12
+	admit := fits(thisNode("node", podconfig.Node{MemoryBytes: 4 << 30}))
+	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
+		return admit(context.Background(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
+	}
+	api := func(pod *v1.Pod) *v1.Pod {
+		pod.Annotations = map[string]string{"kubernetes.io/config.source": "api"}
+		return pod
+	}
+	assert.Nil(t, ask(asks("web", 0, "4Gi")))
+	assert.Equal(t, "OutOfmemory", ask(api(asks("web", 0, "5Gi"))).Reason)
+
+	// A critical pod has others give way: the few that make the room.
+	low, small := asks("low", 1, "3Gi"), asks("small", 1, "100Mi")
+	refusal := ask(asks("vital", 1000, "2Gi"), low, small)
+	require.NotNil(t, refusal)
+	assert.Equal(t, "OutOfmemory", refusal.Reason)
+	assert.Equal(t, []*v1.Pod{low}, refusal.Victims)
+
+	// None that comes before it, and none of which there is only a record.
+	refusal = ask(asks("vital", 0, "2Gi"), low)
+	assert.Equal(t, "UnexpectedAdmissionError", refusal.Reason)
+	assert.Regexp(t, "^Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ", refusal.Message)
+	low.Annotations = nil
+	assert.Empty(t, ask(asks("vital", 1000, "2Gi"), low).Victims)
+
+	// What is not about room is no reason to end anybody.
+	elsewhere := asks("vital", 1000, "2Gi")
+	elsewhere.Spec.NodeName = "elsewhere"
+	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Victims)
+
+	// What the machine does not tell is not limited; the number of pods is.
+	unknown := fits(thisNode("node", podconfig.Node{}))
+	assert.Nil(t, unknown(context.Background(), allocation.Request{Operation: allocation.Add, Pod: asks("web", 0, "400Ti")}))
+	var full []*v1.Pod
+	for range maxPods {
+		full = append(full, api(asks("other", 0, "0")))
+	}
+	assert.Equal(t, "OutOfpods", ask(api(asks("web", 0, "0")), full...).Reason)
+}

@@ -1,0 +1,115 @@
+package podworker_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// crowded is a Handler over a node with room for so many pods; a critical one
+// has the others give way. What a pod held is given back by its Cleanup, which
+// takes a while.
+type crowded struct {
+	room  int
+	held  map[types.UID]bool
+	trace func(string)
+}
+
+func (c *crowded) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+	if c.held[w.UID] {
+		return podworker.Next{Idle: true}, nil
+	}
+	if len(c.held) < c.room {
+		c.held[w.UID] = true
+		c.trace(string(w.UID) + " runs")
+		return podworker.Next{}, nil
+	}
+	var victims []podworker.Victim
+	for uid := range c.held {
+		victims = append(victims, podworker.Victim{UID: uid, Kill: podworker.KillOptions{
+			Ending: runtime.Ending{Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod"}, Evict: true,
+		}})
+	}
+	return podworker.Next{Victims: victims}, errors.New("no room yet")
+}
+
+func (c *crowded) Terminate(_ context.Context, w podworker.Work) error {
+	time.Sleep(3 * time.Second)
+	return nil
+}
+
+func (c *crowded) Cleanup(_ context.Context, w podworker.Work) error {
+	time.Sleep(2 * time.Second)
+	c.trace(string(w.UID) + " has gone: " + w.Ending.Reason)
+	delete(c.held, w.UID)
+	return nil
+}
+
+func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var trace, events []string
+		h := &crowded{room: 1, held: map[types.UID]bool{}, trace: func(what string) {
+			trace = append(trace, time.Since(began).String()+" "+what)
+		}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
+			events = append(events, e.Object.Name+" "+e.Type+" "+e.Reason+": "+e.Message)
+		}})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("web", 0), true)
+		synctest.Wait()
+		w.Update(newPod("critical", 0), true)
+		time.Sleep(time.Second)
+		e, _ := w.Explain("critical")
+		assert.Equal(t, podworker.WaitVictims, e.Wait)
+		assert.Contains(t, e.String(), "It waits for the end of pods that give way to it: web; it is tried again then, or in ")
+		time.Sleep(10 * time.Second)
+		stop()
+		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting", "5s critical runs"}, trace, "no sooner and no later than there is room")
+		assert.Equal(t, []string{"web Warning Preempting: Preempted in order to admit critical pod"}, events)
+	})
+}
+
+func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &crowded{room: 0, held: map[types.UID]bool{"nobody": true, "critical": false}, trace: func(string) {}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("critical", 0), true)
+		synctest.Wait()
+		e, _ := w.Explain("critical")
+		assert.Equal(t, podworker.WaitRetry, e.Wait, "neither itself nor who is not known here is killed")
+		assert.Equal(t, podworker.Syncing, e.State)
+		time.Sleep(15 * time.Second)
+		e, _ = w.Explain("critical")
+		assert.Equal(t, 2, e.Failures)
+		stop()
+	})
+}
+
+func TestARefusalWithVictimsIsNotYetOne(t *testing.T) { // adm-10, adm-13
+	n, p := newNode(t)
+	victims := []podworker.Victim{{UID: "web"}}
+	n.refuse = &podworker.Refusal{Reason: "OutOfcpu", Message: "no room", Victims: victims}
+	next, err := p.Sync(t.Context(), firstWork(newPod("critical", 0)))
+	assert.EqualError(t, err, "podworker: not admitted yet: no room")
+	assert.Equal(t, podworker.Next{Victims: victims}, next)
+	assert.Equal(t, []string{"Warning OutOfcpu no room"}, n.events)
+	n.refuse = nil
+	work := firstWork(newPod("critical", 0))
+	work.First = false
+	_, err = p.Sync(t.Context(), work)
+	require.NoError(t, err, "it is asked about again")
+	assert.Contains(t, n.asked, "sync")
+}

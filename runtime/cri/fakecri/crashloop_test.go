@@ -1,0 +1,79 @@
+package fakecri_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/sim"
+)
+
+// A pod that crashes for a whole day, some 300 times, and one beside it that is
+// made and deleted again and again, leave nothing behind that grows.
+func TestADayOfCrashesDoesNotFillTheMemory(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		fake, err := fakecri.New(fakecri.Config{
+			Behaviours: fakecri.Behaviours{Containers: map[string]fakecri.Behaviour{
+				"app": {RunFor: 2 * time.Second, ExitCode: 1, Endpoints: []fakecri.Endpoint{{Port: 80}}},
+			}},
+			Images: map[string]fakecri.ImageBehaviour{"missing": {Absent: true}},
+		})
+		require.NoError(t, err)
+		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		require.NoError(t, err)
+		node, err := sim.NewNode(sim.NodeConfig{Runtime: engine})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- node.Run(ctx) }()
+		node.Set(crashing("crash", "busybox"), crashing("absent", "missing"))
+
+		// heap is what is in use at the end of some hours, each of which has a pod
+		// that comes and goes.
+		passed := 0
+		heap := func(hours int) (bytes uint64, crashes int) {
+			for range hours {
+				passed++
+				pod := crashing(fmt.Sprint("passing-", passed), "busybox")
+				node.Add(pod)
+				time.Sleep(30 * time.Minute)
+				node.Delete(pod.UID, nil)
+				time.Sleep(30 * time.Minute)
+			}
+			for _, c := range fake.Containers("uid-crash") {
+				crashes = max(crashes, int(c.Attempt))
+			}
+			var m goruntime.MemStats
+			goruntime.GC()
+			goruntime.ReadMemStats(&m)
+			return m.HeapAlloc, crashes
+		}
+		early, crashesEarly := heap(4)
+		late, crashes := heap(20)
+		t.Logf("%d KiB and %d crashes after 4 hours, %d KiB and %d crashes after 24", early>>10, crashesEarly, late>>10, crashes)
+		assert.Greater(t, crashes, 200)
+		assert.Less(t, late, early+1<<20, "in bytes")
+		assert.LessOrEqual(t, len(fake.Containers("")), 6, "what has ended was collected")
+		stop()
+		require.NoError(t, <-ended)
+	})
+}
+
+func crashing(name, image string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "app", Image: image}}},
+	}
+}

@@ -1,0 +1,127 @@
+package fakecri_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	internalapi "k8s.io/cri-api/pkg/apis"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// Requests that are not there at all get an answer or an error from every method.
+func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
+	on(t, fakecri.Config{}, func(n *node) {
+		n.started()
+		for _, kind := range []reflect.Type{reflect.TypeFor[internalapi.RuntimeService](), reflect.TypeFor[internalapi.ImageManagerService]()} {
+			for i := range kind.NumMethod() {
+				method := reflect.ValueOf(n.Runtime).MethodByName(kind.Method(i).Name)
+				ctx, cancel := context.WithTimeout(n.ctx, time.Second)
+				args := []reflect.Value{reflect.ValueOf(ctx)}
+				for i := 1; i < method.Type().NumIn(); i++ {
+					args = append(args, reflect.Zero(method.Type().In(i)))
+				}
+				assert.NotPanics(n, func() { method.Call(args) }, "%s", kind.Method(i).Name)
+				cancel()
+			}
+		}
+	})
+}
+
+func TestAbsurdTimesAreTakenAsTheyAre(t *testing.T) {
+	on(t, does(fakecri.Behaviour{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
+		id, _ := n.started()
+		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, math.MaxInt64)
+		require.NoError(n, err)
+		assert.Equal(n, "done", string(out))
+		ctx, cancel := context.WithTimeout(n.ctx, 24*time.Hour)
+		defer cancel()
+		require.Error(n, n.StopContainer(ctx, id, math.MaxInt64), "it waits until it is called off")
+		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "which is at once")
+		n.exited(id, 137, "Error", 0)
+	})
+	for name, b := range map[string]fakecri.Behaviour{
+		"startDelay: -1s is negative":               {StartDelay: -time.Second},
+		"runFor: -1ns is negative":                  {RunFor: -1},
+		"runFor: 2562047h47m16.854775807s is more":  {RunFor: math.MaxInt64},
+		"stopCode: -1 is no exit code":              {StopCode: -1},
+		"signal: 65 is no signal":                   {Signal: 65},
+		"crashes: -1 is negative":                   {Crashes: -1},
+		"memory.points[0].value: 1e+18 is not from": {Memory: fakecri.Curve{Points: []fakecri.Point{{Value: 1e18}}}},
+		"cpu.points[0].value: NaN is not from":      {CPU: fakecri.Curve{Points: []fakecri.Point{{Value: math.NaN()}}}},
+		"logs[0].every: 1ns is less than 1ms":       {Logs: []fakecri.LogLine{{Every: 1}}},
+		"endpoints[0].port: 65536 is no port":       {Endpoints: []fakecri.Endpoint{{Port: 65536}}},
+		"execRules[0].takes: -1ns is negative":      {ExecRules: []fakecri.ExecRule{{Takes: -1}}},
+	} {
+		_, err := fakecri.New(does(b))
+		assert.ErrorContains(t, err, "fakecri: Config: containers.web."+name)
+	}
+}
+
+// A pod with very many containers can be removed in a moment.
+func TestAPodOfVeryManyContainersCanBeRemoved(t *testing.T) {
+	n := &node{t, newRuntime(t, fakecri.Config{}), t.Context()} // on the real clock
+	sandbox := n.sandbox("a")
+	for i := range 10_000 {
+		n.created(sandbox, "a", fmt.Sprint("web-", i), 0)
+	}
+	begun := time.Now()
+	require.NoError(n, n.RemovePodSandbox(n.ctx, sandbox))
+	t.Logf("removed within %v", time.Since(begun))
+	assert.Less(n, time.Since(begun), time.Minute)
+	assert.Empty(n, n.Containers(""))
+}
+
+// Labels and annotations may be as long as somebody wants.
+func TestAnAnnotationOfTenMiBIsKept(t *testing.T) {
+	on(t, fakecri.Config{}, func(n *node) {
+		cfg := podConfig("a")
+		cfg.Annotations["long"] = strings.Repeat("x", 10<<20)
+		id, err := n.RunPodSandbox(n.ctx, cfg, "")
+		require.NoError(n, err)
+		resp, err := n.PodSandboxStatus(n.ctx, id, false)
+		require.NoError(n, err)
+		assert.Len(n, resp.Status.Annotations["long"], 10<<20)
+
+		cfg = podConfig("b")
+		cfg.Annotations[fakecri.AnnotationBehaviour] = "# " + strings.Repeat("x", 10<<20)
+		id, err = n.RunPodSandbox(n.ctx, cfg, "")
+		require.NoError(n, err)
+		container := containerConfig("b", "web")
+		_, err = n.PullImage(n.ctx, container.Image, nil, nil)
+		require.NoError(n, err)
+		_, err = n.CreateContainer(n.ctx, id, container, cfg)
+		assert.ErrorContains(n, err, "annotation fakecri.kubeparts.io/behaviour: behaviour: is longer than 1048576 bytes")
+	})
+}
+
+// A container of somebody else's, without the kubelet's labels, is found while it
+// is there, and what lists of one pod cost is as before when it is gone.
+func TestWhatHasNoLabelsIsForgottenWithItsContainer(t *testing.T) {
+	on(t, fakecri.Config{}, func(n *node) {
+		id, err := n.RunPodSandbox(n.ctx, &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "mine"}}, "")
+		require.NoError(n, err)
+		require.NoError(n, n.RemovePodSandbox(n.ctx, id))
+		n.started()
+		liar := podConfig("b")
+		liar.Labels["io.kubernetes.pod.uid"] = "a"
+		id, err = n.RunPodSandbox(n.ctx, liar, "")
+		require.NoError(n, err)
+		ofA := func() int {
+			list, err := n.ListPodSandbox(n.ctx, &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "a"}})
+			require.NoError(n, err)
+			return len(list)
+		}
+		assert.Equal(n, 2, ofA())
+		require.NoError(n, n.RemovePodSandbox(n.ctx, id))
+		assert.Equal(n, 1, ofA())
+	})
+}

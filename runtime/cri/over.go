@@ -1,0 +1,35 @@
+package cri
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// noteOver writes down which regular containers of a pod have exited for good, as
+// status shows them, and returns the record. Without that an operator who removes
+// what is left of such a container would have it run a second time, which nobody
+// could be told (st-50). It costs one write for each such container.
+func (r *Runtime) noteOver(pod *v1.Pod, status *runtime.PodStatus) *record {
+	rec := r.journal.of(pod.UID)
+	if restart.MayRestartAll(pod) || staticpod.Is(pod) {
+		// Any container may come back; or the next agent would not know what was
+		// said of it: static pods are not read back.
+		return rec
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		newest := status.Container(c.Name)
+		if newest == nil || newest.State != runtime.ContainerExited || restart.After(pod, c, newest.ExitCode) != restart.Final {
+			continue
+		}
+		if code, ok := rec.Over[c.Name]; ok && code == newest.ExitCode {
+			continue
+		}
+		r.journal.update(pod, func(rec *record) { rec.Over[c.Name] = newest.ExitCode })
+		rec = r.journal.of(pod.UID)
+	}
+	return rec
+}
