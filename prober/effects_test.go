@@ -357,6 +357,9 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				m.Add(p)
+				if tc.file || tc.status { // at no time
+					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
+				}
 				assert.Equal(t, tc.want, shown(m, p))
 				if tc.want != "" && (tc.file || tc.status) {
 					for _, c := range n.take(&n.changes) {
