@@ -62,12 +62,9 @@ func TestEachRuleOfTheProberIsNamedByATestOrADifference(t *testing.T) {
 	_, differences, found := strings.Cut(string(doc), "# Differences from the kubelet")
 	require.True(t, found)
 	without := map[string]string{
-		"F-06":      "see prober-39",
-		"prober-39": "with F-06, in runtime/cri's test against containerd: what becomes of the process is the runtime's choice",
-		"prober-53": "an option of a socket that nobody can read back once it is closed",
-		"F-07":      "not there: under overload a probe is late, but one that times out has failed",
-		"F-12":      "not there: a handler for a type of the API can be replaced, but there are no other types",
-		"F-13":      "not there: each request has a connection of its own",
+		"F-07": "not there: under overload a probe is late, but one that times out has failed",
+		"F-12": "not there: a handler for a type of the API can be replaced, but there are no other types",
+		"F-13": "not there: each request has a connection of its own",
 	}
 	named := rulesNamedByTests(t, []string{"prober", "F"})
 	for kind, last := range map[string]int{"prober": 77, "F": 13} {
