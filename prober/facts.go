@@ -14,7 +14,7 @@ import (
 type view struct {
 	pod      *v1.Pod
 	observed *runtime.PodStatus // nil: pod.Status tells
-	hosts    []string            // addresses of the node
+	hosts    []string           // addresses of the node
 }
 
 // facts returns what a view shows of a container, the gate and the memory
