@@ -14,8 +14,9 @@
 // the life begins: Sync.
 //
 // podworker.Pipeline is what a Sync does. It lets status compute what can be said
-// of the pod, which is Pending; it would ask for its cgroup, volumes and probes,
-// where those parts are wired; and it tells the runtime: SyncPod. In runtime/cri
+// of the pod, which is Pending; it would ask for its cgroup and volumes, where
+// those parts are wired; it has prober watch over its containers, and it tells
+// the runtime: SyncPod. In runtime/cri
 // plan.Compute, a pure function, finds that a sandbox and the first init
 // container are due, and why, and the engine carries that out over the CRI, with
 // the names, labels and log paths of the kubelet.
@@ -24,8 +25,9 @@
 // hints, else at the next list. It inspects web, keeps what it saw, and tells the
 // Loop, which makes web due again. The next Sync sees the exit and starts the
 // server; the one after that sees it running, and status.Manager hands the
-// status.StatusSink a pod that is Running and Ready. From now on nothing happens
-// for web, and that costs nothing.
+// status.StatusSink a pod that is Running, and Ready once prober's readiness
+// probe has found it so. From now on nothing happens for web but its probes, and
+// that costs nothing else.
 //
 // The server crashes. pleg, Loop, Sync: the plan starts it again, at once the
 // first time, after 10 s the second (CrashLoopBackOff), and its restart count is
@@ -46,6 +48,9 @@
 // package says so. runtime is the vocabulary of all.
 //
 //	runtime ◀── pleg  podsource  podworker  status  allocation  they do not import each other
+//	        ◀── prober ──▶ podenv                               nor does it import them
+//	               ▲
+//	               └── prober/grpcprobe                         asks gRPC servers for their health
 //	admission                                                   whether a pod fits a node: pure, imports none of them
 //	   ▲
 //	   └── runtime/cri ──▶ runtime/cri/plan                     what is due: pure

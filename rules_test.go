@@ -53,6 +53,37 @@ func TestEachRuleOfThePodEngineIsNamedByATest(t *testing.T) {
 	}
 }
 
+// Each rule of how containers are probed has a test that says its number, or
+// stands among the differences in prober/doc.go, or there is a reason here why it
+// has neither.
+func TestEachRuleOfTheProberIsNamedByATestOrADifference(t *testing.T) {
+	doc, err := os.ReadFile("prober/doc.go")
+	require.NoError(t, err)
+	_, differences, found := strings.Cut(string(doc), "# Differences from the kubelet")
+	require.True(t, found)
+	without := map[string]string{
+		"F-07": "not there: under overload a probe is late, but one that times out has failed",
+		"F-12": "not there: a handler for a type of the API can be replaced, but there are no other types",
+		"F-13": "not there: each request has a connection of its own",
+	}
+	named := rulesNamedByTests(t, []string{"prober", "F"})
+	for kind, last := range map[string]int{"prober": 77, "F": 13} {
+		for n := 1; n <= last; n++ {
+			rule := fmt.Sprintf("%s-%d", kind, n)
+			if kind == "F" {
+				rule = fmt.Sprintf("F-%02d", n)
+			}
+			has := named[rule] != nil || regexp.MustCompile(`\b`+rule+`\b`).MatchString(differences)
+			switch why, ok := without[rule]; {
+			case ok && has:
+				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named", rule, why)
+			case !ok:
+				assert.True(t, has, "%s is neither tested nor said to differ", rule)
+			}
+		}
+	}
+}
+
 // Each rule of how changes are found has a test that says its number, or stands
 // among the differences in pleg/doc.go.
 func TestEachRuleOfThePlegIsNamedByATestOrADifference(t *testing.T) {

@@ -129,6 +129,10 @@ type Pipeline struct {
 	resizes map[types.UID]time.Time                  // when the pod was last reinspected because of one
 	waiting map[types.UID]time.Time                  // since when it waits to be let in
 	steps   map[types.UID]atStep                     // what the call in flight is at
+
+	// stopping guards stops, and is held for a report that is made with it.
+	stopping sync.Mutex
+	stops    map[types.UID]Work // pods that KillPod is at
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -166,6 +170,7 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		resizes: map[types.UID]time.Time{},
 		waiting: map[types.UID]time.Time{},
 		steps:   map[types.UID]atStep{},
+		stops:   map[types.UID]Work{},
 	}, nil
 }
 
@@ -265,7 +270,10 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.StopLiveness(w.Pod)
 	}
-	if err := p.cfg.Runtime.KillPod(ctx, req); err != nil {
+	stopped := p.whileStopping(w)
+	err := p.cfg.Runtime.KillPod(ctx, req)
+	stopped()
+	if err != nil {
 		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("podworker: kill pod: %w", err)
 	}
@@ -273,21 +281,21 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 		p.cfg.Probes.Remove(w.UID)
 	}
 	p.at(w.UID, "last look")
-	stopped, err := p.cfg.Runtime.PodStatus(ctx, w.UID)
+	last, err := p.cfg.Runtime.PodStatus(ctx, w.UID)
 	if err != nil {
 		return fmt.Errorf("podworker: look at the stopped pod: %w", err)
 	}
-	for _, c := range stopped.Containers {
+	for _, c := range last.Containers {
 		if c.State == runtime.ContainerRunning {
 			return fmt.Errorf("podworker: container %s (%s) runs after a successful KillPod: the runtime breaks its contract", c.Name, c.ID)
 		}
 	}
-	if len(stopped.IPs) == 0 && w.Status != nil {
-		stopped.IPs = w.Status.IPs // the sandbox took them along, the status keeps them
+	if len(last.IPs) == 0 && w.Status != nil {
+		last.IPs = w.Status.IPs // the sandbox took them along, the status keeps them
 	}
 	end := w.Ending
 	end.Terminal = true
-	p.report(w.Pod, stopped, end)
+	p.report(w.Pod, last, end)
 	p.cfg.Relist(w.UID)
 	return nil
 }

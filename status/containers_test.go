@@ -113,7 +113,7 @@ func TestInitContainerStatuses(t *testing.T) {
 		"st-10 failure waits":                      {status.Facts{Pod: pod, Observed: seen(exitedC("i", 0, 1)), Starts: starts}, "waiting(ErrImagePull) last=exited(1 Error) restarts=0", false},
 		"st-10 a sidecar's success waits":          {status.Facts{Pod: side, Observed: seen(exitedC("i", 0, 0)), Starts: starts}, "waiting(ErrImagePull) last=exited(0 Completed) restarts=0", false},
 		"st-20 running":                            {status.Facts{Pod: pod, Observed: seen(runningC("i", 0))}, "running last=- restarts=0", false},
-		"st-20 a running sidecar is ready":         {status.Facts{Pod: side, Observed: seen(runningC("i", 0))}, "running last=- restarts=0", true},
+		"st-20 prober-69 a running sidecar":        {status.Facts{Pod: side, Observed: seen(runningC("i", 0))}, "running last=- restarts=0", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			init, _, _ := status.ContainerStatuses(tc.facts)

@@ -69,13 +69,13 @@ type Probed struct {
 }
 
 // A ProbeResult is what one probe said last. The zero value: nothing yet.
-type ProbeResult int
+type ProbeResult = runtime.ProbeResult
 
 // The results of a probe.
 const (
-	ProbeUnknown ProbeResult = iota
-	ProbeSuccess
-	ProbeFailure
+	ProbeUnknown = runtime.ProbeUnknown
+	ProbeSuccess = runtime.ProbeSuccess
+	ProbeFailure = runtime.ProbeFailure
 )
 
 // previous is what was said before: by this agent, else what the source says.

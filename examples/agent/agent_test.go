@@ -14,12 +14,13 @@ func TestTheExamplePodsDoWhatTheirFilesSay(t *testing.T) {
 	a := newAgent(t, "process")
 	a.manifests = "pods"
 	a.start()
-	a.eventually("web serves, job is done, crash backs off", func() bool {
+	a.eventually("web serves, job is done, crash backs off, probed is ready", func() bool {
 		pods := a.pods()
-		crash := pods["crash"].Status.ContainerStatuses
+		crash, probed := pods["crash"].Status.ContainerStatuses, pods["probed"].Status.ContainerStatuses
 		return pods["web"].Status.Phase == v1.PodRunning && pods["job"].Status.Phase == v1.PodSucceeded &&
 			len(crash) == 2 && crash[0].RestartCount == 1 && crash[0].State.Waiting != nil &&
-			crash[0].State.Waiting.Reason == "CrashLoopBackOff" && crash[1].Ready
+			crash[0].State.Waiting.Reason == "CrashLoopBackOff" && crash[1].Ready &&
+			len(probed) == 1 && probed[0].Ready && probed[0].RestartCount == 0
 	})
 	ok, health := a.healthz()
 	require.True(t, ok, health)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	// Not inherited by the supervisors and processes that the agent starts:
 	// they are told what they are by other means, or have nothing to do with
 	// it.
-	be := os.Getenv(asAgent) != ""
+	be := os.Getenv(asAgent) != "" || filepath.Base(os.Args[0]) == "kubeparts-agent" // the web server of pods
 	os.Unsetenv(asAgent)
 	if be {
 		main()

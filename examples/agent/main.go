@@ -35,6 +35,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -102,6 +103,7 @@ func run(opts options) error {
 
 	// What those tell the loop below who are made before it.
 	inbox := new(podworker.Inbox)
+	var pipeline *podworker.Pipeline
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
@@ -109,17 +111,6 @@ func run(opts options) error {
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
 		Admit: fits(thisNode(opts.nodeName, rt.facts)), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: out.event, Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
-
-	// What becomes known of pods goes to people, through the printer.
-	statuses, err := status.New(status.Config{
-		Sink: out, HostIPs: hostIPs, Logger: logger,
-		Resize: func(uid types.UID) status.Resize {
-			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
-		},
 	})
 	if err != nil {
 		return err
@@ -139,9 +130,30 @@ func run(opts options) error {
 		return err
 	}
 
+	// Whether containers are well.
+	probes, err := probing(opts, rt, changes, hostIPs, func(c prober.Change) {
+		inbox.PodChanged(c.UID)
+		pipeline.Probed(c.UID)
+	}, out.event, logger)
+	if err != nil {
+		return err
+	}
+
+	// What becomes known of pods goes to people, through the printer.
+	statuses, err := status.New(status.Config{
+		Sink: out, HostIPs: hostIPs, Logger: logger,
+		Probes: probed(probes),
+		Resize: func(uid types.UID) status.Resize {
+			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
+		},
+	})
+	if err != nil {
+		return err
+	}
+
 	// What is done for a pod, and when.
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network,
+	pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -153,7 +165,7 @@ func run(opts options) error {
 		return err
 	}
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes}, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -188,7 +200,8 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		health.Run, changes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

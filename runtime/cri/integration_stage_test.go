@@ -38,6 +38,7 @@ func TestIntegrationThePodSpec(t *testing.T) {
 		"hooks": hooksOnContainerd, "sidecars": sidecarsOnContainerd, "ephemeral containers": ephemeralOnContainerd,
 		"termination messages": messagesOnContainerd, "security": securityOnContainerd, "namespaces": namespacesOnContainerd,
 		"names": namesOnContainerd, "resources": resourcesOnContainerd, "adopted sandboxes": adoptedOnContainerd,
+		"probes": probesOnContainerd,
 	} {
 		t.Run(topic, func(t *testing.T) {
 			t.Parallel()

@@ -85,7 +85,7 @@ func TestTheGracePeriodIsSpentOnce(t *testing.T) {
 	})
 }
 
-func TestGracePeriods(t *testing.T) {
+func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 	for _, tc := range []struct {
 		name                     string
 		deletion, spec, override *int64

@@ -8,7 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// rt-37, rt-48, rt-49, rt-108.
+// rt-37, rt-48, rt-49, rt-108, prober-66, prober-71.
 func TestProbesOfRegularContainers(t *testing.T) {
 	const old = " ran=-900..-800 "
 	check(t, []row{

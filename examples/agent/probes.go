@@ -1,0 +1,45 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/prober/grpcprobe"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// probing makes the prober, with a handler for every type of probe. What it finds
+// out is kept in a file: that the agent is started anew changes nothing for a pod.
+func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs func() []string, changed func(prober.Change), record func(runtime.Event), logger *slog.Logger) (*prober.Manager, error) {
+	return prober.New(prober.Config{
+		Handlers: prober.Handlers{
+			Exec:      prober.Exec{Runtime: rt},
+			HTTPGet:   prober.HTTPGet{},
+			TCPSocket: prober.TCPSocket{},
+			GRPC:      grpcprobe.Handler{},
+		},
+		Status: changes.Get, HostIPs: hostIPs, File: filepath.Join(opts.root, "probes.json"),
+		Record: record, Logger: logger,
+		Changed: func(c prober.Change) {
+			if c.Matters() {
+				changed(c)
+			}
+		},
+	})
+}
+
+// probed hands what probes say to the status.
+func probed(probes *prober.Manager) func(types.UID) map[string]status.Probed {
+	return func(uid types.UID) map[string]status.Probed {
+		out := map[string]status.Probed{}
+		for name, p := range probes.Containers(uid) {
+			out[name] = status.Probed(p)
+		}
+		return out
+	}
+}

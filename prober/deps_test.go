@@ -1,0 +1,11 @@
+package prober_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestDependencies(t *testing.T) {
+	deptest.Closure{Package: "prober", Max: 300, House: []string{"internal/checkpoint", "internal/restart", "internal/staticpod", "podenv", "runtime"}}.Check(t)
+}

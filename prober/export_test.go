@@ -1,0 +1,68 @@
+package prober
+
+import "github.com/kubeparts/kubeparts/runtime"
+
+// The pure core, for tests.
+type (
+	State   = state
+	Facts   = facts
+	Actions = actions
+	Phase   = phase
+)
+
+const (
+	Idle    = idle
+	Probing = probing
+	Held    = held
+	Ended   = ended
+)
+
+// NewState returns the state of a worker that has seen an instance.
+func NewState(p Phase, id string) State { return State{phase: p, id: id, known: true} }
+
+// Saw returns facts of an instance that runs.
+func Saw(id string) Facts { return Facts{id: id, running: true, started: true} }
+
+// With edits facts.
+func (f facts) With(edit func(finished, deleting, running, final, started *bool)) Facts {
+	edit(&f.finished, &f.deleting, &f.running, &f.final, &f.started)
+	return f
+}
+
+// Before has an earlier life of the agent have said that it was well.
+func (f facts) Before() Facts {
+	f.before = runtime.ProbeSuccess
+	return f
+}
+
+// See, Judge and Shape show the core.
+func (s state) See(k Kind, f Facts) (State, Actions) { return s.see(k, f) }
+
+func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions) {
+	r := runtime.ProbeFailure
+	if success {
+		r = runtime.ProbeSuccess
+	}
+	return s.judge(k, t, id, r)
+}
+
+// Shape returns what a state is, for comparing.
+func (s state) Shape() (id, phase, result string, known bool, alike int) {
+	return s.id, s.phase.String(), s.result.String(), s.known, s.alike
+}
+
+// Told reports what an action says.
+func (a actions) Told() (changed, begin, end bool) { return a.changed, a.begin, a.end }
+
+// Workers lists the workers of all pods, as "container Kind".
+func (m *Manager) Workers() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []string
+	for _, p := range m.pods {
+		for _, w := range p.workers {
+			list = append(list, w.container.Name+" "+w.kind.String())
+		}
+	}
+	return list
+}

@@ -1,0 +1,97 @@
+package prober
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A view is what is known of a pod at the moment: by the runtime, or, where
+// nobody asks that, by the pod's own status.
+type view struct {
+	pod      *v1.Pod
+	observed *runtime.PodStatus // nil: pod.Status tells
+	hosts    []string           // addresses of the node
+}
+
+// facts returns what a view shows of a container, the gate and the memory
+// left out.
+func (v view) facts(c *v1.Container) facts {
+	f := facts{
+		finished: v.pod.Status.Phase == v1.PodSucceeded || v.pod.Status.Phase == v1.PodFailed,
+		deleting: v.pod.DeletionTimestamp != nil,
+	}
+	if v.observed != nil {
+		if now := instance(v.observed, c.Name); now != nil {
+			f.id, f.startedAt = now.ID, now.StartedAt
+			f.running = now.State == runtime.ContainerRunning
+			f.final = now.State == runtime.ContainerExited && restart.After(v.pod, c, now.ExitCode) == restart.Final
+		}
+		return f
+	}
+	now := find(v.pod.Status.ContainerStatuses, c.Name)
+	if now == nil {
+		now = find(v.pod.Status.InitContainerStatuses, c.Name)
+	}
+	if now == nil {
+		return f
+	}
+	f.id, f.running = now.ContainerID, now.State.Running != nil
+	if f.running {
+		f.startedAt = now.State.Running.StartedAt.Time
+	}
+	if end := now.State.Terminated; end != nil {
+		f.final = restart.After(v.pod, c, end.ExitCode) == restart.Final
+	}
+	return f
+}
+
+// ip returns the address to probe the pod at, "" if nobody knows one.
+func (v view) ip() string {
+	if v.observed != nil && len(v.observed.IPs) > 0 {
+		return v.observed.IPs[0]
+	}
+	if v.pod.Spec.HostNetwork && len(v.hosts) > 0 {
+		return v.hosts[0]
+	}
+	return v.pod.Status.PodIP
+}
+
+// instance returns the instance of a container that counts: the one that runs,
+// else the newest (as in status: st-3).
+func instance(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
+	var newest *runtime.ContainerStatus
+	for i := range s.Containers {
+		switch c := &s.Containers[i]; {
+		case c.Name != name:
+		case c.State == runtime.ContainerRunning:
+			return c
+		case newest == nil:
+			newest = c
+		}
+	}
+	return newest
+}
+
+func find(statuses []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	i := slices.IndexFunc(statuses, func(s v1.ContainerStatus) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &statuses[i]
+}
+
+// said reports whether the status that the pod came with says that this instance
+// has passed the probe: this agent's own word, from before it was restarted
+// (prober-70).
+func said(pod *v1.Pod, container, id string, k Kind) bool {
+	for _, list := range [][]v1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses} {
+		if s := find(list, container); s != nil && s.ContainerID == id {
+			return k == Readiness && s.Ready || k == Startup && s.Started != nil && *s.Started
+		}
+	}
+	return false
+}

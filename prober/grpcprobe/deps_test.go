@@ -1,0 +1,11 @@
+package grpcprobe_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "prober/grpcprobe", Max: 400, House: []string{"internal/checkpoint", "internal/restart", "internal/staticpod", "podenv", "prober", "runtime"}}.Check(t)
+}

@@ -1,0 +1,116 @@
+package prober
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// launch starts the runs for which there is room.
+func (m *Manager) launch(ctx context.Context, flights *sync.WaitGroup) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for {
+		now := time.Now()
+		w := m.budget.take(now)
+		if w == nil {
+			return
+		}
+		runCtx, cancel := context.WithCancel(ctx)
+		w.cancel, w.ran = cancel, true
+		t, lag := w.target(), max(now.Sub(w.since), 0)
+		flights.Go(func() {
+			defer cancel()
+			m.run(runCtx, w, t, lag)
+		})
+	}
+}
+
+// target returns what the next run of w is about.
+func (w *worker) target() Target {
+	return Target{
+		Pod: w.of.pod, Container: w.container, Kind: w.kind, Probe: w.probe,
+		ContainerID: w.state.id, PodIP: w.of.ip, Timeout: w.timing.Timeout,
+	}
+}
+
+// run is one run of w. One that was called off meanwhile was none.
+func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duration) {
+	r := Run{At: time.Now()}
+	outcome, err := m.cfg.Handlers.Probe(ctx, t)
+	r.Took = time.Since(r.At)
+	off := ctx.Err() != nil
+	if !off {
+		if err != nil {
+			outcome.Result, outcome.Warning = runtime.ProbeUnknown, false
+			r.Err, r.Output = true, cut(err.Error(), detailMax)
+		}
+		if e, ok := event(t, outcome, err); ok {
+			if err == nil {
+				r.Output = cut(text(outcome), detailMax)
+			}
+			m.cfg.Record(e) // before anybody is told of what follows from it
+		}
+		r.Result = outcome.Result
+	}
+	m.landed(w, t, r, off)
+	if f := m.cfg.Hooks.Ran; f != nil && !off {
+		f(RunInfo{
+			Pod: t.Pod, Container: t.Container.Name, Kind: t.Kind,
+			Result: r.Result, Err: err, Duration: r.Took, Lag: lag,
+		})
+	}
+}
+
+// landed takes the result of a run in, and finds out when w runs next.
+func (m *Manager) landed(w *worker, t Target, r Run, off bool) {
+	m.mu.Lock()
+	defer m.unlock()
+	m.budget.done(w)
+	w.cancel = nil
+	if m.budget.queued() {
+		edge(m.wake)
+	}
+	if w.gone {
+		return
+	}
+	if !off {
+		w.remember(r, m.cfg.History)
+		if !r.Err { // prober-21
+			s, a := w.state.judge(w.kind, w.timing, t.ContainerID, r.Result)
+			w.state = s
+			m.actLocked(w, a)
+		}
+	}
+	if w.fresh || w.state.phase != probing {
+		m.lookLocked(w.of)
+		return
+	}
+	w.next(time.Now(), m.cfg.Jitter, m.cfg.Rand)
+	m.timers.set(w)
+	if w.place == 0 {
+		edge(m.wake)
+	}
+}
+
+// removal is what Hooks.Removed is told.
+type removal struct {
+	pod       *v1.Pod
+	container string
+	kind      Kind
+}
+
+// removeLocked tells that w is no more.
+func (m *Manager) removeLocked(w *worker) {
+	if m.cfg.Hooks.Removed != nil {
+		m.removed = append(m.removed, removal{w.of.pod, w.container.Name, w.kind})
+	}
+}
+
+func (w *worker) deferInfo() DeferInfo {
+	return DeferInfo{Pod: w.of.pod, Container: w.container.Name, Kind: w.kind, Exec: w.probe.Exec != nil}
+}
