@@ -64,8 +64,8 @@
 //     Run from returning.
 //   - The file of Config.File is up to a second old when the agent dies. One that
 //     cannot be read, or written, is logged, and nothing fails because of it.
-//   - A pod's memory is 600 bytes or so for each probe, and that of the outputs
-//     of its last failures.
+//   - A probe takes 740 bytes or so, and the outputs of its last failures. At
+//     many probes a second, runs begin in bundles, five milliseconds apart.
 //
 // # Differences from the kubelet
 //

@@ -3,6 +3,7 @@ package prober_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -356,6 +357,9 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				m.Add(p)
+				if tc.file || tc.status { // at no time
+					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
+				}
 				assert.Equal(t, tc.want, shown(m, p))
 				if tc.want != "" && (tc.file || tc.status) {
 					for _, c := range n.take(&n.changes) {
@@ -384,11 +388,13 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 		m.Add(pod("v", container("web", "R", nil)))
 		time.Sleep(35 * time.Second)
 		stop()
-		for range 2 { // what nobody asks for at first is kept for a while
-			p = p.DeepCopy()
-			p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-			_, stop := n.manager(cfg)
-			synctest.Wait()
+		p = p.DeepCopy()
+		p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
+		for i := range 2 { // what nobody asks for at first is kept for a while
+			n.starts("v", "web", fmt.Sprint("another ", i))
+			m, stop := n.manager(cfg)
+			m.Add(pod("v", container("web", "R", nil)))
+			time.Sleep(time.Minute)
 			stop()
 		}
 		m, stop = n.manager(cfg)
@@ -401,6 +407,83 @@ func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
 		m.Add(p)
 		assert.Equal(t, "web startup=unknown readiness=success", shown(m, p), "a file that cannot be read is as good as none")
 		stop()
+	})
+}
+
+func TestAFileThatCannotBeWrittenIsWrittenLater(t *testing.T) { // F-01
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		dir := filepath.Join(t.TempDir(), "missing")
+		cfg := prober.Config{File: filepath.Join(dir, "probes.json")}
+		n.starts("u", "web", "1")
+		m, stop := n.manager(cfg)
+		m.Add(pod("u", container("web", "R", nil)))
+		time.Sleep(5 * time.Second)
+		assert.NoFileExists(t, cfg.File)
+		require.NoError(t, os.Mkdir(dir, 0o700))
+		stop()
+		assert.FileExists(t, cfg.File)
+	})
+}
+
+func TestALateFollowerIsToldWhatThereIs(t *testing.T) { // prober-61
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		n.starts("u", "web", "1")
+		m.Add(pod("u", container("web", "SL", nil)))
+		time.Sleep(5 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []prober.Change
+		done := make(chan error)
+		go func() { done <- m.Follow(ctx, func(c prober.Change) { told = append(told, c) }) }()
+		synctest.Wait()
+		assert.Equal(t, []prober.Change{
+			{UID: "u", Container: "web", ContainerID: "1", Kind: prober.Startup, Result: runtime.ProbeSuccess},
+			{UID: "u", Container: "web", ContainerID: "1", Kind: prober.Liveness, Result: runtime.ProbeSuccess},
+		}, told)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+// The instance that runs is probed, even if a newer one was created.
+func TestTheInstanceThatRunsIsProbed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		n.starts("u", "web", "1")
+		n.set("u", runtime.ContainerStatus{ID: "2", Name: "web", State: runtime.ContainerCreated})
+		m.Add(pod("u", container("web", "R", nil)))
+		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs))
+	})
+}
+
+// F-05: where there is room for one, each has its turn in the order in which it
+// was due, commands or not.
+func TestWhoWaitsLongestIsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{Parallel: 1})
+		defer stop()
+		var want []string
+		for i, name := range []string{"exec-a", "plain-b", "exec-c", "plain-d", "exec-e"} {
+			n.say(name, answer{Outcome: success.Outcome, takes: time.Second})
+			uid := types.UID(name)
+			n.starts(uid, name, name)
+			m.Add(pod(uid, container(name, "R", func(p *v1.Probe) {
+				p.TimeoutSeconds, p.PeriodSeconds = 5, 60
+				if strings.HasPrefix(name, "exec") {
+					p.ProbeHandler = v1.ProbeHandler{Exec: &v1.ExecAction{}}
+				}
+			})))
+			want = append(want, fmt.Sprintf("%ds %s Readiness %s", i, name, name))
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, want, n.take(&n.runs))
 	})
 }
 

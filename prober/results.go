@@ -39,8 +39,8 @@ func put(results *map[string]runtime.ProbeResult, w *worker) {
 
 // Containers returns what the probes say of the pod's containers, by name, for
 // its status (prober-67, prober-68). Of a container whose present instance has
-// not been probed they say nothing yet, whatever came of the one before. It is
-// never nil, and the caller's.
+// not been probed they say what an earlier life of the agent had found out, or
+// nothing, whatever came of the one before. It is never nil, and the caller's.
 func (m *Manager) Containers(uid types.UID) map[string]Probed {
 	m.mu.Lock()
 	p := m.pods[uid]
@@ -55,14 +55,17 @@ func (m *Manager) Containers(uid types.UID) map[string]Probed {
 	containers := make(map[string]Probed)
 	for _, w := range p.workers {
 		c := containers[w.container.Name]
-		switch id := v.facts(w.container).id; {
-		case id != w.state.id:
-			old = true
-		case !w.state.known:
-		case w.kind == Startup:
-			c.Startup = w.state.result
-		case w.kind == Readiness:
-			c.Readiness = w.state.result
+		result := runtime.ProbeUnknown
+		if id := v.facts(w.container).id; id != w.state.id {
+			old, result = true, m.before(w, id)
+		} else if w.state.known {
+			result = w.state.result
+		}
+		switch w.kind {
+		case Startup:
+			c.Startup = result
+		case Readiness:
+			c.Readiness = result
 		}
 		containers[w.container.Name] = c
 	}
