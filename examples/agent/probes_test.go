@@ -44,7 +44,7 @@ var probedPods = map[string]string{
 		"livenessProbe: {httpGet: {port: 8082}, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 2}"))),
 	"wavers": manifest("wavers", containers(container("main", untilTerm,
 		"readinessProbe: {exec: {command: [sh, -c, 'test $(( $(date +%s) / 6 % 2 )) = 0']}, periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 1}"))),
-	"impatient": manifest("impatient", "terminationGracePeriodSeconds: 600", containers(container("main", stubborn,
+	"impatient": manifest("impatient", "terminationGracePeriodSeconds: 600", containers(container("main", "trap 'sleep 8; exit 0' TERM; sleep 3600 & wait",
 		"livenessProbe: {tcpSocket: {port: 8083}, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1, terminationGracePeriodSeconds: 1}"))),
 	"gate": manifest("gate", inits(container("helper", untilTerm, sidecar,
 		"startupProbe: {exec: {command: [sh, -c, 'exit 0']}, initialDelaySeconds: 3, periodSeconds: 1, timeoutSeconds: 20}")),
@@ -93,6 +93,12 @@ func probesHaveEffects(t *testing.T, w *world) {
 	w.until("what may not be restarted is stopped", func() error {
 		if phase := w.pods()["once"].Status.Phase; phase != v1.PodSucceeded && phase != v1.PodFailed {
 			return fmt.Errorf("once is %s", phase)
+		}
+		return nil
+	})
+	w.until("the probe's own grace holds, and not the pod's", func() error {
+		if end := main("impatient").LastTerminationState.Terminated; end == nil || end.ExitCode != 137 {
+			return fmt.Errorf("impatient's last end is %v", end)
 		}
 		return nil
 	})
