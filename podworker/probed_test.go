@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -18,31 +19,43 @@ type slowKill struct{ *node }
 
 func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 	<-time.After(time.Minute)
-	return n.ask("kill")
+	return nil
+}
+
+// A teller sends the endings that are reported.
+type teller struct {
+	podworker.Reporter
+	ends chan runtime.Ending
+}
+
+func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+	r.ends <- end
+	return v1.PodStatus{}
 }
 
 func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
-		n := &node{fail: map[string]error{}, left: &runtime.PodStatus{}}
-		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{n}, Status: n})
+		told := teller{ends: make(chan runtime.Ending, 10)}
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
 		w.Ending = runtime.Ending{Failed: true, Reason: "Evicted"}
 		p.Probed(w.UID)
-		assert.Empty(t, n.asked, "it runs: it is synced instead")
+		require.Empty(t, told.ends, "it runs: it is synced instead")
 
 		done := make(chan error, 1)
 		go func() { done <- p.Terminate(t.Context(), w) }()
 		synctest.Wait()
+		assert.Equal(t, w.Ending, <-told.ends)
 		p.Probed("another")
-		require.Equal(t, []string{"report"}, n.asked)
+		require.Empty(t, told.ends)
 		p.Probed(w.UID)
-		require.Equal(t, []string{"report", "report"}, n.asked)
-		assert.Equal(t, n.ends[0], n.ends[1])
+		require.Len(t, told.ends, 1)
+		assert.Equal(t, w.Ending, <-told.ends)
 
 		require.NoError(t, <-done)
-		n.asked = nil
+		assert.True(t, (<-told.ends).Terminal)
 		p.Probed(w.UID)
-		assert.Empty(t, n.asked, "what was seen before it stopped is not said after")
+		assert.Empty(t, told.ends, "what was seen before it stopped is not said after")
 	})
 }
