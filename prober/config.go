@@ -38,7 +38,7 @@ type Config struct {
 
 	// Timing may change when a probe runs, beyond what whole seconds can say,
 	// from an annotation, say. It is called by Add and returns t, changed or
-	// not. Nil: as the API says.
+	// not; it must not call the Manager. Nil: as the API says.
 	Timing func(pod *v1.Pod, container string, kind Kind, t Timing) Timing
 
 	// File keeps the results of readiness and startup probes, so that a
@@ -64,8 +64,8 @@ type Config struct {
 	// negative: none.
 	History int
 
-	// Rand returns numbers in [0,1), for spread and jitter, from several
-	// goroutines. Nil: math/rand.
+	// Rand returns numbers in [0,1), for spread and jitter. It must not call the
+	// Manager, whose lock is held. Nil: math/rand.
 	Rand func() float64
 
 	// Logger, nil discards.

@@ -14,7 +14,7 @@ import (
 type view struct {
 	pod      *v1.Pod
 	observed *runtime.PodStatus // nil: pod.Status tells
-	hosts    func() []string
+	hosts    []string           // addresses of the node
 }
 
 // facts returns what a view shows of a container, the gate and the memory
@@ -54,10 +54,8 @@ func (v view) ip() string {
 	if v.observed != nil && len(v.observed.IPs) > 0 {
 		return v.observed.IPs[0]
 	}
-	if v.pod.Spec.HostNetwork && v.hosts != nil {
-		if ips := v.hosts(); len(ips) > 0 {
-			return ips[0]
-		}
+	if v.pod.Spec.HostNetwork && len(v.hosts) > 0 {
+		return v.hosts[0]
 	}
 	return v.pod.Status.PodIP
 }

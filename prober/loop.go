@@ -100,12 +100,16 @@ func edge(c chan struct{}) {
 // has come. Whoever has seen something new is told of it.
 func (m *Manager) look(p *watched) {
 	observed := m.observe(p)
+	var hosts []string
+	if m.cfg.HostIPs != nil {
+		hosts = m.cfg.HostIPs()
+	}
 	m.mu.Lock()
 	defer m.unlock()
 	if p.gone {
 		return
 	}
-	now, v := time.Now(), view{pod: p.pod, observed: observed, hosts: m.cfg.HostIPs}
+	now, v := time.Now(), view{pod: p.pod, observed: observed, hosts: hosts}
 	p.ip = v.ip()
 	for _, w := range p.workers {
 		m.seeLocked(w, v, now)
