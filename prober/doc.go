@@ -96,6 +96,14 @@
 //   - A probe with two handlers is an error, not the first of them. Events show
 //     the start of an HTTP answer's body (F-08), and the words for errors are
 //     those of 1.33 and later (prober-30).
+//   - A body that does not come to its end in time is a failure (prober-47), and
+//     not an error that is tried again and then passed over (prober-49).
+//   - A command that the runtime does not end in time, as containerd does not
+//     while a child of it holds its output, is a failure two seconds later if the
+//     runtime answers otherwise, and not after two minutes (prober-37). From a
+//     runtime that does not answer at all nothing is concluded (prober-38).
+//   - A port of an unknown name is an error that names it and the container
+//     (prober-42).
 //   - Metrics are [Hooks], from which collectors with the kubelet's names and
 //     series are made; their registry is up to the caller (prober-77). The
 //     Duration of failed runs is told, too (prober-27).
