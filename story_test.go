@@ -73,7 +73,7 @@ type stories struct {
 	pods    []*v1.Pod
 
 	mu    sync.Mutex // guards the fields below
-	away  bool // the sink
+	away  bool       // the sink
 	last  map[types.UID]v1.PodStatus
 	told  map[types.UID]v1.PodStatus
 	heard []*heard
