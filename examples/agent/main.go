@@ -35,7 +35,6 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -103,7 +102,6 @@ func run(opts options) error {
 
 	// What those tell the loop below who are made before it.
 	inbox := new(podworker.Inbox)
-	var pipeline *podworker.Pipeline
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
@@ -131,10 +129,7 @@ func run(opts options) error {
 	}
 
 	// Whether containers are well.
-	probes, err := probing(opts, rt, changes, hostIPs, func(c prober.Change) {
-		inbox.PodChanged(c.UID)
-		pipeline.Probed(c.UID)
-	}, out.event, logger)
+	probes, err := probing(opts, rt, changes, hostIPs, out.event, logger)
 	if err != nil {
 		return err
 	}
@@ -152,7 +147,7 @@ func run(opts options) error {
 	}
 
 	// What is done for a pod, and when.
-	pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{
+	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
 		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
@@ -202,6 +197,7 @@ func run(opts options) error {
 	for _, part := range []func(context.Context) error{
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
+		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	} {
 		group.Go(func() error { return part(ctx) })
 	}

@@ -15,7 +15,7 @@ import (
 
 // probing makes the prober, with a handler for every type of probe. What it finds
 // out is kept in a file: that the agent is started anew changes nothing for a pod.
-func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs func() []string, changed func(prober.Change), record func(runtime.Event), logger *slog.Logger) (*prober.Manager, error) {
+func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs func() []string, record func(runtime.Event), logger *slog.Logger) (*prober.Manager, error) {
 	return prober.New(prober.Config{
 		Handlers: prober.Handlers{
 			Exec:      prober.Exec{Runtime: rt},
@@ -25,12 +25,20 @@ func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs f
 		},
 		Status: changes.Get, HostIPs: hostIPs, File: filepath.Join(opts.root, "probes.json"),
 		Record: record, Logger: logger,
-		Changed: func(c prober.Change) {
-			if c.Matters() {
-				changed(c)
-			}
-		},
 	})
+}
+
+// matters tells all of them of the pods of which a probe has found out something
+// that is to be acted on.
+func matters(tell ...func(types.UID)) func(prober.Change) {
+	return func(c prober.Change) {
+		if !c.Matters() {
+			return
+		}
+		for _, t := range tell {
+			t(c.UID)
+		}
+	}
 }
 
 // probed hands what probes say to the status.
