@@ -78,6 +78,7 @@
 //	internal/deptest     pins the arrows                        tests
 //	internal/lab         real runtimes for tests                tests
 //	internal/script      scenarios as text                      tests
+//	internal/seedrun     a test over many seeds                 tests
 //	internal/mutants     planted bugs that the laws must find   tests
 //
 //	examples/agent  ──▶ everything                              a module of its own

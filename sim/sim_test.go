@@ -2,16 +2,14 @@ package sim_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/sim"
 )
 
@@ -28,7 +26,7 @@ func runSeed(t *testing.T, cfg sim.Config) (report *sim.Report) {
 
 // inv-1 … inv-11, inv-14, inv-16 … inv-18: see Laws.
 func TestNoLawIsBrokenWhateverHappens(t *testing.T) {
-	forEachSeed(t, 300, func(t *testing.T, seed uint64) { sim.Check(t, sim.Config{Seed: seed}) })
+	seedrun.Each(t, 300, func(t *testing.T, seed uint64) { sim.Check(t, sim.Config{Seed: seed}) })
 }
 
 func TestASeedIsARun(t *testing.T) {
@@ -50,41 +48,6 @@ func TestALawHasANameASentenceAndRules(t *testing.T) {
 		assert.NotEmpty(t, law.Says, law.Name)
 		assert.NotEmpty(t, law.Rules, law.Name)
 	}
-}
-
-// seedsOf returns which seeds to run: n of them, or as many as the environment
-// says, where KUBEPARTS_SIM_SEEDS is how many and KUBEPARTS_SIM_FROM the first
-// (0 if it is not set).
-func seedsOf(t *testing.T, n uint64) (from, to uint64) {
-	t.Helper()
-	read := func(name string, value *uint64) {
-		if text := os.Getenv(name); text != "" {
-			var err error
-			*value, err = strconv.ParseUint(text, 10, 64)
-			require.NoError(t, err, name)
-		}
-	}
-	read("KUBEPARTS_SIM_SEEDS", &n)
-	read("KUBEPARTS_SIM_FROM", &from)
-	return from, from + n
-}
-
-// forEachSeed runs the seeds, a few at a time.
-func forEachSeed(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
-	from, to := seedsOf(t, n)
-	begun := time.Now()
-	t.Run("seeds", func(t *testing.T) {
-		const shards = 4
-		for shard := range uint64(shards) {
-			t.Run(fmt.Sprint("of ", shard), func(t *testing.T) {
-				t.Parallel()
-				for seed := from + shard; seed < to && !t.Failed(); seed += shards {
-					check(t, seed)
-				}
-			})
-		}
-	})
-	t.Logf("%.0f seeds a second", float64(to-from)/time.Since(begun).Seconds())
 }
 
 // text returns a trace as text.

@@ -3,14 +3,13 @@ package simcri_test
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/sim/simcri"
 )
@@ -43,7 +42,7 @@ func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
 // inv-1 … inv-11, inv-14 … inv-18, of the engine: see sim.Laws.
 func TestNoLawIsBrokenByTheEngine(t *testing.T) {
 	dir := memoryDir(t)
-	forEachSeed(t, 50, func(t *testing.T, seed uint64) {
+	seedrun.Each(t, 50, func(t *testing.T, seed uint64) {
 		dir, err := os.MkdirTemp(dir, "seed")
 		require.NoError(t, err)
 		sim.Check(t, sim.Config{Seed: seed, Machine: simcri.In(dir)})
@@ -60,41 +59,6 @@ func TestASeedIsARunOfTheEngine(t *testing.T) {
 		}
 		require.Len(t, again, len(first), "seed %d", seed)
 	}
-}
-
-// seedsOf returns which seeds to run: n of them, or as many as the environment
-// says, where KUBEPARTS_SIM_SEEDS is how many and KUBEPARTS_SIM_FROM the first
-// (0 if it is not set).
-func seedsOf(t *testing.T, n uint64) (from, to uint64) {
-	t.Helper()
-	read := func(name string, value *uint64) {
-		if text := os.Getenv(name); text != "" {
-			var err error
-			*value, err = strconv.ParseUint(text, 10, 64)
-			require.NoError(t, err, name)
-		}
-	}
-	read("KUBEPARTS_SIM_SEEDS", &n)
-	read("KUBEPARTS_SIM_FROM", &from)
-	return from, from + n
-}
-
-// forEachSeed runs the seeds, a few at a time.
-func forEachSeed(t *testing.T, n uint64, check func(t *testing.T, seed uint64)) {
-	from, to := seedsOf(t, n)
-	begun := time.Now()
-	t.Run("seeds", func(t *testing.T) {
-		const shards = 4
-		for shard := range uint64(shards) {
-			t.Run(fmt.Sprint("of ", shard), func(t *testing.T) {
-				t.Parallel()
-				for seed := from + shard; seed < to && !t.Failed(); seed += shards {
-					check(t, seed)
-				}
-			})
-		}
-	})
-	t.Logf("%.0f seeds a second", float64(to-from)/time.Since(begun).Seconds())
 }
 
 // text returns a trace as text.
