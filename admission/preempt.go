@@ -17,6 +17,10 @@ import (
 const (
 	PreemptingReason  = "Preempting"
 	PreemptingMessage = "Preempted in order to admit critical pod"
+
+	// PreemptingDisruption is the message of its condition DisruptionTarget
+	// (ev-62).
+	PreemptingDisruption = "Pod was preempted by Kubelet to accommodate a critical pod."
 )
 
 // systemCritical is the priority from which on pods are critical.

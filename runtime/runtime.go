@@ -178,6 +178,12 @@ type Ending struct {
 	Failed  bool
 	Reason  string
 	Message string
+
+	// Disruption, if it is not empty: the node ends a pod that could have run
+	// on (an eviction, a preemption, a shutdown), and its condition
+	// DisruptionTarget says so, with reason TerminationByKubelet and this
+	// message (ev-54, ev-62).
+	Disruption string
 }
 
 // An Event is something a person would want to read about a pod or the node,

@@ -211,6 +211,7 @@ func (m *Manager) Finish(pod *v1.Pod) {
 // called unless it was before, and then the manager knows nothing of the pod.
 // A pod that is not known is no error.
 func (m *Manager) Forget(pod *v1.Pod) {
+	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID].last()
@@ -220,7 +221,8 @@ func (m *Manager) Forget(pod *v1.Pod) {
 	e.pod, e.gone = pod, true
 	if e.held { // nothing runs any more
 		e.held = false
-		e.bump(time.Now())
+		e.bump(now)
+		e.status = released(e.status, &pod.Status, now)
 	}
 	m.pushLocked(e)
 }
@@ -274,6 +276,9 @@ func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.Pod
 	changed := e.version == 0 || !Same(&e.status, &status)
 	if changed || e.held && !held {
 		e.bump(now)
+	}
+	if e.held && !held {
+		status = released(status, &e.pod.Status, now)
 	}
 	e.status, e.held = status, held
 	m.pushLocked(e)
