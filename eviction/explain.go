@@ -95,6 +95,9 @@ func ParseExplanation(text string) (*Explanation, error) {
 func (e *Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s was %d of %d, below %s", e.Signal, e.Available, e.Capacity, e.Threshold)
+	if e.MinReclaim != "" {
+		fmt.Fprintf(&b, " + %s", e.MinReclaim)
+	}
 	if e.GracePeriod != "" {
 		fmt.Fprintf(&b, " for %s", e.GracePeriod)
 	}

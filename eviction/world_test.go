@@ -73,6 +73,12 @@ func (w *world) take() []string {
 	defer w.mu.Unlock()
 	lines := w.trace
 	w.trace = nil
+	slices.SortStableFunc(lines, func(a, b string) int { // pods that end side by side
+		if strings.HasPrefix(a, "evicted") && strings.HasPrefix(b, "evicted") {
+			return strings.Compare(a, b)
+		}
+		return 0
+	})
 	return lines
 }
 
