@@ -25,7 +25,11 @@ func (v Value) Of(capacity int64) int64 {
 	if v.Quantity != nil {
 		return v.Quantity.Value()
 	}
-	return int64(float64(capacity) * float64(v.Percentage))
+	part := float64(capacity) * float64(v.Percentage)
+	if part >= float64(capacity) { // also where a float has no room for all of it
+		return capacity
+	}
+	return int64(part)
 }
 
 // quantity is Of in the form in which messages show it: as it was written, or
