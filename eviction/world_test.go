@@ -30,7 +30,9 @@ type world struct {
 	missing         map[eviction.Signal]bool
 	cache           int64 // of the memory that is used
 	measured        time.Time
-	stale, summary  bool // no new figures; no summary at all
+	stale, summary  bool          // no new figures; no summary at all
+	silentAfter     bool          // no summary after the next one
+	block           chan struct{} // kills wait for it
 	pods            []*worldPod
 	yields          map[eviction.Step]map[eviction.Signal]int64 // what a step frees, once
 	failStep        map[eviction.Step]bool
@@ -152,6 +154,9 @@ func (w *world) active() (pods []*v1.Pod) {
 }
 
 func (w *world) kill(_ context.Context, e eviction.Eviction) error {
+	if w.block != nil {
+		<-w.block
+	}
 	p := w.find(e.Pod.Name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,6 +218,7 @@ func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
 	if !w.summary {
 		return nil, errors.New("nobody answers")
 	}
+	w.summary = !w.silentAfter
 	if !w.stale || w.measured.IsZero() {
 		w.measured = time.Now()
 	}
