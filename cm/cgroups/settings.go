@@ -153,7 +153,7 @@ type Files func(controller, file string) ([]byte, error)
 
 // noLimit is where v1 says that there is none: the greatest number of pages, in
 // bytes, which depends on the size of a page.
-const noLimit = math.MaxInt64 - 1<<20
+const noLimit = math.MaxInt64 - 1<<30
 
 // Read reads back what a cgroup has, of huge pages the sizes given. What is not
 // there is nil.
