@@ -25,6 +25,10 @@ import (
 var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+
+	// evict.go
+	"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionPressureTransitionPeriod",
+	"evictionMaxPodGracePeriod", "mergeDefaultEvictionSettings", "kernelMemcgNotification", "localStorageCapacityIsolation",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

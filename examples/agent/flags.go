@@ -27,6 +27,8 @@ type options struct {
 	leave   bool
 	verbose bool
 
+	memoryGroup string // directory of the cgroup whose memory is the node's
+
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
 	// that nothing is done with.
@@ -62,6 +64,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	declareEviction(fs, o)
 	return fs
 }
 
@@ -86,7 +89,7 @@ func parseFlags(args []string) (options, error) {
 	}
 	o := first
 	if first.config != "" {
-		o = options{}
+		o = options{config: first.config}
 		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
 			return o, err
 		}

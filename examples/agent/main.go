@@ -118,6 +118,12 @@ func run(opts options) error {
 		return err
 	}
 
+	// What the node has too little of.
+	short, err := newPressure(opts, true, func(what string) { out.line("agent", what) })
+	if err != nil {
+		return err
+	}
+
 	// What happens in the runtime comes from the pleg.
 	changes, err := pleg.New(pleg.Config{
 		Runtime: rt,
@@ -152,7 +158,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
+		Runtime: rt, Status: statuses, Admit: append(podworker.Admitters{short}, admitters(new(podconfig.Sysctls), granted, rt)...), Allocation: granted, Network: health.Network, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -166,6 +172,19 @@ func run(opts options) error {
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
 		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes}, Logger: logger,
 	})
+	if err != nil {
+		return err
+	}
+
+	// What all of them use, and who has to go when that is too much.
+	usage, err := usageOf(opts, rt, logger)
+	if err != nil {
+		return err
+	}
+	evictions, err := evictor{
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
+		garbage: rt, record: out.event, say: func(what string) { out.line("agent", what) }, logger: logger,
+	}.manager()
 	if err != nil {
 		return err
 	}
@@ -199,7 +218,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, usage.Run, evictions.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	} {
