@@ -65,7 +65,7 @@ func ExampleInputs_Plan() {
 }
 
 // A pass measures, decides and acts. Everything it knows of the node comes from
-// functions.
+// functions (F-27).
 func ExampleManager_Pass() {
 	pods := []*v1.Pod{examplePod("web", "2Gi"), examplePod("batch", "1Gi")}
 	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "400Mi"}}.Parse()
