@@ -191,7 +191,7 @@ func (m *Manager) pushLocked(e *entry) {
 	if m.pods[e.pod.UID] != e {
 		return // behind an older incarnation
 	}
-	if e.spot == idle && e.look && !e.due() {
+	if e.spot == idle && e.shown != nil && !e.due() {
 		now := time.Now()
 		if e.compare(now); e.edited {
 			m.queue.delay(e, now.Add(m.correctIn(e.corrections)))
@@ -201,7 +201,7 @@ func (m *Manager) pushLocked(e *entry) {
 	switch e.spot {
 	case delayed:
 		if e.failures > 0 || !e.due() {
-			if e.look && e.failures == 0 {
+			if e.shown != nil && e.failures == 0 {
 				e.compare(time.Now()) // its turn comes all the same
 			}
 			return

@@ -96,12 +96,13 @@ type entry struct {
 	gone     bool // Forget was called
 	deleted  bool // the sink's DeletePod returned nil
 
-	// look: pod.Status is what the record shows, and it has not been compared with
-	// what was said yet. edited: it was, and it differs, as it did corrections
+	// shown is what the record shows, as far as it has not been compared with what
+	// was said; else nil. edited: it was, and it differs, as it did corrections
 	// times before, the last time at corrected.
-	look, edited bool
-	corrections  int
-	corrected    time.Time
+	shown       *v1.PodStatus
+	edited      bool
+	corrections int
+	corrected   time.Time
 
 	refused error // what the last report wanted to say and may not; nil: nothing
 

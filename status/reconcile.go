@@ -27,17 +27,16 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 	if e == nil || e.gone || e.deleted || e.version == 0 {
 		return
 	}
-	e.pod, e.look = pod, true
+	e.pod, e.shown = pod, &pod.Status
 	m.pushLocked(e)
 }
 
 // compare takes note of whether the record shows something else than it was last
 // told. It is called when nothing is under way.
 func (e *entry) compare(now time.Time) {
-	e.look = false
 	say := e.say()
 	was := e.edited
-	e.edited = !Same(&say, &e.pod.Status)
+	e.edited, e.shown = !Same(&say, e.shown), nil
 	if e.edited && !was && now.Sub(e.corrected) >= steady {
 		e.corrections = 0
 	}
