@@ -59,21 +59,21 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	source := req.Spec.Volume.ConfigMap
 	optional := source.Optional != nil && *source.Optional
 	if err := written.CheckName("configMap", source.Name); err != nil {
-		return volume.Mounted{}, err
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	if p.cfg.Objects == nil {
-		return volume.Mounted{}, volume.Definite(written.NoObjects("configMap", req.Pod.Namespace, source.Name))
+		return volume.Mounted{}, written.Failed(req, written.NoObjects("configMap", req.Pod.Namespace, source.Name))
 	}
 	cm, err := p.cfg.Objects.ConfigMap(ctx, req.Pod.Namespace, source.Name)
 	if err != nil && !(optional && payload.NotFound(err)) {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	if err != nil {
 		cm = nil
 	}
 	files, err := payload.ConfigMap(cm, source.Items, source.DefaultMode, optional)
 	if err != nil {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	return written.SetUp(ctx, req, nil, files)
 }

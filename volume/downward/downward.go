@@ -57,7 +57,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	source := req.Spec.Volume.DownwardAPI
 	files, err := payload.DownwardAPI(req.Pod, source.Items, source.DefaultMode, p.cfg.Allocatable())
 	if err != nil {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	return written.SetUp(ctx, req, p.cfg.Tmpfs, files)
 }

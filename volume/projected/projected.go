@@ -117,7 +117,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
 	files, err := payload.Projected(req.Pod, req.Spec.Volume.Projected, p.cfg.Allocatable(), get, owners)
 	if err != nil {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	mounted, err := written.SetUp(ctx, req, p.cfg.Tmpfs, files)
 	mounted.RefreshAt = refreshAt

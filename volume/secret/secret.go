@@ -59,21 +59,21 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	source := req.Spec.Volume.Secret
 	optional := source.Optional != nil && *source.Optional
 	if err := written.CheckName("secret", source.SecretName); err != nil {
-		return volume.Mounted{}, err
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	if p.cfg.Objects == nil {
-		return volume.Mounted{}, volume.Definite(written.NoObjects("secret", req.Pod.Namespace, source.SecretName))
+		return volume.Mounted{}, written.Failed(req, written.NoObjects("secret", req.Pod.Namespace, source.SecretName))
 	}
 	object, err := p.cfg.Objects.Secret(ctx, req.Pod.Namespace, source.SecretName)
 	if err != nil && !(optional && payload.NotFound(err)) {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	if err != nil {
 		object = nil
 	}
 	files, err := payload.Secret(object, source.Items, source.DefaultMode, optional)
 	if err != nil {
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, written.Failed(req, err)
 	}
 	return written.SetUp(ctx, req, p.cfg.Tmpfs, files)
 }

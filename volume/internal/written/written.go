@@ -4,7 +4,9 @@ package written
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -23,7 +25,7 @@ const adds = 0o440
 // else in a directory (vol-51). Containers get the volume read-only.
 func SetUp(ctx context.Context, req volume.Request, tmpfs *emptydir.Tmpfs, files atomic.Payload) (volume.Mounted, error) {
 	if err := files.Check(); err != nil { // before anything is made (vol-39)
-		return volume.Mounted{}, volume.Definite(err)
+		return volume.Mounted{}, Failed(req, err)
 	}
 	dir := req.Dir()
 	var err error
@@ -76,8 +78,17 @@ func Construct(at volume.Place, source v1.VolumeSource) (*volume.Spec, error) {
 
 // Stats measures what is in the volume.
 func Stats(ctx context.Context, at volume.Place) (volume.Stats, error) {
-	fs, err := volume.DiskUsage(ctx, at.Dir())
-	return volume.Stats{FsStats: fs}, err
+	usage, err := volume.DiskUsage(ctx, at.Dir())
+	return volume.Stats{FsStats: usage}, err
+}
+
+// Failed marks an error after which nothing is there: nothing was begun now, and
+// nothing was there before, from an earlier set-up whose content has only become old.
+func Failed(req volume.Request, err error) error {
+	if _, there := os.Lstat(req.Dir()); req.Refresh || !errors.Is(there, fs.ErrNotExist) {
+		return err
+	}
+	return volume.Definite(err)
 }
 
 // NoObjects is why an object can't be had: nothing was wired that gets one.
@@ -89,10 +100,10 @@ func NoObjects(kind, namespace, name string) error {
 // for it.
 func CheckName(kind, name string) error {
 	if name == "" {
-		return volume.Definite(fmt.Errorf("%s has no name", kind))
+		return fmt.Errorf("%s has no name", kind)
 	}
 	if name != filepath.Base(name) || len(name) > 253 || name == "." || name == ".." {
-		return volume.Definite(fmt.Errorf("%s %q: is no name of an object", kind, name))
+		return fmt.Errorf("%s %q: is no name of an object", kind, name)
 	}
 	return nil
 }
