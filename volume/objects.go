@@ -44,13 +44,6 @@ type TrustBundles interface {
 	ClusterTrustBundles(ctx context.Context, signer string, selector labels.Selector) (pems []string, err error)
 }
 
-// Claims get what a pod's persistentVolumeClaims lead to, fresh each time: a claim
-// that was read before it was bound is of no use (vol-6).
-type Claims interface {
-	PersistentVolumeClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error)
-	PersistentVolume(ctx context.Context, name string) (*v1.PersistentVolume, error)
-}
-
 // The kinds of objects whose changes matter to volumes, as [Manager.ObjectChanged]
 // takes them.
 const (
