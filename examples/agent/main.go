@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,6 +86,9 @@ func run(opts options) error {
 
 	// What runs containers.
 	out := &printer{w: os.Stdout}
+	if len(opts.ignored) > 0 {
+		out.line("agent", fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	}
 	ips := nodeIPs()
 	hostIPs := func() []string { return ips }
 	objects, err := objectsOf(opts, logger)
