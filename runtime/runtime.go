@@ -216,4 +216,8 @@ type Event struct {
 	Type    string
 	Reason  string
 	Message string
+
+	// Annotations of the event object, for machines: what an eviction was
+	// decided by (ev-53). Nil: none.
+	Annotations map[string]string
 }
