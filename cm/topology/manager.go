@@ -38,6 +38,12 @@ type Waiter interface {
 	Wait(pod *v1.Pod) error
 }
 
+// A Holder is a Provider that knows whether a pod has something. One that has keeps
+// it, if it is asked about again and refused: it may be running with it.
+type Holder interface {
+	Holds(uid types.UID) bool
+}
+
 // Reasons of refusals.
 const (
 	ReasonAffinity   = "TopologyAffinityError"
@@ -154,10 +160,20 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	case <-ctx.Done():
 		return fmt.Errorf("topology: admit pod %s/%s: %w", pod.Namespace, pod.Name, context.Cause(ctx))
 	}
-	if err = m.allocate(ctx, pod); err != nil {
+	held := m.holds(pod.UID)
+	if err = m.allocate(ctx, pod); err != nil && !held {
 		m.Free(pod.UID)
 	}
 	return err
+}
+
+func (m *Manager) holds(uid types.UID) bool {
+	for _, p := range m.cfg.Providers {
+		if h, ok := p.(Holder); ok && h.Holds(uid) {
+			return true
+		}
+	}
+	return false
 }
 
 // Free takes back all that a pod has.
