@@ -197,7 +197,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err := podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes}, Node: thisNodeRef(opts.nodeName), Logger: logger,
 	}))
 	if err != nil {
 		return err
