@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -45,24 +46,24 @@ func TestRunCollectsEveryFiveMinutes(t *testing.T) { // ig-3, ig-9, ig-17
 		w := newWorld(100)
 		w.pull("a:1", layer("a", 10))
 		var removed []string
-		passes := 0
+		var passes atomic.Int32
 		cfg := w.config()
 		cfg.Hooks = imagegc.Hooks{
 			Removed: func(i imagegc.RemovedInfo) {
 				removed = append(removed, fmt.Sprint(i.Record.Image.ID, " ", i.Reason, " ", i.Freed, " ", i.Known))
 			},
-			Passed: func(i imagegc.PassedInfo) { passes++ },
+			Passed: func(i imagegc.PassedInfo) { passes.Add(1) },
 		}
 		running(t, cfg)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Equal(t, 1, passes, "at once")
+		assert.EqualValues(t, 1, passes.Load(), "at once")
 		w.mu.Lock()
 		w.others = 80
 		w.mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, 2, passes)
+		assert.EqualValues(t, 2, passes.Load())
 		assert.Equal(t, []string{"sha256:a:1 space 10 true"}, removed)
 	})
 }
@@ -74,20 +75,22 @@ func TestFailuresAreEventsFromTheSecondOn(t *testing.T) { // ig-3
 		running(t, w.config())
 		time.Sleep(time.Second)
 		synctest.Wait()
-		assert.Empty(t, w.events)
+		assert.Empty(t, w.told())
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		const event = "Node Warning ImageGCFailed: imagegc: list images: the runtime is away"
 		assert.Equal(t, []string{event, event}, w.events)
 		w.mu.Lock()
 		w.fail = map[string]error{}
 		w.mu.Unlock()
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		w.mu.Lock()
 		w.fail["images"] = errors.New("again")
 		w.mu.Unlock()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		assert.Len(t, w.events, 2, "one in a row")
+		assert.Len(t, w.told(), 2, "one in a row")
 	})
 }
 
@@ -97,13 +100,13 @@ func TestAPolicyThatRemovesNothingHasImagesWatched(t *testing.T) { // ig-2, ig-9
 		w.pull("a:1", layer("a", 99))
 		cfg := w.config()
 		cfg.Space, cfg.Policy = nil, imagegc.Policy{HighPercent: new(int32(100))}
-		detected := 0
-		cfg.Hooks.Detected = func(present []string, _ time.Time) { detected++; assert.Equal(t, []string{"sha256:a:1"}, present) }
+		var detected atomic.Int32
+		cfg.Hooks.Detected = func(present []string, _ time.Time) { detected.Add(1); assert.Equal(t, []string{"sha256:a:1"}, present) }
 		cfg.Hooks.Passed = func(imagegc.PassedInfo) { t.Error("a pass") }
 		running(t, cfg)
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
-		assert.Equal(t, 3, detected)
+		assert.EqualValues(t, 3, detected.Load())
 	})
 }
 
@@ -111,17 +114,17 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(100)
 		w.pull("a:1", layer("a", 99))
-		ready := false
+		var ready atomic.Bool
 		cfg := w.config()
-		cfg.Policy, cfg.Ready = imagegc.Policy{MinAge: -1}, func() bool { return ready }
+		cfg.Policy, cfg.Ready = imagegc.Policy{MinAge: -1}, ready.Load
 		m := running(t, cfg)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		assert.True(t, w.has("a:1"), "after a restart of the machine nothing runs yet")
-		assert.Empty(t, w.events, "which is no failure")
+		assert.Empty(t, w.told(), "which is no failure")
 		_, err := m.DeleteUnused(t.Context())
 		require.ErrorIs(t, err, imagegc.ErrNotReady)
-		ready = true
+		ready.Store(true)
 		freed, err := m.DeleteUnused(t.Context())
 		require.NoError(t, err)
 		assert.EqualValues(t, 99, freed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -124,6 +125,14 @@ func (w *world) space(context.Context) (imagegc.Space, error) {
 		}
 	}
 	return imagegc.Space{Capacity: w.capacity, Available: w.capacity - min(used, w.capacity)}, w.fail["space"]
+}
+
+// told returns the events so far.
+func (w *world) told() []string {
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
 }
 
 func (w *world) has(name string) bool {
