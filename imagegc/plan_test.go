@@ -78,7 +78,7 @@ func TestHowMuchIsToBeFreed(t *testing.T) { // ig-11, ig-12
 	}
 }
 
-func TestWhatIsDecidedOfAnImage(t *testing.T) {
+func TestWhatIsDecidedOfAnImage(t *testing.T) { // F-29
 	with := func(r imagegc.Record, change func(*imagegc.Record)) imagegc.Record { change(&r); return r }
 	old := record("a:1", 100, 50, 1)
 	used := with(old, func(r *imagegc.Record) { r.Users = []string{"container default/web[c]"} })
