@@ -25,6 +25,7 @@ import (
 var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
