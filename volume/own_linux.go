@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -196,7 +197,10 @@ func (w *owner) read(d *ownedDir) error {
 			d.left.Add(int64(len(below)))
 			w.add(below...)
 		}
-		if len(entries) == 0 || readErr != nil {
+		if readErr != nil && !errors.Is(readErr, io.EOF) {
+			return fmt.Errorf("%s: %w", d.path, readErr)
+		}
+		if len(entries) == 0 {
 			break
 		}
 	}
