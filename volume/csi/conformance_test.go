@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func persistent(handle string) *volume.Spec {
 			Driver: driverName, VolumeHandle: handle, FSType: "ext4", VolumeAttributes: map[string]string{"tier": "gold"},
 		}},
 	}}
-	pv.Name = "pv-of-" + handle
+	pv.Name = "pv-of-" + strings.ReplaceAll(handle, "/", "-")
 	return &volume.Spec{Volume: &v1.Volume{Name: "data"}, PV: pv}
 }
 
