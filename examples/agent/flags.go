@@ -14,6 +14,7 @@ import (
 type options struct {
 	runtime   string
 	manifests string
+	objects   string
 	root      string
 	logs      string
 	nodeName  string
@@ -47,6 +48,7 @@ func parseFlags(args []string) (options, error) {
 	fs.Usage = func() {}
 	fs.StringVar(&o.runtime, "runtime", "process", "what runs containers: `process`, or the unix:// address of a CRI socket")
 	fs.StringVar(&o.manifests, "manifests", "", "`file or directory` of pod manifests (required)")
+	fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
 	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 	fs.StringVar(&o.logs, "pod-logs-dir", "", "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")

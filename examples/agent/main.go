@@ -87,7 +87,11 @@ func run(opts options) error {
 	out := &printer{w: os.Stdout}
 	ips := nodeIPs()
 	hostIPs := func() []string { return ips }
-	rt, err := connect(ctx, opts, logger, hostIPs, out.event)
+	objects, err := objectsOf(opts, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, logger, hostIPs, objects.forRuntime(), out.event)
 	if err != nil {
 		return err
 	}
@@ -195,7 +199,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	} {
