@@ -197,6 +197,12 @@ type Ending struct {
 	Failed  bool
 	Reason  string
 	Message string
+
+	// Disruption, if it is not empty: the node ends a pod that could have run
+	// on (an eviction, a preemption, a shutdown), and its condition
+	// DisruptionTarget says so, with reason TerminationByKubelet and this
+	// message (ev-54, ev-62).
+	Disruption string
 }
 
 // An Event is something a person would want to read about a pod or the node,
@@ -210,4 +216,8 @@ type Event struct {
 	Type    string
 	Reason  string
 	Message string
+
+	// Annotations of the event object, for machines: what an eviction was
+	// decided by (ev-53). Nil: none.
+	Annotations map[string]string
 }
