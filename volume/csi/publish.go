@@ -58,15 +58,17 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 	if about != nil && about.SELinuxMount != nil && !*about.SELinuxMount {
 		mounted.SELinuxRelabel = !req.Spec.Block
 	}
-	if there, err := p.cfg.Mounter.IsMountPoint(target); err == nil && there && !again {
-		return mounted, p.linkDevice(req, target)
-	}
 	saved := data{
 		SpecVolID: req.Spec.DirName(), VolumeHandle: publish.VolumeId, DriverName: d.Name, NodeName: p.cfg.NodeName,
 		AttachmentID: attachmentName(publish.VolumeId, d.Name, p.cfg.NodeName), VolumeLifecycleMode: mode,
 	}
-	if err := save(dataDir, saved); err != nil {
-		return none, err
+	if old, err := load(dataDir); err != nil || old != saved {
+		if err := save(dataDir, saved); err != nil {
+			return none, err
+		}
+	}
+	if there, err := p.cfg.Mounter.IsMountPoint(target); err == nil && there && !again {
+		return mounted, p.linkDevice(req, target)
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return none, err
@@ -170,6 +172,13 @@ func (p *Plugin) tearDown(ctx context.Context, at volume.Place) error {
 	target, dataDir := p.publishTarget(at)
 	switch d, err := load(dataDir); {
 	case errors.Is(err, fs.ErrNotExist):
+		// Nothing was published, or somebody has lost what it was: what is
+		// mounted goes, and what is in it stays.
+		if mounted, err := p.cfg.Mounter.IsMountPoint(target); err == nil && mounted {
+			if err := p.cfg.Mounter.Unmount(target); err != nil {
+				return err
+			}
+		}
 	case err != nil:
 		return err
 	default:

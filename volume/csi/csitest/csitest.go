@@ -72,7 +72,7 @@ type Driver struct {
 	Versions []string
 
 	csipb.UnimplementedNodeServer
-	registerapi.UnimplementedRegistrationServer
+	csipb.UnimplementedIdentityServer
 
 	// mu guards the fields below.
 	mu         sync.Mutex
@@ -103,6 +103,7 @@ type Volume struct {
 func (d *Driver) Run(ctx context.Context, root string) error {
 	server := grpc.NewServer()
 	csipb.RegisterNodeServer(server, d)
+	csipb.RegisterIdentityServer(server, d)
 	registerapi.RegisterRegistrationServer(server, &registration{Driver: d, endpoint: d.socket(root)})
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -165,12 +166,24 @@ func (d *Driver) InUse() []string {
 	defer d.mu.Unlock()
 	var ids []string
 	for id, v := range d.volumes {
+		d.pruneLocked(v)
 		if v.Staged != "" || len(v.Published) > 0 {
 			ids = append(ids, id)
 		}
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// pruneLocked forgets what somebody else has unmounted, as a driver does that looks at
+// the mounts.
+func (d *Driver) pruneLocked(v *Volume) {
+	for target, r := range v.Published {
+		mounted, err := d.Mounter.IsMountPoint(target)
+		if err != nil || !mounted && r.GetVolumeCapability().GetBlock() == nil {
+			delete(v.Published, target)
+		}
+	}
 }
 
 // Registration returns what the driver was told of its registration; nil: nothing yet.

@@ -79,6 +79,7 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csipb.NodeUnstageVolume
 		return nil, err
 	}
 	v := d.volumeLocked(r.GetVolumeId())
+	d.pruneLocked(v)
 	if len(v.Published) > 0 {
 		return nil, status.Errorf(codes.FailedPrecondition, "%s is published", r.GetVolumeId())
 	}
@@ -184,4 +185,19 @@ func (d *Driver) NodeGetVolumeHealth(_ context.Context, r *csipb.NodeGetVolumeHe
 		health.HealthStatuses = []*csipb.VolumeHealth_VolumeHealthEntry{{Message: message}}
 	}
 	return &csipb.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
+}
+
+// GetPluginInfo implements the CSI API.
+func (d *Driver) GetPluginInfo(context.Context, *csipb.GetPluginInfoRequest) (*csipb.GetPluginInfoResponse, error) {
+	return &csipb.GetPluginInfoResponse{Name: d.Name, VendorVersion: "1"}, nil
+}
+
+// GetPluginCapabilities implements the CSI API.
+func (d *Driver) GetPluginCapabilities(context.Context, *csipb.GetPluginCapabilitiesRequest) (*csipb.GetPluginCapabilitiesResponse, error) {
+	return new(csipb.GetPluginCapabilitiesResponse), nil
+}
+
+// Probe implements the CSI API.
+func (d *Driver) Probe(context.Context, *csipb.ProbeRequest) (*csipb.ProbeResponse, error) {
+	return new(csipb.ProbeResponse), nil
 }
