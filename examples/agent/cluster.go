@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // kubeletVersion is what the node says that its pods can rely on.
@@ -70,6 +72,7 @@ type cluster struct {
 	objects  *client.Objects
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
+	volumes  atomic.Pointer[volume.Manager]
 	more     []func(context.Context) error
 }
 
@@ -108,7 +111,7 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Logger: logger}); err != nil {
 		return nil, err
 	}
-	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Logger: logger}); err != nil {
+	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Changed: c.objectChanged, Logger: logger}); err != nil {
 		return nil, err
 	}
 	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Logger: logger})
@@ -177,6 +180,7 @@ func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() e
 			f, err := rt.Features(ctx)
 			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
 		},
+		VolumesInUse: c.volumesInUse,
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: pleg()}}, Network: health.Network()}
 			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
@@ -187,7 +191,7 @@ func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() e
 	c.node, err = node.New(node.Config{
 		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
 		Setters: facts.Setters(), Refresh: health.Check, Record: c.events.Record, Logger: c.logger,
-		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }) },
+		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }); c.volumesAttached() },
 	})
 	return err
 }

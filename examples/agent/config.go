@@ -24,7 +24,7 @@ import (
 // flag, if it has one, to declare in flags.go.
 var honoured = []string{
 	"apiVersion", "kind",
-	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
 	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
 }
 

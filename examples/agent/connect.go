@@ -35,7 +35,7 @@ type connected struct {
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
-func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Logger, hostIPs func() []string, objects cri.Objects, record func(runtime.Event)) (connected, error) {
+func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, logger *slog.Logger, hostIPs func() []string, objects cri.Objects, record func(runtime.Event)) (connected, error) {
 	var c connected
 	keyring, err := nodeCredentials(opts, logger)
 	if err != nil {
@@ -72,7 +72,7 @@ func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Lo
 		c.name, c.close = opts.runtime, client.Close
 	}
 	c.typ, c.cri, c.images = cfg.Name, cfg.Runtime, cfg.Images
-	c.Runtime, err = cri.New(joined.runtime(cfg))
+	c.Runtime, err = cri.New(vols.runtime(joined.runtime(cfg)))
 	return c, err
 }
 

@@ -104,7 +104,13 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	rt, err := connect(ctx, opts, joined, logger, hostIPs, objects.forRuntime(), record)
+	// Which volumes containers get.
+	var machine admission.Node
+	vols, err := volumesOf(opts, joined, objects, func() v1.ResourceList { return machine.Allocatable }, record, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, joined, vols, logger, hostIPs, objects.forRuntime(), record)
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func run(opts options) error {
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	machine := thisNode(opts.nodeName, rt.facts)
+	machine = thisNode(opts.nodeName, rt.facts)
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
 		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
@@ -179,7 +185,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
+		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -198,7 +204,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -222,7 +228,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
