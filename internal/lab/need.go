@@ -34,6 +34,12 @@ var needs = map[string]need{
 		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr beside it",
 		with:  []string{"linux", "root", "runc", "cni", "ip", "busybox"},
 	},
+	"kubernetes": {
+		check: kubernetesInstalled,
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
+		with:  []string{"linux", "etcd"},
+	},
+	"etcd":     {check: etcdInstalled, get: "apt-get install etcd-server"},
 	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
 	"iptables": {check: inPath("iptables"), get: "apt-get install iptables"},
@@ -159,3 +165,16 @@ func busyboxInstalled() error {
 	_, err := busybox()
 	return err
 }
+
+// NeedHere is Need for a test that asks no daemon for anything: it runs where the
+// integration tests do, and in the emulated machine of [Kernel].
+func NeedHere(t testing.TB, names ...string) {
+	t.Helper()
+	if os.Getenv(insideKernel) != "" {
+		return
+	}
+	Need(t, names...)
+}
+
+// insideKernel is set in the emulated machine.
+const insideKernel = "KUBEPARTS_INSIDE_KERNEL"
