@@ -76,6 +76,14 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 		if ctx.Err() != nil {
 			return nil, false
 		}
+		if errors.Is(err, errNoNode) {
+			select {
+			case <-n.known:
+				continue
+			case <-ctx.Done():
+				return nil, false
+			}
+		}
 		n.renewedHook(ctx, err)
 		n.cfg.Logger.Warn("make lease", "err", err)
 		if !sleep(ctx, wait) {
