@@ -9,14 +9,18 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/connrotation"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/kube/certs"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -71,6 +75,8 @@ type cluster struct {
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
 	more     []func(context.Context) error
+
+	closeConnections func() // which may hang
 }
 
 // join makes what speaks to the API server, which it does not do yet, but for
@@ -123,9 +129,40 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	return c, err
 }
 
-// connect makes the clients.
-func (c *cluster) connect(_ context.Context, opts options) (*client.Connection, error) {
-	return client.Connect(client.Config{Kubeconfig: opts.cluster.kubeconfig, UserAgent: "kubeparts-agent"})
+// connect makes the clients: of the kubeconfig file, with a certificate that is
+// renewed if the agent has asked for it itself.
+func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection, error) {
+	o := opts.cluster
+	cfg := client.Config{Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent"}
+	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Logger: c.logger}
+	if mine.Dir == "" {
+		mine.Dir = filepath.Join(opts.root, "pki")
+	}
+	if o.bootstrap != "" {
+		first, err := client.RESTConfig(client.Config{Kubeconfig: o.bootstrap})
+		if err != nil {
+			return nil, fmt.Errorf("--bootstrap-kubeconfig: %w", err)
+		}
+		mine.Bootstrap = first
+		if err := certs.Bootstrap(ctx, mine); err != nil {
+			return nil, err
+		}
+	}
+	base, err := client.RESTConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if base.CertFile != mine.Current() {
+		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+		base.Dial, c.closeConnections = dialer.DialContext, dialer.CloseAll
+		return client.ConnectTo(base, cfg)
+	}
+	rotation, err := certs.NewRotation(base, mine)
+	if err != nil {
+		return nil, err
+	}
+	c.closeConnections, c.more = rotation.CloseConnections, append(c.more, rotation.Run)
+	return client.ConnectTo(rotation.Config(), cfg)
 }
 
 // registered waits until the node's object is known.
@@ -186,7 +223,7 @@ func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() e
 	}
 	c.node, err = node.New(node.Config{
 		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
-		Setters: facts.Setters(), Refresh: health.Check, Record: c.events.Record, Logger: c.logger,
+		Setters: facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
 		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }) },
 	})
 	return err

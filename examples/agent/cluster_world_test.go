@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,9 @@ func onCluster(t *testing.T) *clusterWorld {
 	lab.Need(t, "kubernetes", "containerd")
 	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 20 * time.Second})
 	w := &clusterWorld{world: onContainerd(t), control: control}
-	w.flags = []string{"--kubeconfig=" + control.NodeKubeconfig("node"), "--node-labels=rack=7"}
+	w.flags = []string{
+		"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + control.BootstrapKubeconfig(), "--node-labels=rack=7",
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
 	require.NoError(t, err)
 	config.QPS = -1
