@@ -32,10 +32,10 @@ type Reporter interface {
 
 // Volumes get a pod's volumes ready and away.
 type Volumes interface {
-	// Mount waits until every volume of the pod is ready, and returns where:
-	// host paths by volume name. An error that is a *Refusal (wrapped, too)
+	// Mount waits until every volume of the pod that a container uses is ready,
+	// and returns where, by the names of the volumes. An error that is a *Refusal (wrapped, too)
 	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
-	Mount(ctx context.Context, pod *v1.Pod) (map[string]string, error)
+	Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error)
 
 	// Unmount waits until no volume of the pod is left.
 	Unmount(ctx context.Context, pod *v1.Pod) error
@@ -233,7 +233,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		p.at(w.UID, "mirror pod")
 		p.mirror(ctx, w)
 	}
-	var volumes map[string]string
+	var volumes map[string]runtime.Volume
 	if p.cfg.Volumes != nil {
 		var err error
 		p.at(w.UID, "volumes")

@@ -116,7 +116,7 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 			for _, victim := range r.Victims {
 				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Kill: podworker.KillOptions{
 					Evict:  true,
-					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage},
+					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},
 				}})
 			}
 			return refusal

@@ -35,7 +35,7 @@ type connected struct {
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
-func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Logger, hostIPs func() []string, record func(runtime.Event)) (connected, error) {
+func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Logger, hostIPs func() []string, objects cri.Objects, record func(runtime.Event)) (connected, error) {
 	var c connected
 	keyring, err := nodeCredentials(opts, logger)
 	if err != nil {
@@ -48,7 +48,7 @@ func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Lo
 	c.facts = facts
 	cfg := cri.Config{
 		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
-		Keyring: keyring, Streams: new(streaming.Client), Record: record, Logger: logger,
+		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: record, Logger: logger,
 	}
 	if opts.runtime == "process" {
 		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})

@@ -29,6 +29,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
@@ -89,14 +90,21 @@ func run(opts options) error {
 
 	// The cluster, if there is one.
 	out := &printer{w: os.Stdout}
+	if len(opts.ignored) > 0 {
+		out.line("agent", fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	}
 	joined, err := join(ctx, opts, logger)
 	if err != nil {
 		return err
 	}
 	hostIPs, record := joined.hostIPs(nodeIPs()), joined.record(out.event)
 
-	// What runs containers.
-	rt, err := connect(ctx, opts, joined, logger, hostIPs, record)
+	// What runs containers, and what they refer to.
+	objects, err := objectsOf(opts, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, joined, logger, hostIPs, objects.forRuntime(), record)
 	if err != nil {
 		return err
 	}
@@ -207,7 +215,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -15,10 +13,9 @@ import (
 
 // An access is how one kind is read.
 type access struct {
-	object metav1.Object // an empty one
-	list   func(context.Context, metav1.ListOptions) (apiruntime.Object, error)
-	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	get    func(context.Context, string, metav1.GetOptions) (metav1.Object, error)
+	list  func(context.Context, metav1.ListOptions) (apiruntime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	get   func(context.Context, string, metav1.GetOptions) (metav1.Object, error)
 }
 
 // accessTo returns how objects of the kind in the namespace are read.
@@ -26,19 +23,19 @@ func accessTo(c kubernetes.Interface, kind, namespace string) access {
 	switch kind {
 	case kindConfigMap:
 		api := c.CoreV1().ConfigMaps(namespace)
-		return access{&v1.ConfigMap{}, lister(api.List), api.Watch, getter(api.Get)}
+		return access{lister(api.List), api.Watch, getter(api.Get)}
 	case kindSecret:
 		api := c.CoreV1().Secrets(namespace)
-		return access{&v1.Secret{}, lister(api.List), api.Watch, getter(api.Get)}
+		return access{lister(api.List), api.Watch, getter(api.Get)}
 	case kindService:
 		api := c.CoreV1().Services(namespace)
-		return access{&v1.Service{}, lister(api.List), api.Watch, getter(api.Get)}
+		return access{lister(api.List), api.Watch, getter(api.Get)}
 	case kindRuntimeClass:
 		api := c.NodeV1().RuntimeClasses()
-		return access{&nodev1.RuntimeClass{}, lister(api.List), api.Watch, getter(api.Get)}
+		return access{lister(api.List), api.Watch, getter(api.Get)}
 	case kindCSIDriver:
 		api := c.StorageV1().CSIDrivers()
-		return access{&storagev1.CSIDriver{}, lister(api.List), api.Watch, getter(api.Get)}
+		return access{lister(api.List), api.Watch, getter(api.Get)}
 	}
 	panic(fmt.Sprintf("client: no access to kind %q", kind))
 }

@@ -88,8 +88,6 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	pods := p.cfg.Client.CoreV1().Pods(metav1.NamespaceAll)
 	wg.Go(func() {
 		follow(ctx, following[*v1.Pod]{
-			name:     "pods",
-			object:   &v1.Pod{},
 			selector: fields.OneTermEqualSelector("spec.nodeName", p.cfg.NodeName).String(),
 			list:     lister(pods.List),
 			watch:    pods.Watch,

@@ -13,10 +13,10 @@ import (
 type size int
 
 const (
-	full   size = iota
-	short       // messages of 1 KiB
-	terse       // messages of 80 bytes; no mounts, users or resources
-	bare        // no messages, and no containers that are over and done with
+	full  size = iota
+	short      // messages of 1 KiB
+	terse      // messages of 80 bytes; no mounts, users or resources
+	bare       // no messages, and no containers that are over and done with
 )
 
 // tooLarge reports whether err says that a request was too large: in the words

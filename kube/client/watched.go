@@ -173,7 +173,7 @@ func (e *entry) follow(ctx context.Context) {
 		selector = fields.OneTermEqualSelector("metadata.name", e.name).String()
 	}
 	follow(ctx, following[metav1.Object]{
-		name: strings.ToLower(e.kind), object: api.object, selector: selector, list: api.list, watch: api.watch,
+		selector: selector, list: api.list, watch: api.watch,
 		keepWatch: keepWatch, store: following1{e, ctx}, failed: e.failed,
 	})
 }
