@@ -48,7 +48,7 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("certs: Config.Bootstrap is nil, and there is no other way: %w", why)
 	}
 	cfg.Logger.Info("asking for a certificate", "node", cfg.NodeName, "because", why)
-	client, err := kubernetes.NewForConfig(cfg.Bootstrap)
+	client, err := cfg.Client(cfg.Bootstrap)
 	if err != nil {
 		return fmt.Errorf("certs: Config.Bootstrap: %w", err)
 	}

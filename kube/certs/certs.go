@@ -14,6 +14,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -53,6 +54,10 @@ type Config struct {
 	// it asks anew. Zero: 15 min; somebody may have to approve it by hand.
 	Patience time.Duration
 
+	// Client makes the clients that requests go through. Nil:
+	// kubernetes.NewForConfig.
+	Client func(*rest.Config) (kubernetes.Interface, error)
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 }
@@ -66,6 +71,9 @@ func (c *Config) check() error {
 	}
 	if c.Patience == 0 {
 		c.Patience = 15 * time.Minute
+	}
+	if c.Client == nil {
+		c.Client = func(cfg *rest.Config) (kubernetes.Interface, error) { return kubernetes.NewForConfig(cfg) }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

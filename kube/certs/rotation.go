@@ -100,9 +100,9 @@ func (r *Rotation) Run(ctx context.Context) error {
 // when it is nobody (any more), whoever may ask for a first one.
 func (r *Rotation) clientFor(is *tls.Certificate) (kubernetes.Interface, error) {
 	if expired(is, time.Now()) && r.cfg.Bootstrap != nil {
-		return kubernetes.NewForConfig(r.cfg.Bootstrap)
+		return r.cfg.Client(r.cfg.Bootstrap)
 	}
-	return kubernetes.NewForConfig(r.config)
+	return r.cfg.Client(r.config)
 }
 
 func expired(c *tls.Certificate, now time.Time) bool {
