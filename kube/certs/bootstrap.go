@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -53,18 +55,17 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("certs: Config.Bootstrap: %w", err)
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := request(ctx, cfg, client)
+		_, err := request(ctx, cfg, client)
+		if err == nil {
+			err = writeKubeconfig(cfg)
+		}
 		var denied *deniedError
 		if err == nil || errors.As(err, &denied) {
 			return err
 		}
 		cfg.Logger.Warn("first certificate", "err", err)
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep(ctx, wait) {
 			return errors.Join(ctx.Err(), err)
-		case <-timer.C:
 		}
 	}
 }
@@ -98,60 +99,71 @@ func (e *deniedError) Error() string {
 }
 
 // request asks once, and keeps what it is given.
-func request(ctx context.Context, cfg Config, client kubernetes.Interface) error {
+func request(ctx context.Context, cfg Config, client kubernetes.Interface) (*tls.Certificate, error) {
 	keyFile := filepath.Join(cfg.Dir, prefix+".key.tmp")
 	key, keyPEM, err := loadOrMakeKey(keyFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subject := cfg.subject()
 	data, err := certutil.MakeCSR(key, &subject, nil, nil)
 	if err != nil {
-		return fmt.Errorf("certs: make a request: %w", err)
+		return nil, fmt.Errorf("certs: make a request: %w", err)
 	}
 	name, err := requestName(key, cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var lifetime *time.Duration
 	if cfg.Lifetime > 0 {
 		lifetime = &cfg.Lifetime
 	}
+	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
 	defer cancel()
 	name, uid, err := csr.RequestCertificateWithContext(ctx, client, data, name, certificatesv1.KubeAPIServerClientKubeletSignerName, lifetime, usages(key), key)
 	if err != nil {
-		return fmt.Errorf("certs: ask for a certificate: %w", err)
+		return nil, fmt.Errorf("certs: ask for a certificate: %w", err)
 	}
 	certPEM, err := csr.WaitForCertificate(ctx, client, name, uid)
 	if err != nil {
 		if denied := deniedBy(ctx, client, name); denied != nil {
-			return errors.Join(denied, os.Remove(keyFile))
+			return nil, errors.Join(denied, os.Remove(keyFile))
 		}
 		// A request that nobody answered is not to be waited for again.
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if ctx.Err() != nil && all.Err() == nil {
 			err = errors.Join(err, os.Remove(keyFile))
 		}
-		return fmt.Errorf("certs: request %s: %w", name, err)
+		return nil, fmt.Errorf("certs: request %s: %w", name, err)
 	}
 	store, err := cfg.store()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := store.Update(certPEM, keyPEM); err != nil {
-		return fmt.Errorf("certs: keep the certificate: %w", err)
-	}
-	if err := writeKubeconfig(cfg); err != nil {
-		return err
+	cert, err := store.Update(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("certs: keep the certificate: %w", err)
 	}
 	if err := os.Remove(keyFile); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("certs: remove the key's first copy: %w", err)
+		return nil, fmt.Errorf("certs: remove the key's first copy: %w", err)
 	}
-	return nil
+	return cert, nil
+}
+
+// sleep waits, and reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
 
 func deniedBy(ctx context.Context, client kubernetes.Interface, name string) error {
-	req, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, getOptions)
+	req, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"log/slog"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +28,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -94,6 +97,10 @@ func (s *signer) create(action clienttesting.Action) (bool, runtime.Object, erro
 	if req.Name == "" {
 		req.Name = req.GenerateName + "x"
 	}
+	if n := len(s.asked); n > 0 {
+		// The fake does not filter by name.
+		_ = s.client.Tracker().Delete(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", s.asked[n-1])
+	}
 	s.asked = append(s.asked, req.Name)
 	block, _ := pem.Decode(req.Spec.Request)
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
@@ -101,7 +108,7 @@ func (s *signer) create(action clienttesting.Action) (bool, runtime.Object, erro
 		return true, nil, err
 	}
 	s.requests = append(s.requests, parsed)
-	req.UID = "u1"
+	req.UID = types.UID(fmt.Sprintf("u%d", len(s.asked)))
 	condition := certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: v1.ConditionTrue}
 	switch {
 	case s.deny:
@@ -138,7 +145,7 @@ func (s *signer) names() []string {
 func configIn(t *testing.T, s *signer) certs.Config {
 	t.Helper()
 	dir := t.TempDir()
-	return certs.Config{NodeName: "n1", Dir: filepath.Join(dir, "pki"), Kubeconfig: filepath.Join(dir, "kubeconfig"), Bootstrap: s.config(), Client: s.clientFor}
+	return certs.Config{NodeName: "n1", Dir: filepath.Join(dir, "pki"), Kubeconfig: filepath.Join(dir, "kubeconfig"), Bootstrap: s.config(), Client: s.clientFor, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
 func TestANodeGetsItsFirstCertificate(t *testing.T) {
@@ -196,7 +203,6 @@ func TestAnAgentThatIsStartedAnewAsksForTheSame(t *testing.T) {
 		require.ErrorIs(t, certs.Bootstrap(ctx, cfg), context.DeadlineExceeded)
 		s.silent = false
 		first := s.names()[0]
-		require.NoError(t, s.client.Tracker().Delete(certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), "", first))
 		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
 		assert.Equal(t, []string{first, first}, s.names(), "the same key, and the same name")
 	})
@@ -281,11 +287,25 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotEqual(t, first, now)
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
-		last := s.by[len(s.by)-1]
-		assert.Empty(t, last.BearerToken, "the node asks for it itself")
+		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
+
+		// When nobody answers it is tried again; when the certificate has expired
+		// meanwhile, it is asked for with the token, as at first.
+		s.mu.Lock()
+		s.fails = 5000
+		s.mu.Unlock()
+		time.Sleep(30 * time.Hour)
+		synctest.Wait()
+		s.mu.Lock()
+		assert.NotEmpty(t, s.by[len(s.by)-1].BearerToken)
+		assert.Greater(t, s.fails, 3000, "twice a minute")
+		s.fails = 0
+		s.mu.Unlock()
+		time.Sleep(time.Minute)
+		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now()))
+		assert.True(t, rotation.Expires().After(time.Now()))
 		cancel()
 		require.NoError(t, <-done)
-		time.Sleep(time.Hour) // what the manager has left behind ends
 	})
 }
 

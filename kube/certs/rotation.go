@@ -3,33 +3,32 @@ package certs
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/certificate"
 	"k8s.io/client-go/util/connrotation"
 )
 
-var getOptions = metav1.GetOptions{}
+// A certificate is renewed when between these parts of its time are over: at
+// another moment on each node.
+const (
+	renewFrom = 0.7
+	renewTo   = 0.9
+)
 
-// lookPeriod is how often a new certificate is looked for, to be shown on new
-// connections in the place of those that show the old one.
-const lookPeriod = 5 * time.Second
-
-// A Rotation renews a node's certificate while it holds, when between 70 and 90
-// percent of its time are over.
+// A Rotation renews a node's certificate while it holds. (The manager of client-go
+// does so too, but cannot be ended: it sleeps until the next certificate is due.)
 type Rotation struct {
 	cfg     Config
-	manager certificate.Manager
+	current atomic.Pointer[tls.Certificate]
 	dialer  *connrotation.Dialer
 	config  *rest.Config
 }
@@ -47,21 +46,12 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rotation{cfg: cfg}
-	subject := cfg.subject()
-	var lifetime *time.Duration
-	if cfg.Lifetime > 0 {
-		lifetime = &cfg.Lifetime
-	}
-	r.manager, err = certificate.NewManager(&certificate.Config{
-		ClientsetFn:      r.clientFor,
-		Template:         &x509.CertificateRequest{Subject: subject},
-		CertificateStore: store, SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
-		RequestedCertificateLifetime: lifetime, GetUsages: usages,
-	})
+	is, err := store.Current()
 	if err != nil {
-		return nil, fmt.Errorf("certs: rotation: %w", err)
+		return nil, fmt.Errorf("certs: the certificate in %s: %w", cfg.Dir, err)
 	}
+	r := &Rotation{cfg: cfg}
+	r.current.Store(is)
 	r.dialer = connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
 	r.config, err = r.clientConfig(base)
 	return r, err
@@ -75,38 +65,61 @@ func (r *Rotation) Config() *rest.Config { return rest.CopyConfig(r.config) }
 // show what is not valid any more.
 func (r *Rotation) CloseConnections() { r.dialer.CloseAll() }
 
-// Run renews the certificate until ctx ends.
+// Expires is when the certificate of the moment ends.
+func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
+
+// Run renews the certificate, again and again, until ctx ends. What fails is tried
+// again, with longer and longer waits; one that is denied is asked for as well,
+// since whoever denied it may think better of it.
 func (r *Rotation) Run(ctx context.Context) error {
-	r.manager.Start()
-	defer r.manager.Stop()
-	ticker := time.NewTicker(lookPeriod)
-	defer ticker.Stop()
-	last := r.manager.Current()
 	for {
-		select {
-		case <-ctx.Done():
+		if !sleep(ctx, time.Until(renewAt(r.current.Load(), rand.Float64()))) {
 			return nil
-		case <-ticker.C:
 		}
-		if now := r.manager.Current(); now != last && now != nil {
-			last = now
-			r.cfg.Logger.Info("certificate rotated; connections are opened anew", "until", now.Leaf.NotAfter)
-			r.dialer.CloseAll()
+		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+			err := r.renew(ctx)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return nil
+			}
+			r.cfg.Logger.Warn("renew the certificate", "until", r.Expires(), "err", err)
+			if !sleep(ctx, wait) {
+				return nil
+			}
 		}
+		r.cfg.Logger.Info("certificate renewed; connections are opened anew", "until", r.Expires())
+		r.dialer.CloseAll() // they show the old one
 	}
 }
 
-// clientFor returns who asks for the next certificate: the node as it is, or,
-// when it is nobody (any more), whoever may ask for a first one.
-func (r *Rotation) clientFor(is *tls.Certificate) (kubernetes.Interface, error) {
-	if expired(is, time.Now()) && r.cfg.Bootstrap != nil {
+// renewAt is when a certificate is renewed, luck being between 0 and 1.
+func renewAt(c *tls.Certificate, luck float64) time.Time {
+	life := c.Leaf.NotAfter.Sub(c.Leaf.NotBefore)
+	return c.Leaf.NotBefore.Add(time.Duration((renewFrom + (renewTo-renewFrom)*luck) * float64(life)))
+}
+
+func (r *Rotation) renew(ctx context.Context) error {
+	client, err := r.client()
+	if err != nil {
+		return fmt.Errorf("certs: client: %w", err)
+	}
+	next, err := request(ctx, r.cfg, client)
+	if err != nil {
+		return err
+	}
+	r.current.Store(next)
+	return nil
+}
+
+// client returns who asks for the next certificate: the node as it is, or, when it
+// is nobody any more, whoever may ask for a first one.
+func (r *Rotation) client() (kubernetes.Interface, error) {
+	if time.Now().After(r.Expires()) && r.cfg.Bootstrap != nil {
 		return r.cfg.Client(r.cfg.Bootstrap)
 	}
 	return r.cfg.Client(r.config)
-}
-
-func expired(c *tls.Certificate, now time.Time) bool {
-	return c == nil || c.Leaf == nil || now.After(c.Leaf.NotAfter)
 }
 
 // clientConfig returns base with a transport that asks for the certificate each
@@ -121,20 +134,16 @@ func (r *Rotation) clientConfig(base *rest.Config) (*rest.Config, error) {
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		if c := r.manager.Current(); c != nil {
-			return c, nil
-		}
-		return &tls.Certificate{}, nil // nobody
-	}
-	out := rest.CopyConfig(base)
-	out.TLSClientConfig, out.Dial = rest.TLSClientConfig{}, nil
-	out.Transport = utilnet.SetTransportDefaults(&http.Transport{
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return r.current.Load(), nil }
+	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second,
 		TLSClientConfig: config, MaxIdleConnsPerHost: 25, DialContext: r.dialer.DialContext,
-	})
-	if base.Proxy != nil {
-		out.Transport.(*http.Transport).Proxy, out.Proxy = base.Proxy, nil
 	}
+	if base.Proxy != nil {
+		transport.Proxy = base.Proxy
+	}
+	out := rest.CopyConfig(base)
+	out.TLSClientConfig, out.Dial, out.Proxy = rest.TLSClientConfig{}, nil, nil
+	out.Transport = utilnet.SetTransportDefaults(transport)
 	return out, nil
 }
