@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"a namespace is deleted":                         clusterNamespace,
 			"an environment comes from the cluster":          clusterEnvironment,
 			"pods that can not be":                           clusterBadInput,
+			"an agent without rights":                        clusterStranger,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -402,4 +404,33 @@ func clusterBadInput(t *testing.T, r *room) {
 	assert.LessOrEqual(t, len(versions), 3, "a status that does not change is not written")
 	r.delete("imageless", -1)
 	r.untilGone("imageless")
+}
+
+// clusterStranger: somebody who may do nothing says so, and does not keep on asking.
+func clusterStranger(t *testing.T, r *room) {
+	forbidden := func() (n float64) {
+		data, err := r.api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+		require.NoError(t, err)
+		for line := range strings.Lines(string(data)) {
+			if strings.HasPrefix(line, "apiserver_request_total{") && strings.Contains(line, `code="403"`) {
+				fields := strings.Fields(line)
+				count, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+				require.NoError(t, err)
+				n += count
+			}
+		}
+		return n
+	}
+	a := newAgent(t, "process")
+	a.flags = []string{"--kubeconfig=" + r.control.UserKubeconfig("stranger"), "--node-name=stranger"}
+	before := forbidden()
+	a.start()
+	a.eventually("the agent says what is wrong", func() bool {
+		return strings.Contains(a.out.String(), `User \"stranger\" cannot`)
+	})
+	time.Sleep(15 * time.Second)
+	// Others may be refused something as well, now and then.
+	assert.Less(t, forbidden()-before, 60.0, "it is not asked all the time")
+	_, err := r.api.CoreV1().Nodes().Get(t.Context(), "stranger", metav1.GetOptions{})
+	assert.True(t, apierrors.IsNotFound(err))
 }
