@@ -26,6 +26,10 @@ var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
 	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
+	// of a node of a cluster
+	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
+	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
+	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

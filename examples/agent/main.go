@@ -159,7 +159,11 @@ func run(opts options) error {
 	}
 
 	// What the cluster is told of this machine.
-	if err := joined.describe(rt, health, changes.Healthy, func() v1.ResourceList { return capacityOf(machine, opts.root) }); err != nil {
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy,
+		capacity:     func() v1.ResourceList { return capacityOf(machine, opts.root) },
+		volumesInUse: vols.InUse,
+	}); err != nil {
 		return err
 	}
 
