@@ -25,6 +25,12 @@ import (
 var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+
+	// cgroups.go
+	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
+	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

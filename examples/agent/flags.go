@@ -62,6 +62,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	declareCgroups(fs, o)
 	return fs
 }
 
@@ -86,7 +87,7 @@ func parseFlags(args []string) (options, error) {
 	}
 	o := first
 	if first.config != "" {
-		o = options{}
+		o = options{config: first.config}
 		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
 			return o, err
 		}
