@@ -66,7 +66,7 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	}
 	if v2 {
 		want = map[string]map[string]string{
-			"/kubepods":                   {"cpu.weight": "217", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
+			"/kubepods":                   {"cpu.weight": "272", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
 			"/kubepods/burstable":         {"cpu.weight": "35", "memory.max": "max", "pids.max": "max", "memory.low": "33554432"},
 			"/kubepods/besteffort":        {"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
 			"/kubepods/podg-1":            {"cpu.weight": "59", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024"},
