@@ -293,11 +293,13 @@ func TestTheTreeOfANode(t *testing.T) { // cm-12, cm-13, cm-18, cm-23, cm-24
 /kubepods/burstable/podb-2: cpu weight 35, cpu quota -1, cpu period 100000, memory -1, memory min 0, memory low 0, memory high -1, pids -1
 /kubepods/podg-1: cpu weight 59, cpu quota 50000, cpu period 100000, memory 67108864, memory min 0, memory low 0, memory high -1, pids -1
 `, n.tree.String())
+	assert.True(t, n.Has(pod("b-1", burstable)), "cm-20")
 	require.NoError(t, n.Remove(t.Context(), "b-1"))
+	assert.False(t, n.Has(pod("b-1", burstable)), "cm-20")
 	require.NoError(t, n.Remove(t.Context(), "b-1"), "gone is gone")
 	require.NoError(t, n.Remove(t.Context(), "never was"))
 	assert.False(t, n.there("/kubepods/burstable/podb-1"))
-	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18: after a pod has gone")
+	assert.Equal(t, *n.has(t, "/kubepods/burstable/podb-2").CPUWeight, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18, rt-123: after a pod has gone")
 	assert.Contains(t, n.ops, "create /kubepods/podg-1", "cm-11")
 	assert.Contains(t, n.ops, "destroy /kubepods/burstable/podb-1", "cm-11")
 	assert.Contains(t, n.ops, "update /kubepods/burstable", "cm-11")

@@ -35,6 +35,7 @@ func TestWhereAPodsContainersGo(t *testing.T) { // cm-6, cm-7, cm-21
 	flat := newNode(t, cm.Config{Flat: true, Enforce: []string{"none"}})
 	require.NoError(t, flat.Setup(t.Context()))
 	require.NoError(t, flat.Ensure(t.Context(), p))
+	assert.True(t, flat.Has(p), "cm-20: there is none to miss")
 	require.NoError(t, flat.Remove(t.Context(), p.UID))
 	require.NoError(t, flat.Resize(t.Context(), p, v1.ResourceCPU, v1.ResourceRequirements{}))
 	require.NoError(t, flat.Sync(t.Context()))
