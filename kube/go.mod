@@ -2,7 +2,10 @@ module github.com/kubeparts/kubeparts/kube
 
 go 1.26.0
 
-require k8s.io/client-go v0.37.2
+require (
+	github.com/kubeparts/kubeparts v0.0.0
+	k8s.io/client-go v0.37.2
+)
 
 require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect

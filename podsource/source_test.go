@@ -2,6 +2,7 @@ package podsource_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -53,6 +54,25 @@ func TestSourcesKeepTheContract(t *testing.T) {
 					require.ErrorIs(t, err, os.ErrNotExist)
 				}
 				require.NoError(t, os.Rename(next, dir))
+			}
+		},
+		"URL": func(t *testing.T) (podsource.PodSource, func(...string)) {
+			s := new(site)
+			u, err := podsource.NewURL(podsource.URLConfig{
+				URL: "http://pods.example", NodeName: "n", Client: &http.Client{Transport: s}, Period: 5 * time.Millisecond,
+			})
+			require.NoError(t, err)
+			return u, func(names ...string) { s.now(func(s *site) { s.body = podList(names...) }) }
+		},
+		"Checkpoint": func(t *testing.T) (podsource.PodSource, func(...string)) {
+			m := new(podsource.Memory)
+			c, _ := remembering(t, t.TempDir(), m)
+			return c, func(names ...string) {
+				var pods []*v1.Pod
+				for _, name := range names {
+					pods = append(pods, pod(name))
+				}
+				m.Set(pods...)
 			}
 		},
 	} {

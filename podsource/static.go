@@ -34,9 +34,11 @@ func Static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 	if err != nil {
 		return nil, fmt.Errorf("podsource: %s: %w", origin, err)
 	}
+	tolerateNoExecute(&pod.Spec)
 	return pod, nil
 }
 
+// static is Static without the toleration, which pods of a URL do not get.
 func static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 	decoded, canonical, err := decode(manifest)
 	if err != nil {
@@ -72,7 +74,6 @@ func static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 		pod.Annotations = make(map[string]string)
 	}
 	pod.Annotations[HashAnnotation] = hash
-	tolerateNoExecute(&pod.Spec)
 	return pod, nil
 }
 

@@ -247,8 +247,12 @@ func presumeDone(s *v1.ContainerStatus, f *Facts) {
 		sandbox = f.Observed.Sandboxes[0].ID
 	}
 	if hasRegular(f.Pod, f.Observed, sandbox) {
+		id := s.ContainerID
+		if t := s.LastTerminationState.Terminated; t != nil && t.ContainerID == id {
+			id = "" // that one has failed: it was a later one
+		}
 		s.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			Reason: "Completed", Message: initPresumedDone, ContainerID: s.ContainerID,
+			Reason: "Completed", Message: initPresumedDone, ContainerID: id,
 		}}
 	}
 }

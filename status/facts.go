@@ -125,7 +125,7 @@ func Compute(f Facts) v1.PodStatus {
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	s.Conditions = Conditions(ConditionFacts{
 		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed,
-		Resize: f.Resize.Conditions, Now: f.Now,
+		Resize: f.Resize.Conditions, Disruption: disruption(&f, prev), Now: f.Now,
 	})
 	return *s.DeepCopy()
 }
@@ -151,6 +151,15 @@ func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Ending
 		return phase, prev.Reason, prev.Message
 	}
 	return phase, "", ""
+}
+
+// disruption returns why the node ends the pod, if that is why it has failed: of
+// one that had ended before nothing is disrupted any more (st-75).
+func disruption(f *Facts, prev *v1.PodStatus) string {
+	if Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
+		return ""
+	}
+	return f.Ending.Disruption
 }
 
 // Terminal reports whether a pod in this phase has ended.

@@ -34,6 +34,12 @@ var needs = map[string]need{
 		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr beside it",
 		with:  []string{"linux", "root", "runc", "cni", "ip", "busybox"},
 	},
+	"kubernetes": {
+		check: kubernetesInstalled,
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
+		with:  []string{"linux", "etcd"},
+	},
+	"etcd":     {check: etcdInstalled, get: "apt-get install etcd-server"},
 	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
 	"iptables": {check: inPath("iptables"), get: "apt-get install iptables"},

@@ -1,0 +1,175 @@
+package cpu
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// A Running is a container that runs while the manager is made, as the runtime
+// tells of it.
+type Running struct {
+	PodUID    types.UID
+	Container string
+	CPUs      cpuset.CPUSet // that it may run on; empty: on any
+
+	// Exclusive: it was given these CPUs for itself. See [LooksExclusive].
+	Exclusive bool
+}
+
+// LooksExclusive reports whether a container that may run on these CPUs, and has
+// so many shares (cgroup v1) of them, has them for itself: whoever has CPUs of
+// their own has asked for exactly these.
+func LooksExclusive(cpus cpuset.CPUSet, shares int64) bool {
+	return !cpus.IsEmpty() && shares == int64(cpus.Size())*1024
+}
+
+// A ConflictError says that containers run on CPUs that they can't have: CPUs that
+// are reserved now, that are gone, or that another has too. It is up to the caller
+// to stop them; then there is no conflict.
+type ConflictError struct {
+	Conflicts []Conflict
+}
+
+// A Conflict is one such container.
+type Conflict struct {
+	Running
+	Why string
+}
+
+func (e *ConflictError) Error() string {
+	var all []string
+	for _, c := range e.Conflicts {
+		all = append(all, fmt.Sprintf("container %q of pod %q on CPUs %s: %s", c.Container, c.PodUID, c.CPUs, c.Why))
+	}
+	return "cpu: containers run on CPUs that they can't have: " + strings.Join(all, "; ")
+}
+
+// Heal makes a state that fits the machine out of what was saved and what runs
+// (F-53). It is a pure function.
+//
+// What was saved by the same policy counts, then what exclusive containers run
+// on. An assignment that the machine, the reservation or an earlier assignment
+// does not allow is dropped, if its container does not run, and is a
+// *ConflictError, if it does. saved.Policy "" is nothing saved.
+func Heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, running []Running) (State, error) {
+	healed := State{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	if p != Static {
+		return healed, nil
+	}
+	claims := claimsOf(saved, running)
+	conflict := &ConflictError{}
+	owner := map[int]types.UID{} // pods may share among their own containers
+	for _, claim := range claims {
+		why := ""
+		for _, id := range claim.CPUs.List() {
+			has, taken := owner[id]
+			switch _, there := m.Place(id); {
+			case !there:
+				why = fmt.Sprintf("CPU %d is not there", id)
+			case reserved.Contains(id):
+				why = fmt.Sprintf("CPU %d is reserved", id)
+			case taken && has != claim.PodUID:
+				why = fmt.Sprintf("CPU %d is given to pod %q", id, has)
+			}
+		}
+		if why != "" {
+			if claim.runs {
+				conflict.Conflicts = append(conflict.Conflicts, Conflict{Running: claim.Running, Why: why})
+			}
+			continue
+		}
+		for _, id := range claim.CPUs.List() {
+			owner[id] = claim.PodUID
+		}
+		if healed.Assigned[claim.PodUID] == nil {
+			healed.Assigned[claim.PodUID] = map[string]cpuset.CPUSet{}
+		}
+		healed.Assigned[claim.PodUID][claim.Container] = claim.CPUs
+	}
+	healed.Shared = pool(m, opts, reserved).Difference(healed.given())
+	if len(conflict.Conflicts) > 0 {
+		return healed, conflict
+	}
+	return healed, nil
+}
+
+// pool returns the CPUs that are shared while nobody has any for himself.
+func pool(m *topology.Machine, opts Options, reserved cpuset.CPUSet) cpuset.CPUSet {
+	if opts.StrictReservation {
+		return m.All().Difference(reserved)
+	}
+	return m.All()
+}
+
+type claim struct {
+	Running
+	runs, saved bool
+}
+
+// claimsOf lists who says that CPUs are theirs: first what was saved, then by name.
+func claimsOf(saved State, running []Running) []claim {
+	type key struct {
+		uid  types.UID
+		name string
+	}
+	byKey := map[key]claim{}
+	for _, r := range running {
+		if r.Exclusive {
+			byKey[key{r.PodUID, r.Container}] = claim{Running: r, runs: true}
+		}
+	}
+	if saved.Policy == Static {
+		for uid, containers := range saved.Assigned {
+			for name, cpus := range containers {
+				k := key{uid, name}
+				runs := slices.ContainsFunc(running, func(r Running) bool { return r.PodUID == uid && r.Container == name })
+				byKey[k] = claim{Running: Running{PodUID: uid, Container: name, CPUs: cpus, Exclusive: true}, runs: runs, saved: true}
+			}
+		}
+	}
+	claims := make([]claim, 0, len(byKey))
+	for _, c := range byKey {
+		if !c.CPUs.IsEmpty() {
+			claims = append(claims, c)
+		}
+	}
+	slices.SortFunc(claims, func(a, b claim) int {
+		if a.saved != b.saved {
+			if a.saved {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.PodUID, b.PodUID), cmp.Compare(a.Container, b.Container))
+	})
+	return claims
+}
+
+// foreign says why a kubelet would not start with what was saved (cpu-4); nil if
+// it would.
+func foreign(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, file string) error {
+	const prefix = "could not restore state from checkpoint: "
+	if saved.Policy != p {
+		return fmt.Errorf(prefix+"configured policy %q differs from state checkpoint policy %q, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", p, saved.Policy, file)
+	}
+	if p != Static {
+		return nil
+	}
+	if !opts.StrictReservation && !reserved.IsSubsetOf(saved.Shared) {
+		return fmt.Errorf(prefix+"not all reserved cpus: %q are present in defaultCpuSet: %q", reserved, saved.Shared)
+	}
+	if overlap := saved.Shared.Intersection(saved.given()); !overlap.IsEmpty() {
+		return fmt.Errorf(prefix+"CPUs %s are in the default cpuset and assigned", overlap)
+	}
+	if all := saved.Shared.Union(saved.given()); !all.Equals(pool(m, opts, reserved)) {
+		return fmt.Errorf(prefix+"current set of available CPUs %q doesn't match with CPUs in state %q", pool(m, opts, reserved), all)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package cpu
+
+import (
+	"fmt"
+
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// Place chooses n of the free CPUs, as [Take], from the nodes of the hint first,
+// or, with Options.AlignBySocket, from their sockets; the rest from anywhere. A
+// pure function.
+func Place(m *topology.Machine, opts Options, free cpuset.CPUSet, n int, where topology.Hint) (cpuset.CPUSet, error) {
+	if n > free.Size() {
+		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", ErrTooFew, n, free.Size())
+	}
+	if where.Nodes == 0 || where.Nodes == m.AllNodes() {
+		return Take(m, opts, free, n)
+	}
+	aligned := free.Intersection(near(m, opts, where.Nodes))
+	first := min(n, aligned.Size())
+	if opts.FullPCPUsOnly {
+		first -= first % m.ThreadsPerCore()
+	}
+	taken, err := Take(m, opts, aligned, first)
+	if err != nil || first == n {
+		return taken, err
+	}
+	rest, err := Take(m, opts, free.Difference(taken), n-first)
+	return taken.Union(rest), err
+}
+
+// near returns the CPUs that count as being in these nodes.
+func near(m *topology.Machine, opts Options, nodes topology.Mask) cpuset.CPUSet {
+	if !opts.AlignBySocket {
+		return m.InNodes(nodes)
+	}
+	sockets := socketsOf(m, nodes)
+	return m.Where(func(c topology.CPU) bool { return sockets[c.Socket] })
+}
+
+func socketsOf(m *topology.Machine, nodes topology.Mask) map[int]bool {
+	sockets := map[int]bool{}
+	for _, c := range m.CPUs {
+		if nodes.Has(c.Node) {
+			sockets[c.Socket] = true
+		}
+	}
+	return sockets
+}
+
+// Hints returns from which nodes n CPUs could be taken now, all of reusable among
+// them. Those are preferred that have as few nodes as n CPUs need on an empty
+// machine; with Options.AlignBySocket also those with as few sockets. Empty, not
+// nil: from none. A pure function.
+func Hints(m *topology.Machine, opts Options, free, reusable cpuset.CPUSet, n int) []topology.Hint {
+	has, now := map[int]int{}, map[int]int{}
+	available := free.Union(reusable)
+	socketsIn := map[int]topology.Mask{}
+	for _, c := range m.CPUs {
+		has[c.Node]++
+		if available.Contains(c.ID) {
+			now[c.Node]++
+		}
+		socketsIn[c.Socket] |= topology.MaskOf(c.Node)
+	}
+	sockets := func(nodes topology.Mask) int {
+		count := 0
+		for _, in := range socketsIn {
+			if in&nodes != 0 {
+				count++
+			}
+		}
+		return count
+	}
+	sum := func(in map[int]int, nodes topology.Mask) int {
+		total := 0
+		for _, id := range nodes.IDs() {
+			total += in[id]
+		}
+		return total
+	}
+	bound := m.NodesOf(reusable)
+	leastNodes, leastSockets := topology.MaxNodes+1, len(socketsIn)+1
+	hints := []topology.Hint{}
+	for nodes := range m.AllNodes().Subsets() {
+		if sum(has, nodes) >= n {
+			leastNodes = min(leastNodes, nodes.Count())
+			if nodes.Count() == leastNodes {
+				leastSockets = min(leastSockets, sockets(nodes))
+			}
+		}
+		if nodes&bound == bound && sum(now, nodes) >= n {
+			hints = append(hints, topology.Hint{Nodes: nodes})
+		}
+	}
+	for i := range hints {
+		nodes := hints[i].Nodes
+		hints[i].Preferred = nodes.Count() == leastNodes || opts.AlignBySocket && sockets(nodes) == leastSockets
+	}
+	return hints
+}

@@ -1,0 +1,130 @@
+package cpu
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// StateFile is the name that the kubelet gives its file, in its root directory.
+const StateFile = "cpu_manager_state"
+
+// ErrCorrupt says that a record is not what Encode made.
+var ErrCorrupt = errors.New("checkpoint is corrupted")
+
+// A State is what is given out.
+type State struct {
+	Policy Policy
+
+	// Shared is the pool of those who have no CPUs of their own. Empty under none.
+	Shared cpuset.CPUSet
+
+	// Assigned is who has CPUs of their own: by pod and container.
+	Assigned map[types.UID]map[string]cpuset.CPUSet
+}
+
+// record is the form of the kubelet's file.
+type record struct {
+	PolicyName    string                       `json:"policyName"`
+	DefaultCPUSet string                       `json:"defaultCpuSet"`
+	Entries       map[string]map[string]string `json:"entries,omitempty"`
+	Checksum      uint64                       `json:"checksum"`
+}
+
+// dump is what the kubelet's checksum is over.
+func (r record) dump() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "(*state.CPUManagerCheckpoint){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]map[string]string)map[", r.PolicyName, r.DefaultCPUSet)
+	for i, uid := range slices.Sorted(maps.Keys(r.Entries)) {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(uid + ":map[")
+		for j, name := range slices.Sorted(maps.Keys(r.Entries[uid])) {
+			if j > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(name + ":" + r.Entries[uid][name])
+		}
+		b.WriteByte(']')
+	}
+	b.WriteString("] Checksum:(checksum.Checksum)0}")
+	return b.String()
+}
+
+// Encode returns the state in the form of the kubelet's file (cpu-1).
+func (s State) Encode() []byte {
+	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String()}
+	for uid, containers := range s.Assigned {
+		if len(containers) == 0 {
+			continue
+		}
+		if r.Entries == nil {
+			r.Entries = map[string]map[string]string{}
+		}
+		r.Entries[string(uid)] = map[string]string{}
+		for name, cpus := range containers {
+			r.Entries[string(uid)][name] = cpus.String()
+		}
+	}
+	r.Checksum = state.Checksum(r.dump())
+	data, _ := json.Marshal(r) // strings and a number
+	return data
+}
+
+// Decode reads what Encode, or a kubelet, has written. What is anything else is
+// [ErrCorrupt].
+func Decode(data []byte) (State, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if sum := state.Checksum(r.dump()); sum != r.Checksum {
+		return State{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+	}
+	s := State{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	var err error
+	if s.Shared, err = topology.ParseCPUs(r.DefaultCPUSet); err != nil {
+		return State{}, fmt.Errorf("%w: defaultCpuSet: %w", ErrCorrupt, err)
+	}
+	for uid, containers := range r.Entries {
+		s.Assigned[types.UID(uid)] = map[string]cpuset.CPUSet{}
+		for name, list := range containers {
+			cpus, err := topology.ParseCPUs(list)
+			if err != nil {
+				return State{}, fmt.Errorf("%w: container %q of pod %q: %w", ErrCorrupt, name, uid, err)
+			}
+			s.Assigned[types.UID(uid)][name] = cpus
+		}
+	}
+	return s, nil
+}
+
+// given returns all CPUs that somebody has for himself.
+func (s State) given() cpuset.CPUSet {
+	all := cpuset.New()
+	for _, containers := range s.Assigned {
+		for _, cpus := range containers {
+			all = all.Union(cpus)
+		}
+	}
+	return all
+}
+
+// clone returns a copy that can be changed.
+func (s State) clone() State {
+	c := State{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	for uid, containers := range s.Assigned {
+		c.Assigned[uid] = maps.Clone(containers)
+	}
+	return c
+}

@@ -1,0 +1,157 @@
+package memory
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm/state"
+)
+
+// StateFile is the name that the kubelet gives its file, in its root directory.
+const StateFile = "memory_manager_state"
+
+// ErrCorrupt says that a record is not what Encode made.
+var ErrCorrupt = errors.New("checkpoint is corrupted")
+
+// A State is what is given out.
+type State struct {
+	Policy   Policy
+	Nodes    Nodes // empty under None
+	Assigned Assigned
+}
+
+// record is the form of the kubelet's file.
+type record struct {
+	PolicyName   string                        `json:"policyName"`
+	MachineState Nodes                         `json:"machineState"`
+	Entries      map[string]map[string][]Block `json:"entries,omitempty"`
+	Checksum     uint64                        `json:"checksum"`
+}
+
+// dump is what the kubelet's checksum is over.
+func (r record) dump() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "(*state.MemoryManagerCheckpoint){PolicyName:(string)%s MachineState:(state.NUMANodeMap)", r.PolicyName)
+	dumpMap(&b, r.MachineState == nil, r.MachineState, func(n *NodeState) {
+		if n == nil {
+			b.WriteString("<nil>")
+			return
+		}
+		fmt.Fprintf(&b, "<*>{NumberOfAssignments:(int)%d MemoryMap:(map[v1.ResourceName]*state.MemoryTable)", n.Assignments)
+		dumpMap(&b, n.Memory == nil, n.Memory, func(t *Table) {
+			if t == nil {
+				b.WriteString("<nil>")
+				return
+			}
+			fmt.Fprintf(&b, "<*>{TotalMemSize:(uint64)%d SystemReserved:(uint64)%d Allocatable:(uint64)%d Reserved:(uint64)%d Free:(uint64)%d}", t.Total, t.Reserved, t.Allocatable, t.Given, t.Free)
+		})
+		b.WriteString(" Cells:([]int)" + dumpInts(n.Group) + "}")
+	})
+	b.WriteString(" Entries:(state.ContainerMemoryAssignments)")
+	dumpMap(&b, false, r.Entries, func(containers map[string][]Block) {
+		dumpMap(&b, containers == nil, containers, func(blocks []Block) {
+			if blocks == nil {
+				b.WriteString("<nil>")
+				return
+			}
+			b.WriteByte('[')
+			for i, block := range blocks {
+				if i > 0 {
+					b.WriteByte(' ')
+				}
+				fmt.Fprintf(&b, "{NUMAAffinity:([]int)%s Type:(v1.ResourceName)%s Size:(uint64)%d}", dumpInts(block.Nodes), block.Type, block.Size)
+			}
+			b.WriteByte(']')
+		})
+	})
+	b.WriteString(" Checksum:(checksum.Checksum)0}")
+	return b.String()
+}
+
+func dumpMap[K interface{ ~int | ~string }, V any](b *strings.Builder, none bool, m map[K]V, value func(V)) {
+	if none {
+		b.WriteString("<nil>")
+		return
+	}
+	b.WriteString("map[")
+	for i, key := range slices.Sorted(maps.Keys(m)) {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		fmt.Fprintf(b, "%v:", key)
+		value(m[key])
+	}
+	b.WriteByte(']')
+}
+
+func dumpInts(list []int) string {
+	if list == nil {
+		return "<nil>"
+	}
+	return fmt.Sprint(list)
+}
+
+// Encode returns the state in the form of the kubelet's file (mem-1).
+func (s State) Encode() []byte {
+	r := record{PolicyName: string(s.Policy), MachineState: s.Nodes}
+	if r.MachineState == nil {
+		r.MachineState = Nodes{}
+	}
+	for uid, containers := range s.Assigned {
+		if len(containers) == 0 {
+			continue
+		}
+		if r.Entries == nil {
+			r.Entries = map[string]map[string][]Block{}
+		}
+		r.Entries[string(uid)] = containers
+	}
+	r.Checksum = state.Checksum(r.dump())
+	data, _ := json.Marshal(r) // strings and numbers
+	return data
+}
+
+// Decode reads what Encode, or a kubelet, has written. What is anything else is
+// [ErrCorrupt].
+func Decode(data []byte) (State, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if sum := state.Checksum(r.dump()); sum != r.Checksum {
+		return State{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+	}
+	s := State{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: Assigned{}}
+	for id, n := range s.Nodes {
+		if n == nil || n.Memory == nil {
+			return State{}, fmt.Errorf("%w: NUMA node %d has nothing", ErrCorrupt, id)
+		}
+		for kind, t := range n.Memory {
+			if t == nil {
+				return State{}, fmt.Errorf("%w: NUMA node %d: %s has nothing", ErrCorrupt, id, kind)
+			}
+		}
+	}
+	for uid, containers := range r.Entries {
+		s.Assigned[types.UID(uid)] = containers
+	}
+	return s, nil
+}
+
+// clone returns a copy of who has what that can be changed.
+func (a Assigned) clone() Assigned {
+	c := Assigned{}
+	for uid, containers := range a {
+		c[uid] = map[string][]Block{}
+		for name, blocks := range containers {
+			c[uid][name] = slices.Clone(blocks)
+		}
+	}
+	return c
+}

@@ -1,0 +1,147 @@
+package topology
+
+import "cmp"
+
+// A Hint is a set of NUMA nodes from which a resource could be given, and whether
+// that would be as good as it gets.
+type Hint struct {
+	// Nodes; 0 says that it doesn't matter.
+	Nodes Mask
+
+	Preferred bool
+}
+
+// Any is the hint of one to whom it doesn't matter.
+func Any() Hint { return Hint{Preferred: true} }
+
+// Hints are what one provider can give, per resource (top-2). A resource with nil
+// hints can come from anywhere; one with an empty list can't be given at all. No
+// resources: it doesn't matter.
+type Hints map[string][]Hint
+
+// Merge finds the nodes from which all the providers can give (top-2, top-3), and
+// whether the policy admits the pod with that. It is a pure function, and the
+// order of providers, resources and hints doesn't matter to it.
+//
+// One hint of each resource is taken in every combination. A combination's nodes
+// are those that all of its hints have; it is preferred if all of them are, and
+// name the same nodes. The best combination is a preferred one, with the fewest
+// nodes, then the lowest; with Options.PreferClosest the closest before the
+// lowest. Among those that are not preferred, the number of nodes nearest to what
+// the most demanding resource needs is best, as in the kubelet: fewer could not
+// hold it.
+func Merge(m *Machine, p Policy, opts Options, providers []Hints) (Hint, bool) {
+	if p == None {
+		return Hint{}, true
+	}
+	all := m.AllNodes()
+	lists := hintLists(p, providers)
+	best := bestHint(m, opts, all, lists)
+	if p == SingleNUMANode && best.Nodes == all {
+		best.Nodes = 0 // of a machine with one node, or nobody cares
+	}
+	return best, p == BestEffort || best.Preferred
+}
+
+// hintLists returns a list of hints per resource that matters.
+func hintLists(p Policy, providers []Hints) [][]Hint {
+	var lists [][]Hint
+	for _, hints := range providers {
+		for _, list := range hints {
+			switch {
+			case list == nil:
+				continue // anywhere, and preferred: changes nothing
+			case len(list) == 0:
+				list = []Hint{{}} // nowhere: the pod is not as good as it gets
+			}
+			if p == SingleNUMANode {
+				var single []Hint
+				for _, h := range list {
+					if h.Preferred && h.Nodes.Count() <= 1 {
+						single = append(single, h)
+					}
+				}
+				list = single
+			}
+			lists = append(lists, list)
+		}
+	}
+	return lists
+}
+
+// A combination is what some hints have in common. While it is preferred, its
+// nodes are those of each hint that has any; none had, if anywhere.
+type combination struct {
+	nodes     Mask
+	anywhere  bool
+	preferred bool
+}
+
+// bestHint goes through the lists one after the other and keeps the combinations
+// that differ: their number is bounded by that of the sets of nodes, not by the
+// product of the lists' lengths.
+func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
+	reached := map[combination]bool{{nodes: all, anywhere: true, preferred: true}: true}
+	needs := 0 // nodes, of the most demanding resource
+	for _, list := range lists {
+		next := map[combination]bool{}
+		least := 0
+		for _, h := range list {
+			if h.Nodes != 0 && (least == 0 || h.Nodes.Count() < least) {
+				least = h.Nodes.Count()
+			}
+			for c := range reached {
+				next[c.with(h)] = true
+			}
+		}
+		needs = max(needs, least)
+		reached = next
+	}
+	best := Hint{Nodes: all}
+	found := false
+	for c := range reached {
+		h := Hint{Nodes: c.nodes, Preferred: c.preferred}
+		if c.nodes != 0 && (!found || better(m, opts, needs, h, best)) {
+			best, found = h, true
+		}
+	}
+	return best
+}
+
+func (c combination) with(h Hint) combination {
+	next := combination{nodes: c.nodes, anywhere: c.anywhere, preferred: c.preferred && h.Preferred}
+	if h.Nodes == 0 {
+		return next
+	}
+	next.nodes &= h.Nodes
+	next.preferred = next.preferred && (c.anywhere || c.nodes == h.Nodes)
+	next.anywhere = false
+	return next
+}
+
+// better reports whether a is to be taken before b.
+func better(m *Machine, opts Options, needs int, a, b Hint) bool {
+	if a.Preferred != b.Preferred {
+		return a.Preferred
+	}
+	if !a.Preferred {
+		if d := cmp.Compare(excess(a.Nodes, needs), excess(b.Nodes, needs)); d != 0 {
+			return d < 0
+		}
+	}
+	closer := 0
+	if opts.PreferClosest && a.Nodes.Count() == b.Nodes.Count() {
+		closer = cmp.Compare(m.Distance(a.Nodes), m.Distance(b.Nodes))
+	}
+	return cmp.Or(closer, narrower(a.Nodes, b.Nodes)) < 0
+}
+
+// excess orders by number of nodes those that are not preferred: as many as
+// needed, then the fewer below that, then more.
+func excess(nodes Mask, needs int) int {
+	n := nodes.Count()
+	if n > needs {
+		return MaxNodes + n
+	}
+	return needs - n
+}
