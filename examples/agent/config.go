@@ -30,6 +30,12 @@ var honoured = []string{
 	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
 	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
 	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
+
+	// cgroups.go
+	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
+	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

@@ -29,6 +29,7 @@ type connected struct {
 	cri      internalapi.RuntimeService
 	images   internalapi.ImageManagerService
 	facts    podconfig.Node
+	node     *podNode
 	noResize string // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
@@ -59,6 +60,9 @@ func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, 
 			return c, err
 		}
 		cfg.Name, cfg.Runtime, cfg.Images = process.Name, processes, processes
+		if c.node, err = readNode(ctx, opts, nil, record, logger); err != nil {
+			return c, err
+		}
 		c.name, c.noResize, c.close = "plain processes", "plain processes have no limits that could be changed", processes.Close
 	} else {
 		// A socket that somebody holds and nobody answers at says nothing.
@@ -70,7 +74,13 @@ func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, 
 		}
 		cfg.Name, cfg.Runtime, cfg.Images = client.Name, client.Runtime, client.Images
 		c.name, c.close = opts.runtime, client.Close
+		if c.node, err = readNode(ctx, opts, client.Runtime, record, logger); err != nil {
+			return c, err
+		}
 	}
+	c.node.intoGroups(&cfg)
+	c.facts = configured(facts, opts.kubelet, c.node)
+	cfg.Node.Facts = c.facts
 	c.typ, c.cri, c.images = cfg.Name, cfg.Runtime, cfg.Images
 	c.Runtime, err = cri.New(vols.runtime(joined.runtime(cfg)))
 	return c, err

@@ -12,12 +12,14 @@ import (
 )
 
 // garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, their probes, and the directories of their volumes.
+// of what they were granted, their probes, their cgroups, and the directories of
+// their volumes.
 type garbage struct {
 	connected
 	granted *allocation.Manager
 	probes  *prober.Manager
 	volumes *volumes
+	node    *podNode
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -28,7 +30,10 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	}
 	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
-		err = errors.Join(err, g.volumes.collect(ctx, g.connected, policy.Removed))
+		err = errors.Join(err,
+			g.volumes.collect(ctx, g.connected, policy.Removed),
+			g.node.clean(ctx, policy.Removed), // behind the containers that are in them
+		)
 	}
 	return err
 }

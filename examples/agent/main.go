@@ -128,7 +128,7 @@ func run(opts options) error {
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	machine = thisNode(opts.nodeName, rt.facts)
+	machine = thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
 		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
@@ -161,8 +161,7 @@ func run(opts options) error {
 	// What the cluster is told of this machine.
 	if err := joined.describe(nodeFacts{
 		runtime: rt, health: health, pleg: changes.Healthy,
-		capacity:     func() v1.ResourceList { return capacityOf(machine, opts.root) },
-		volumesInUse: vols.InUse,
+		machine: rt.node.machine(opts.kubelet.MaxPods), volumesInUse: vols.InUse,
 	}); err != nil {
 		return err
 	}
@@ -189,7 +188,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes,
+		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -208,7 +207,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, rt.node}, Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -218,10 +217,16 @@ func run(opts options) error {
 		return err
 	}
 
+	// What all of them use.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
+	if err != nil {
+		return err
+	}
+
 	// How others see it.
 	server, err := listen(opts.listen, loop, workers, statuses, []check{
 		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", manifestsOf(files)},
-	})
+	}, page{"/stats/summary", summaryPage(usage)})
 	if err != nil {
 		return err
 	}
@@ -233,6 +238,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
+		rt.node.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
