@@ -202,24 +202,20 @@ func (t *taker) singles() []topology.CPU {
 		}
 		return cpus
 	}
-	outer, inner := t.nesting()
-	for _, o := range t.groups(outer, nil) {
-		for _, i := range t.groups(inner, func(c topology.CPU) bool { return outer(c) == o.id }) {
-			cores := t.groups(byCore, func(c topology.CPU) bool { return outer(c) == o.id && inner(c) == i.id })
-			var rounds [][]topology.CPU // the CPUs that would be the n-th in use of their core
-			for _, core := range cores {
-				for nth, c := range core.free {
-					used := core.all - len(core.free) + nth
-					for len(rounds) <= used {
-						rounds = append(rounds, nil)
-					}
-					rounds[used] = append(rounds[used], c)
+	for _, socket := range t.groups(bySocket, nil) {
+		var rounds [][]topology.CPU // the CPUs that would be the n-th in use of their core
+		for _, core := range t.groups(byCore, func(c topology.CPU) bool { return c.Socket == socket.id }) {
+			for nth, c := range core.free {
+				used := core.all - len(core.free) + nth
+				for len(rounds) <= used {
+					rounds = append(rounds, nil)
 				}
+				rounds[used] = append(rounds[used], c)
 			}
-			for _, round := range rounds {
-				slices.SortFunc(round, func(a, b topology.CPU) int { return a.ID - b.ID })
-				cpus = append(cpus, round...)
-			}
+		}
+		for _, round := range rounds {
+			slices.SortFunc(round, func(a, b topology.CPU) int { return a.ID - b.ID })
+			cpus = append(cpus, round...)
 		}
 	}
 	return cpus
