@@ -24,6 +24,7 @@ type connected struct {
 	*cri.Runtime
 	name     string
 	facts    podconfig.Node
+	node     *podNode
 	noResize string // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
@@ -54,6 +55,9 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 			return c, err
 		}
 		cfg.Name, cfg.Runtime, cfg.Images = process.Name, processes, processes
+		if c.node, err = readNode(ctx, opts, nil, record, logger); err != nil {
+			return c, err
+		}
 		c.name, c.noResize, c.close = "plain processes", "plain processes have no limits that could be changed", processes.Close
 	} else {
 		// A socket that somebody holds and nobody answers at says nothing.
@@ -65,7 +69,13 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 		}
 		cfg.Name, cfg.Runtime, cfg.Images = client.Name, client.Runtime, client.Images
 		c.name, c.close = opts.runtime, client.Close
+		if c.node, err = readNode(ctx, opts, client.Runtime, record, logger); err != nil {
+			return c, err
+		}
 	}
+	c.node.intoGroups(&cfg)
+	c.facts = configured(facts, opts.kubelet, c.node)
+	cfg.Node.Facts = c.facts
 	c.Runtime, err = cri.New(cfg)
 	return c, err
 }

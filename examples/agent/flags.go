@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 )
 
 // options are what a person can choose.
@@ -23,6 +26,13 @@ type options struct {
 
 	leave   bool
 	verbose bool
+
+	// config is the file of --config; kubelet is what it says, with defaults, and
+	// flags bound to its fields win over it. ignored are the fields of the file
+	// that nothing is done with.
+	config  string
+	kubelet kubeletconfig.KubeletConfiguration
+	ignored []string
 }
 
 const usage = `agent runs pods from manifests, without a cluster.
@@ -36,33 +46,55 @@ and it stops. A file that can't be used is named, and hurts no other.
 Flags:
 `
 
-func parseFlags(args []string) (options, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	var o options
+// declare returns the flags, bound to o: their defaults are what the file says.
+func declare(o *options, host string) *flag.FlagSet {
 	fs := flag.NewFlagSet("agent", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
 	fs.Usage = func() {}
-	fs.StringVar(&o.runtime, "runtime", "process", "what runs containers: `process`, or the unix:// address of a CRI socket")
-	fs.StringVar(&o.manifests, "manifests", "", "`file or directory` of pod manifests (required)")
+	fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields that nothing is done with are named in a warning")
+	fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "what runs containers: `process`, or the unix:// address of a CRI socket")
+	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required)")
 	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
-	fs.StringVar(&o.logs, "pod-logs-dir", "", "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
+	fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
 	fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
 	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	declareCgroups(fs, o)
+	return fs
+}
+
+func parseFlags(args []string) (options, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	// Flags win over the file, whose fields they are bound to: they are read a
+	// second time when it is known which file that is.
+	var first options
+	defaults(&first.kubelet)
+	fs := declare(&first, host)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fs.SetOutput(os.Stdout)
 		fmt.Print(usage)
 		fs.PrintDefaults()
-		return o, err
+		return first, err
 	case err != nil:
-		return o, fmt.Errorf("%w; see --help", err)
+		return first, fmt.Errorf("%w; see --help", err)
+	}
+	o := first
+	if first.config != "" {
+		o = options{config: first.config}
+		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
+			return o, err
+		}
+		fs = declare(&o, host)
+		if err := fs.Parse(args); err != nil {
+			return o, fmt.Errorf("%w; see --help", err)
+		}
 	}
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,11 +12,12 @@ import (
 )
 
 // garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, and their probes.
+// of what they were granted, their probes, and their cgroups.
 type garbage struct {
 	runtime.GarbageCollector
 	granted *allocation.Manager
 	probes  *prober.Manager
+	node    *podNode
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -24,5 +26,9 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
 	}
-	return g.GarbageCollector.CollectGarbage(ctx, policy)
+	err := g.GarbageCollector.CollectGarbage(ctx, policy)
+	if policy.Removed != nil {
+		err = errors.Join(err, g.node.clean(ctx, policy.Removed)) // behind the containers that are in them
+	}
+	return err
 }

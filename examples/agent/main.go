@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,6 +86,9 @@ func run(opts options) error {
 
 	// What runs containers.
 	out := &printer{w: os.Stdout}
+	if len(opts.ignored) > 0 {
+		out.line("agent", fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	}
 	ips := nodeIPs()
 	hostIPs := func() []string { return ips }
 	rt, err := connect(ctx, opts, logger, hostIPs, out.event)
@@ -107,7 +111,7 @@ func run(opts options) error {
 	// manifest with a UID of its own asks for later, if the runtime can resize.
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Admit: fits(thisNode(opts.nodeName, rt.facts)), Ready: inbox.Synced, Changed: inbox.PodChanged,
+		Admit: fits(thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: out.event, Logger: logger,
 	})
 	if err != nil {
@@ -148,7 +152,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
+		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -160,8 +164,14 @@ func run(opts options) error {
 		return err
 	}
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes, rt.node}, Logger: logger,
 	})
+	if err != nil {
+		return err
+	}
+
+	// What all of them use.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
 	if err != nil {
 		return err
 	}
@@ -184,7 +194,7 @@ func run(opts options) error {
 	// How others see it.
 	server, err := listen(opts.listen, loop, workers, statuses, []check{
 		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", manifestsOf(files)},
-	})
+	}, page{"/stats/summary", summaryPage(usage)})
 	if err != nil {
 		return err
 	}
@@ -196,6 +206,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
+		rt.node.Run, usage.Run, watchOOM(opts.nodeName, out.event, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	} {

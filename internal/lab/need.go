@@ -159,3 +159,16 @@ func busyboxInstalled() error {
 	_, err := busybox()
 	return err
 }
+
+// NeedHere is Need for a test that asks no daemon for anything: it runs where the
+// integration tests do, and in the emulated machine of [Kernel].
+func NeedHere(t testing.TB, names ...string) {
+	t.Helper()
+	if os.Getenv(insideKernel) != "" {
+		return
+	}
+	Need(t, names...)
+}
+
+// insideKernel is set in the emulated machine.
+const insideKernel = "KUBEPARTS_INSIDE_KERNEL"

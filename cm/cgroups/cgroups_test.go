@@ -1,0 +1,263 @@
+package cgroups_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestDependencies(t *testing.T) {
+	deptest.Closure{Package: "cm/cgroups", Max: 100}.Check(t)
+}
+
+func TestSharesAndQuotas(t *testing.T) {
+	for _, tc := range []struct {
+		rule          string
+		milli         int64
+		shares, quota int64
+	}{
+		{"cm-1, cm-2: nothing", 0, 2, 0},
+		{"cm-1: clamped from below", 1, 2, 1000},
+		{"cm-2: at least 1000", 9, 9, 1000},
+		{"cm-1: integer division", 3, 3, 1000},
+		{"cm-2: MinMilliCPULimit", 10, 10, 1000},
+		{"cm-2", 100, 102, 10_000},
+		{"cm-1: a CPU", 1000, 1024, 100_000},
+		{"cm-1: clamped from above", 1_000_000, 262144, 100_000_000},
+		{"cm-1, cm-2: no overflow", math.MaxInt64, 262144, math.MaxInt64 / 1000},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			assert.Equal(t, tc.shares, cgroups.Shares(tc.milli))
+			assert.Equal(t, tc.quota, cgroups.Quota(tc.milli, cgroups.DefaultPeriod))
+		})
+	}
+	assert.EqualValues(t, 5000, cgroups.Quota(500, 10_000), "cm-2: another period")
+	// cm-5
+	assert.EqualValues(t, 500, cgroups.MilliOfQuota(50_000, 100_000))
+	assert.Zero(t, cgroups.MilliOfQuota(-1, 100_000))
+	assert.Zero(t, cgroups.MilliOfQuota(1, 0))
+	assert.EqualValues(t, 1000, cgroups.MilliOfShares(1024))
+	assert.EqualValues(t, 1, cgroups.MilliOfShares(2))
+}
+
+// cm-3, cm-4, F-55. The linear ones lose the kernel's default.
+func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
+	for _, tc := range []struct{ shares, linear, logarithmic int64 }{
+		{0, 1, 1}, {2, 1, 1}, {102, 4, 17}, {1024, 39, 100}, {512, 20, 59}, {2048, 79, 174}, {262144, 10000, 10000}, {1 << 40, 10000, 10000},
+	} {
+		assert.Equal(t, tc.linear, cgroups.Linear.Weight(tc.shares), "cm-3: %d shares", tc.shares)
+		assert.Equal(t, tc.logarithmic, cgroups.Logarithmic.Weight(tc.shares), "cm-4: %d shares", tc.shares)
+	}
+	for weight := int64(1); weight <= 10000; weight++ {
+		shares := cgroups.Logarithmic.SharesOf(weight)
+		require.GreaterOrEqual(t, cgroups.Logarithmic.Weight(shares), weight)
+		require.LessOrEqual(t, cgroups.Logarithmic.Weight(shares-1), weight)
+	}
+	// cm-3: the way back by integer division loses something.
+	assert.EqualValues(t, 998, cgroups.Linear.SharesOf(39))
+	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
+}
+
+func TestNamesOfBothDrivers(t *testing.T) {
+	uid := "5ba3ab6c-6d12-4c1c-8d4c-8e9e1a5f9c11"
+	pods := cgroups.Name{"kubepods"}
+	for _, tc := range []struct {
+		rule              string
+		name              cgroups.Name
+		cgroupfs, systemd string
+	}{
+		{"kubepods", pods, "/kubepods", "/kubepods.slice"},
+		{"burstable", pods.Child("burstable"), "/kubepods/burstable", "/kubepods.slice/kubepods-burstable.slice"},
+		{"besteffort", pods.Child("besteffort"), "/kubepods/besteffort", "/kubepods.slice/kubepods-besteffort.slice"},
+		{"cm-7: guaranteed pod", pods.Child("pod" + uid), "/kubepods/pod" + uid,
+			"/kubepods.slice/kubepods-pod5ba3ab6c_6d12_4c1c_8d4c_8e9e1a5f9c11.slice"},
+		{"cm-7: burstable pod", pods.Child("burstable", "pod"+uid), "/kubepods/burstable/pod" + uid,
+			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod5ba3ab6c_6d12_4c1c_8d4c_8e9e1a5f9c11.slice"},
+		{"cm-6: below a root", cgroups.Name{"my-root", "kubepods"}, "/my-root/kubepods", "/my_root.slice/my_root-kubepods.slice"},
+		{"the root", nil, "/", "/"},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			assert.Equal(t, tc.cgroupfs, tc.name.Path(cgroups.Cgroupfs))
+			assert.Equal(t, tc.systemd, tc.name.Path(cgroups.Systemd))
+			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.cgroupfs, cgroups.Cgroupfs).String())
+			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.systemd, cgroups.Systemd).String())
+		})
+	}
+	assert.Equal(t, "/kubepods", pods.Child("x").Parent().String())
+	assert.Empty(t, cgroups.Name{}.Parent())
+	assert.Nil(t, cgroups.ParsePath("/a.scope", cgroups.Systemd))
+	assert.Nil(t, cgroups.ParsePath("/-.slice", cgroups.Systemd))
+
+	// cm-6
+	for _, bad := range []cgroups.Name{{"a/b"}, {"a_b"}, {""}, {".."}, {"a\n"}} {
+		assert.ErrorIs(t, bad.Check(), cgroups.ErrBadName, "%q", bad)
+	}
+	root, err := cgroups.ParseRoot("//a/./b/")
+	require.NoError(t, err)
+	assert.Equal(t, cgroups.Name{"a", "b"}, root)
+	_, err = cgroups.ParseRoot("/a_b")
+	assert.ErrorIs(t, err, cgroups.ErrBadName)
+
+	// cm-8
+	assert.Equal(t, uid, pods.Child("pod"+uid).PodUID())
+	assert.Empty(t, pods.Child("burstable").PodUID())
+	assert.Empty(t, pods.Child("podpod1").PodUID())
+	assert.Equal(t, "1234", cgroups.Name{cgroups.PodPart("1234")}.PodUID())
+
+	_, err = cgroups.ParseDriver("openrc")
+	assert.ErrorContains(t, err, `"openrc"`)
+}
+
+var all = cgroups.Resources{
+	CPUShares: new(int64(512)), CPUQuota: new(int64(50_000)), CPUPeriod: new(int64(100_000)),
+	Memory: new(int64(64<<20 + 1)), MemoryMin: new(int64(4096)), MemoryLow: new(int64(8192)), MemoryHigh: new(int64(cgroups.Unlimited)),
+	Pids: new(int64(100)), HugePages: map[int64]int64{2 << 20: 4 << 20, 1 << 30: 0},
+}
+
+var every = []string{"cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "systemd"}
+
+func TestWhichFileGetsWhichValue(t *testing.T) {
+	for version, want := range map[int]string{
+		1: "[{cpu cpu.shares 512} {cpu cpu.cfs_period_us 100000} {cpu cpu.cfs_quota_us 50000} {memory memory.limit_in_bytes 67108865} {pids pids.max 100} {hugetlb hugetlb.2MB.limit_in_bytes 4194304} {hugetlb hugetlb.1GB.limit_in_bytes 0}]",
+		2: "[{cpu cpu.weight 59} {cpu cpu.max 50000 100000} {memory memory.max 67108865} {memory memory.min 4096} {memory memory.low 8192} {memory memory.high max} {pids pids.max 100} {hugetlb hugetlb.2MB.max 4194304} {hugetlb hugetlb.1GB.max 0}]",
+	} {
+		assert.Equal(t, want, fmt.Sprint(cgroups.Facts{Version: version, Controllers: every}.Settings(all)), "v%d", version)
+		assert.Empty(t, cgroups.Facts{Version: version}.Settings(all), "nothing without controllers")
+		assert.Empty(t, cgroups.Facts{Version: version}.Only(all).String())
+	}
+	f := cgroups.Facts{Version: 2, Controllers: every}
+	assert.Equal(t, "[{cpu cpu.max max 100000}]", fmt.Sprint(f.Settings(cgroups.Resources{CPUQuota: new(int64(-1))})), "cm-15")
+	assert.Equal(t, []string{"memory", "hugetlb"}, cgroups.Facts{Version: 2, Controllers: []string{"cpu", "cpuset", "pids"}}.Missing(), "cm-9")
+	assert.Empty(t, cgroups.Facts{Version: 1, Controllers: every}.Missing(), "cm-9")
+}
+
+func TestWhatIsReadBackIsWhatWasSet(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		f := cgroups.Facts{Version: version, Controllers: every}
+		read := f.AsRead(all)
+		assert.EqualValues(t, 64<<20, *read.Memory, "whole pages")
+		assert.EqualValues(t, 4<<20, read.HugePages[2<<20])
+		assert.Empty(t, cgroups.Drift(read, f.AsRead(all)))
+		read.Pids, read.HugePages[2<<20] = new(int64(cgroups.Unlimited)), 0
+		assert.Equal(t, []cgroups.Change{{What: "pids", Has: -1, Wanted: 100}, {What: "hugepages 2MB", Has: 0, Wanted: 4 << 20}},
+			cgroups.Drift(read, f.AsRead(all)), "F-57")
+	}
+	assert.Equal(t, "pids is -1, not 100", cgroups.Change{What: "pids", Has: -1, Wanted: 100}.String())
+}
+
+// golden gives the files of a cgroup, in the form that kernels have them.
+func golden(dir string) cgroups.Files {
+	return func(_, file string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", dir, file)) }
+}
+
+func TestFilesOfRealKernelsAreRead(t *testing.T) { // F-70
+	at := time.Unix(1, 0)
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
+			dir := fmt.Sprintf("v%d", version)
+			s, err := cgroups.ReadStats(version, at, golden(dir))
+			require.NoError(t, err)
+			assert.Equal(t, at, s.At)
+			assert.EqualValues(t, 12_345_678_000, s.CPU.UsageNanos)
+			assert.EqualValues(t, 7, s.CPU.Throttled)
+			assert.EqualValues(t, 10<<20, s.Memory.Usage)
+			assert.EqualValues(t, 8<<20, s.Memory.WorkingSet, "st-5: without inactive_file")
+			assert.EqualValues(t, 4<<20, s.Memory.RSS)
+			assert.EqualValues(t, 64<<20, s.Memory.Limit)
+			assert.EqualValues(t, 2, s.Memory.OOMKills)
+			assert.EqualValues(t, 4096, s.Swap.Usage)
+			assert.EqualValues(t, 3, s.Pids.Current)
+			assert.EqualValues(t, 100, s.Pids.Limit)
+			assert.EqualValues(t, 8192, s.IO.ReadBytes)
+			assert.EqualValues(t, 12288, s.IO.WriteBytes)
+			if version == 2 { // st-14
+				assert.Equal(t, cgroups.PSIData{Avg10: 1.5, Avg60: 0.25, Avg300: 0.1, TotalMicros: 4711}, s.CPU.PSI.Some)
+				assert.NotNil(t, s.Memory.PSI)
+				assert.NotNil(t, s.IO.PSI)
+			}
+			f := cgroups.Facts{Version: version, Controllers: every}
+			r, err := f.Read([]int64{2 << 20}, golden(dir))
+			require.NoError(t, err)
+			assert.EqualValues(t, 64<<20, *r.Memory)
+			assert.EqualValues(t, 50_000, *r.CPUQuota)
+			assert.EqualValues(t, cgroups.Unlimited, r.HugePages[2<<20])
+		})
+	}
+}
+
+func TestFilesThatAreNotWhatTheyShouldBeAreNamed(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		junk := func(_, file string) ([]byte, error) { return []byte("junk\x00 -"), nil }
+		_, err := cgroups.ReadStats(version, time.Time{}, junk)
+		assert.ErrorContains(t, err, "pids.current")
+		_, err = cgroups.Facts{Version: version}.Read([]int64{2 << 20}, junk)
+		assert.ErrorContains(t, err, "pids.max")
+		none := func(_, file string) ([]byte, error) { return nil, fs.ErrNotExist }
+		_, err = cgroups.ReadStats(version, time.Time{}, none)
+		assert.ErrorIs(t, err, fs.ErrNotExist)
+		denied := func(_, file string) ([]byte, error) { return nil, fs.ErrPermission }
+		_, err = cgroups.ReadStats(version, time.Time{}, denied)
+		assert.ErrorIs(t, err, fs.ErrPermission)
+	}
+}
+
+func FuzzReaders(f *testing.F) {
+	for _, dir := range []string{"v1", "v2"} {
+		files, _ := filepath.Glob("testdata/" + dir + "/*")
+		for _, file := range files {
+			text, _ := os.ReadFile(file)
+			f.Add(text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, version := range []int{1, 2} {
+			files := func(_, _ string) ([]byte, error) { return text, nil }
+			s, _ := cgroups.ReadStats(version, time.Time{}, files)
+			if s.Memory != nil && s.Memory.WorkingSet > s.Memory.Usage {
+				t.Fatal("working set above usage")
+			}
+			r, err := cgroups.Facts{Version: version, Controllers: every}.Read([]int64{2 << 20}, files)
+			if err == nil && r.Memory != nil && *r.Memory < cgroups.Unlimited {
+				t.Fatal("a negative limit")
+			}
+		}
+		_, _ = cgroups.ParsePSI(text)
+		_ = cgroups.ParsePath(string(text), cgroups.Systemd)
+	})
+}
+
+func TestATreeInMemoryBehavesAsTheKernel(t *testing.T) { // F-60
+	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
+	pod := cgroups.Name{"kubepods", "pod1"}
+	_, err := tree.Read(pod)
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(5000))}))
+	r, err := tree.Read(pod)
+	require.NoError(t, err)
+	assert.EqualValues(t, 4096, *r.Memory, "in whole pages")
+	assert.EqualValues(t, 100, *r.CPUWeight, "the kernel's default")
+	children, err := tree.Children(cgroups.Name{"kubepods"})
+	require.NoError(t, err)
+	assert.Equal(t, []cgroups.Name{pod}, children)
+
+	tree.Run(pod.Child("c"), true, 7)
+	assert.ErrorContains(t, tree.Remove(t.Context(), pod), "processes [7] do not end")
+	tree.Run(pod.Child("c"), false)
+	require.NoError(t, tree.Remove(t.Context(), pod))
+	require.NoError(t, tree.Remove(t.Context(), pod), "not there is no error")
+	assert.Equal(t, 1, tree.Writes())
+	tree.Fail(func(op string, _ cgroups.Name) error { return fmt.Errorf("%s: %w", op, cgroups.ErrReadOnly) })
+	assert.True(t, errors.Is(tree.Apply(t.Context(), pod, cgroups.Resources{}), cgroups.ErrReadOnly))
+	assert.ErrorIs(t, tree.Apply(t.Context(), cgroups.Name{"a_b"}, cgroups.Resources{}), cgroups.ErrBadName)
+}

@@ -1,0 +1,41 @@
+// Package host is the cgroup tree of this machine, on github.com/opencontainers/cgroups,
+// which is seen nowhere else: it brings a logger, D-Bus, and package state.
+//
+// # What it decides
+//
+// Which version of cgroups the machine runs and where they are mounted ([New]);
+// when a cgroup counts as there (cm-9); how its processes are ended before it is
+// removed (cm-44); which part of the tree an agent without privileges may use
+// ([Delegate]).
+//
+// # Usage
+//
+//	tree, err := host.New(host.Config{Driver: cgroups.Cgroupfs})
+//	if err != nil {
+//		return err // not Linux, no cgroups, no systemd
+//	}
+//	name := cgroups.Name{"kubepods", "pod1234"}
+//	err = tree.Apply(ctx, name, cgroups.Resources{Memory: new(int64(64 << 20))})
+//
+// # Concurrency
+//
+// A [Tree] may be used from many goroutines; calls for one cgroup should not
+// overlap.
+//
+// # Guarantees and limits
+//
+//   - Linux; elsewhere New returns [errors.ErrUnsupported].
+//   - Controllers that the machine lacks are no error: see [cgroups.Facts].Missing.
+//   - A cgroup that vanishes while it is read is fs.ErrNotExist; one that may not
+//     be written is [cgroups.ErrReadOnly].
+//   - Remove doesn't return before the kernel has let go of the cgroup, or ctx ends.
+//
+// # Differences from the kubelet
+//
+//   - An error of setting a limit is an error of Apply (cm-10, nq-10).
+//   - Processes are ended with cgroup.kill where there is one, and waited for.
+//
+// # Testing
+//
+// With real cgroups: v1 on the machine itself, v2 in an emulated kernel.
+package host

@@ -1,0 +1,250 @@
+package host_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// asChild makes the test binary be a process of a cgroup: it moves itself there,
+// and does what the variable says.
+const asChild = "KUBEPARTS_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if act := os.Getenv(asChild); act != "" {
+		child(act)
+	}
+	os.Exit(m.Run())
+}
+
+func child(act string) {
+	for dir := range strings.SplitSeq(os.Getenv(asChild+"_DIRS"), ":") {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0); err != nil && !os.IsNotExist(err) { // devices of v1 are left to the runtime
+			fmt.Println("move:", err)
+			os.Exit(3)
+		}
+	}
+	what, arg, _ := strings.Cut(act, "=")
+	n, _ := strconv.Atoi(arg)
+	fmt.Println("in")
+	switch what {
+	case "sleep":
+		time.Sleep(time.Hour)
+	case "memory": // touch n MiB
+		memory, err := syscall.Mmap(-1, 0, n<<20, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		for i := 0; err == nil && i < len(memory); i += 4096 {
+			memory[i] = 1
+		}
+		fmt.Println("touched", err)
+		time.Sleep(time.Hour)
+	case "fork": // another process
+		fmt.Println("fork:", exec.Command(os.Args[0], "-test.run=^$").Start())
+	case "burn": // n milliseconds of CPU time
+		began := time.Now()
+		var used syscall.Rusage
+		for {
+			_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+			if used.Utime.Nano()+used.Stime.Nano() > int64(n)*1e6 {
+				break
+			}
+		}
+		fmt.Println("burnt", time.Since(began).Milliseconds())
+	}
+	os.Exit(0)
+}
+
+// run starts the test binary in the cgroup.
+func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exec.Cmd, said func() string) {
+	t.Helper()
+	require.NoError(t, tree.Apply(t.Context(), name, cgroups.Resources{}))
+	var out strings.Builder
+	cmd = exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), asChild+"="+act, asChild+"_DIRS="+strings.Join(tree.Dirs(name), ":"))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, cmd.Start())
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, func() string { <-done; return out.String() }
+}
+
+// eventually waits for what happens on a busy machine.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not in 20 s: " + what)
+		}
+	}
+}
+
+// needRealCgroups returns the machine's tree and a place in it that nobody else
+// has.
+func needRealCgroups(t *testing.T) (*host.Tree, cgroups.Name) {
+	t.Helper()
+	lab.NeedHere(t, "root")
+	tree, err := host.New(host.Config{})
+	require.NoError(t, err)
+	base := cgroups.Name{fmt.Sprintf("kubeparts-test-%d", os.Getpid())}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		defer cancel()
+		assert.NoError(t, tree.Remove(ctx, base))
+	})
+	return tree, base
+}
+
+func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	facts := tree.Facts()
+	t.Logf("cgroup v%d, controllers %v, missing %v", facts.Version, facts.Controllers, facts.Missing())
+	pod := base.Child("kubepods", "burstable", "pod12-34")
+	_, err := tree.Read(pod)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+
+	want := cgroups.Resources{
+		CPUShares: new(int64(512)), CPUQuota: new(int64(50_000)), CPUPeriod: new(int64(100_000)),
+		Memory: new(int64(64<<20 + 1)), Pids: new(int64(100)),
+		MemoryMin: new(int64(1 << 20)), MemoryLow: new(int64(2 << 20)), MemoryHigh: new(int64(32 << 20)),
+	}
+	require.NoError(t, tree.Apply(t.Context(), pod, want))
+	has, err := tree.Read(pod)
+	require.NoError(t, err)
+	assert.Empty(t, cgroups.Drift(has, facts.AsRead(want)), "what the library wrote is what Settings says")
+	for _, s := range facts.Settings(want) { // past our own reader
+		for _, dir := range tree.Dirs(pod) {
+			if text, err := os.ReadFile(filepath.Join(dir, s.File)); err == nil && s.File != "memory.max" && s.File != "memory.limit_in_bytes" {
+				assert.Equal(t, s.Value, strings.TrimSpace(string(text)), s.File)
+			}
+		}
+	}
+	children, err := tree.Children(base.Child("kubepods", "burstable"))
+	require.NoError(t, err)
+	assert.Equal(t, []cgroups.Name{pod}, children)
+
+	// A resize: what is not said stays.
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(128 << 20)), CPUQuota: new(int64(cgroups.Unlimited))}))
+	has, err = tree.Read(pod)
+	require.NoError(t, err)
+	assert.EqualValues(t, 128<<20, *has.Memory)
+	assert.EqualValues(t, cgroups.Unlimited, *has.CPUQuota)
+	assert.EqualValues(t, 100, *has.Pids)
+
+	// Its processes end with it, also those in cgroups below (cm-44).
+	_, said := run(t, tree, pod.Child("c1"), "sleep")
+	eventually(t, "the process is in the cgroup", func() bool {
+		s, err := tree.Stats(pod)
+		return err == nil && s.Pids != nil && s.Pids.Current > 0
+	})
+	require.NoError(t, tree.Remove(t.Context(), pod))
+	said()
+	_, err = tree.Read(pod)
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	assert.NoError(t, tree.Remove(t.Context(), pod), "gone is gone")
+	_, err = tree.Stats(pod)
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestIntegrationLimitsAreKept(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	pod := base.Child("kubepods", "podlimits")
+	main := pod.Child("main")
+	limit := func(r cgroups.Resources) {
+		t.Helper()
+		require.NoError(t, tree.Apply(t.Context(), pod, r))
+	}
+
+	t.Run("memory", func(t *testing.T) {
+		limit(cgroups.Resources{Memory: new(int64(48 << 20))})
+		cmd, said := run(t, tree, main, "memory=200")
+		out := said()
+		assert.Equal(t, syscall.SIGKILL, cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), "said: %s", out)
+		s, err := tree.Stats(main)
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, s.Memory.OOMKills)
+		s, err = tree.Stats(pod)
+		require.NoError(t, err)
+		assert.EqualValues(t, 48<<20, s.Memory.Limit)
+		limit(cgroups.Resources{Memory: new(int64(cgroups.Unlimited))})
+	})
+	t.Run("memory in use", func(t *testing.T) {
+		_, _ = run(t, tree, main, "memory=20")
+		eventually(t, "20 MiB are in use", func() bool {
+			s, err := tree.Stats(pod)
+			return err == nil && s.Memory.Usage > 20<<20 && s.Memory.WorkingSet > 20<<20 && s.Memory.RSS > 20<<20
+		})
+		require.NoError(t, tree.Remove(t.Context(), main))
+	})
+	t.Run("pids", func(t *testing.T) {
+		limit(cgroups.Resources{Pids: new(int64(1))})
+		_, said := run(t, tree, main, "fork")
+		assert.Regexp(t, "resource temporarily unavailable|newosproc", said())
+		limit(cgroups.Resources{Pids: new(int64(cgroups.Unlimited))})
+	})
+	t.Run("cpu", func(t *testing.T) {
+		limit(cgroups.Resources{CPUQuota: new(int64(20_000)), CPUPeriod: new(int64(100_000))})
+		_, said := run(t, tree, main, "burn=300")
+		var wall int
+		_, err := fmt.Sscanf(strings.TrimPrefix(said(), "in\n"), "burnt %d", &wall)
+		require.NoError(t, err)
+		assert.Greater(t, wall, 600, "300 ms of CPU time at a fifth of a CPU")
+		s, err := tree.Stats(pod)
+		require.NoError(t, err)
+		assert.NotZero(t, s.CPU.Throttled)
+		assert.GreaterOrEqual(t, s.CPU.UsageNanos, uint64(300e6))
+	})
+}
+
+// One of v1's many trees lacks the cgroup, or v2's has not the controllers: it does
+// not count as there, and Apply makes it whole (cm-9).
+func TestIntegrationACgroupThatIsNotWholeIsMadeWhole(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	pod := base.Child("pod1")
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{}))
+	if tree.Facts().Version == 1 {
+		for _, dir := range tree.Dirs(pod) {
+			if strings.Contains(dir, "/pids/") {
+				require.NoError(t, os.Remove(dir))
+			}
+		}
+	} else {
+		for controller := range strings.FieldsSeq("cpu cpuset memory pids hugetlb") {
+			_ = os.WriteFile(filepath.Join(tree.Dirs(base)[0], "cgroup.subtree_control"), []byte("-"+controller), 0)
+		}
+	}
+	_, err := tree.Read(pod)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Pids: new(int64(7))}))
+	has, err := tree.Read(pod)
+	require.NoError(t, err)
+	assert.EqualValues(t, 7, *has.Pids)
+}
+
+func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	require.NoError(t, tree.Apply(t.Context(), base, cgroups.Resources{}))
+	dir := tree.Dirs(base)[0]
+	before, err := os.ReadFile("/proc/self/cgroup")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0))
+	t.Cleanup(func() {
+		_ = os.WriteFile(filepath.Join(strings.TrimSuffix(dir, base.String()), "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0)
+	})
+	t.Logf("before: %s", before)
+	assert.ErrorContains(t, tree.Remove(t.Context(), base), "this process")
+}

@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	oci "github.com/opencontainers/cgroups"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// passes is how many times the processes of a cgroup are killed before it is given
+// up for now (cm-44).
+const passes = 5
+
+// Remove ends the processes in the cgroup and below it, and removes it with all
+// below. One that is not there is no error. Processes that don't end are one, and
+// the cgroup stays (cm-45).
+func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
+	if err := name.Check(); err != nil {
+		return err
+	}
+	if len(name) == 0 {
+		return errors.New("host: the root of all cgroups is not removed")
+	}
+	var dirs []string
+	for _, controller := range t.order {
+		if dir := t.dir(controller, name); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	// What is empty goes at once, which is nearly always the case: the containers
+	// have gone before.
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
+		err := syscall.Rmdir(dir)
+		return err == nil || errors.Is(err, syscall.ENOENT)
+	})
+	if len(dirs) == 0 {
+		return nil
+	}
+	if err := t.kill(ctx, name, dirs); err != nil {
+		return fmt.Errorf("host: remove %s: %w", name, explain(err))
+	}
+	var errs []error
+	for _, dir := range dirs {
+		if err := oci.RemovePath(dir); err != nil {
+			errs = append(errs, explain(err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("host: remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// kill ends all processes below dirs, and waits until they are gone.
+func (t *Tree) kill(ctx context.Context, name cgroups.Name, dirs []string) error {
+	wait := 5 * time.Millisecond
+	var last []int
+	for pass := 0; ; pass++ {
+		pids := map[int]bool{}
+		for _, dir := range dirs {
+			found, err := oci.GetAllPids(dir)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENODEV) {
+				return err
+			}
+			for _, pid := range found {
+				pids[pid] = true
+			}
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+		last = last[:0]
+		for pid := range pids {
+			last = append(last, pid)
+		}
+		slices.Sort(last)
+		if pids[os.Getpid()] {
+			return fmt.Errorf("this process (%d) is in it", os.Getpid())
+		}
+		if pass == passes {
+			return fmt.Errorf("processes %v did not end when they were killed %d times", last, passes)
+		}
+		if t.version != 2 || os.WriteFile(filepath.Join(dirs[0], "cgroup.kill"), []byte("1"), 0) != nil {
+			for _, pid := range last {
+				if pid > 1 { // 0: of another namespace of PIDs
+					_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+				}
+			}
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		wait *= 3
+	}
+}

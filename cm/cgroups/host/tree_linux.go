@@ -1,0 +1,282 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	oci "github.com/opencontainers/cgroups"
+	ocifs "github.com/opencontainers/cgroups/fs"
+	ocifs2 "github.com/opencontainers/cgroups/fs2"
+	ocisystemd "github.com/opencontainers/cgroups/systemd"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// A Tree is the cgroups of this machine.
+type Tree struct {
+	driver  cgroups.Driver
+	root    string
+	version int
+	at      map[string]string // mounts, by controller; of v2 by ""
+	order   []string          // the keys of at, sorted
+	facts   cgroups.Facts
+	sizes   []int64 // of huge pages that can be limited
+}
+
+// New finds the cgroups of this machine. It makes none.
+func New(cfg Config) (*Tree, error) {
+	if cfg.Driver == "" {
+		cfg.Driver = cgroups.Cgroupfs
+	}
+	if _, err := cgroups.ParseDriver(string(cfg.Driver)); err != nil {
+		return nil, err
+	}
+	if cfg.Driver == cgroups.Systemd && !ocisystemd.IsRunningSystemd() {
+		return nil, errors.New("host: the driver systemd needs systemd, which does not run here; use cgroupfs")
+	}
+	version, at, err := mounts()
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{driver: cfg.Driver, root: filepath.Clean("/" + cfg.Root), version: version, at: at, order: slices.Sorted(maps.Keys(at))}
+	if err := t.readFacts(cfg.Weight); err != nil {
+		return nil, err
+	}
+	if t.facts.Has("hugetlb") {
+		for _, size := range oci.HugePageSizes() {
+			if bytes := pageSize(size); bytes > 0 {
+				t.sizes = append(t.sizes, bytes)
+			}
+		}
+	}
+	return t, nil
+}
+
+// Facts returns what the machine's cgroups can do.
+func (t *Tree) Facts() cgroups.Facts { return t.facts }
+
+// Apply makes the cgroup, and those above it, where they are not there, and sets
+// r. What the machine lacks controllers for is left out.
+func (t *Tree) Apply(ctx context.Context, name cgroups.Name, r cgroups.Resources) error {
+	if err := name.Check(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("host: make %s: %w", name, err)
+	}
+	res := t.resources(t.facts.Only(r))
+	m, err := t.manager(name, res)
+	if err != nil {
+		return fmt.Errorf("host: make %s: %w", name, err)
+	}
+	if !t.exists(name) {
+		if err := m.Apply(-1); err != nil {
+			return fmt.Errorf("host: make %s: %w", name, explain(err))
+		}
+	}
+	if err := m.Set(res); err != nil {
+		return fmt.Errorf("host: set limits of %s: %w", name, explain(err))
+	}
+	return nil
+}
+
+// Read returns what the cgroup has. fs.ErrNotExist: there is no such cgroup, or it
+// lacks a controller that it needs and the machine has (cm-9).
+func (t *Tree) Read(name cgroups.Name) (cgroups.Resources, error) {
+	if err := name.Check(); err != nil {
+		return cgroups.Resources{}, err
+	}
+	if !t.exists(name) {
+		return cgroups.Resources{}, fmt.Errorf("host: %s: %w", name, fs.ErrNotExist)
+	}
+	r, err := t.facts.Read(t.sizes, t.files(name))
+	if err != nil {
+		return r, fmt.Errorf("host: read %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// Stats returns what the cgroup uses. fs.ErrNotExist: there is no such cgroup.
+func (t *Tree) Stats(name cgroups.Name) (cgroups.Stats, error) {
+	if err := name.Check(); err != nil {
+		return cgroups.Stats{}, err
+	}
+	s, err := cgroups.ReadStats(t.version, time.Now(), t.files(name))
+	if err != nil {
+		return s, fmt.Errorf("host: stats of %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// Children returns the cgroups right below, sorted. Those that are not named as
+// the driver names them are left out.
+func (t *Tree) Children(name cgroups.Name) ([]cgroups.Name, error) {
+	entries, err := os.ReadDir(t.dir(t.lead(), name))
+	if err != nil {
+		return nil, fmt.Errorf("host: list %s: %w", name, explain(err))
+	}
+	var out []cgroups.Name
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		child := name.Child(e.Name())
+		if t.driver == cgroups.Systemd {
+			child = cgroups.ParsePath(e.Name(), t.driver)
+			if len(child) != len(name)+1 {
+				continue // a scope, a service
+			}
+		}
+		out = append(out, child)
+	}
+	return out, nil
+}
+
+// dir is the cgroup's directory in the tree of a controller.
+func (t *Tree) dir(controller string, name cgroups.Name) string {
+	if t.version == 2 {
+		controller = ""
+	}
+	return filepath.Join(t.at[controller], t.root, name.Path(t.driver))
+}
+
+// lead is the tree that is looked into where one is enough.
+func (t *Tree) lead() string {
+	for _, controller := range []string{"memory", "pids", "cpu", "systemd"} {
+		if t.at[controller] != "" {
+			return controller
+		}
+	}
+	return t.order[0]
+}
+
+func (t *Tree) files(name cgroups.Name) cgroups.Files {
+	return func(controller, file string) ([]byte, error) {
+		if t.version == 1 && t.at[controller] == "" {
+			return nil, fs.ErrNotExist
+		}
+		text, err := os.ReadFile(filepath.Join(t.dir(controller, name), file))
+		return text, explain(err)
+	}
+}
+
+// exists reports whether the cgroup is there with what it needs (cm-9).
+func (t *Tree) exists(name cgroups.Name) bool {
+	if t.version == 2 {
+		text, err := os.ReadFile(filepath.Join(t.dir("", name), "cgroup.controllers"))
+		if err != nil {
+			return false
+		}
+		has := strings.Fields(string(text))
+		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool { return t.facts.Has(c) && !slices.Contains(has, c) })
+	}
+	for _, controller := range append(t.facts.Needed(), "hugetlb") {
+		if t.at[controller] == "" {
+			continue
+		}
+		if _, err := os.Stat(t.dir(controller, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// manager returns the library's hand on the cgroup.
+func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, error) {
+	cg := &oci.Cgroup{Resources: res}
+	if t.driver == cgroups.Systemd && len(name) > 0 {
+		path := name.Path(t.driver)
+		cg.Systemd, cg.Name, cg.Parent = true, filepath.Base(path), filepath.Dir(path)
+		if t.version == 2 {
+			return ocisystemd.NewUnifiedManager(cg, t.dir("", name))
+		}
+		return ocisystemd.NewLegacyManager(cg, t.paths(name))
+	}
+	if t.version == 2 {
+		return ocifs2.NewManager(cg, t.dir("", name))
+	}
+	return ocifs.NewManager(cg, t.paths(name))
+}
+
+// paths are the cgroup's directories of v1, as the library names them.
+func (t *Tree) paths(name cgroups.Name) map[string]string {
+	paths := make(map[string]string, len(t.order))
+	for _, controller := range t.order {
+		paths[ociName(controller)] = t.dir(controller, name)
+	}
+	return paths
+}
+
+// resources are r in the library's words.
+func (t *Tree) resources(r cgroups.Resources) *oci.Resources {
+	value := func(v *int64) int64 {
+		if v == nil {
+			return 0
+		}
+		return *v
+	}
+	out := &oci.Resources{
+		SkipDevices: true, SkipFreezeOnSet: true, // cm-10
+		CpuQuota: value(r.CPUQuota), CpuPeriod: uint64(value(r.CPUPeriod)), Memory: value(r.Memory), PidsLimit: r.Pids,
+	}
+	if t.version == 1 {
+		out.CpuShares = uint64(value(r.CPUShares))
+	} else {
+		for _, s := range t.facts.Settings(cgroups.Resources{CPUShares: r.CPUShares, CPUWeight: r.CPUWeight}) {
+			out.CpuWeight, _ = strconv.ParseUint(s.Value, 10, 64)
+		}
+		for _, s := range t.facts.Settings(cgroups.Resources{MemoryMin: r.MemoryMin, MemoryLow: r.MemoryLow, MemoryHigh: r.MemoryHigh}) {
+			if out.Unified == nil {
+				out.Unified = map[string]string{}
+			}
+			out.Unified[s.File] = s.Value
+		}
+	}
+	for _, size := range slices.Sorted(maps.Keys(r.HugePages)) {
+		if slices.Contains(t.sizes, size) {
+			limit := r.HugePages[size]
+			if limit < 0 {
+				limit = 1 << 62 // cm-17
+			}
+			out.HugetlbLimit = append(out.HugetlbLimit, &oci.HugepageLimit{Pagesize: cgroups.PageSizeName(size), Limit: uint64(limit)})
+		}
+	}
+	return out
+}
+
+// pageSize is the reverse of cgroups.PageSizeName; 0 if that is none.
+func pageSize(name string) int64 {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}} {
+		if number, ok := strings.CutSuffix(name, unit.name); ok {
+			n, _ := strconv.ParseInt(number, 10, 32)
+			return n * unit.size
+		}
+	}
+	return 0
+}
+
+// explain gives errors of the kernel the names that callers ask for.
+func explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENODEV): // the cgroup went while its file was open
+		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
+	case errors.Is(err, syscall.EROFS):
+		return fmt.Errorf("%w: %w", err, cgroups.ErrReadOnly)
+	}
+	return err
+}

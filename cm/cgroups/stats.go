@@ -1,0 +1,341 @@
+package cgroups
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Stats are what a cgroup uses, together with all below it. A nil part is one that
+// the machine does not tell.
+type Stats struct {
+	At     time.Time
+	CPU    *CPUStats
+	Memory *MemoryStats
+	Swap   *SwapStats
+	Pids   *PidsStats
+	IO     *IOStats
+}
+
+// CPUStats are those of the controller cpu.
+type CPUStats struct {
+	UsageNanos     uint64 // since the cgroup was made
+	Periods        uint64 // in which there was a quota
+	Throttled      uint64 // of them
+	ThrottledNanos uint64
+	PSI            *PSI
+}
+
+// MemoryStats are in bytes.
+type MemoryStats struct {
+	Usage      uint64
+	WorkingSet uint64 // usage without the file cache that goes first; not below 0 (st-5)
+	RSS        uint64
+	Limit      int64 // Unlimited: none
+	Faults     uint64
+	Major      uint64 // of the faults, those that read a disk
+	OOMKills   uint64 // processes that the kernel killed for memory; of v1 without those of cgroups below
+	PSI        *PSI
+}
+
+// SwapStats are in bytes.
+type SwapStats struct {
+	Usage uint64
+	Limit int64 // Unlimited: none
+}
+
+// PidsStats counts processes and threads.
+type PidsStats struct {
+	Current uint64
+	Limit   int64 // Unlimited: none
+}
+
+// IOStats sums up all devices.
+type IOStats struct {
+	ReadBytes, WriteBytes uint64
+	Reads, Writes         uint64
+	PSI                   *PSI
+}
+
+// PSI says how long tasks had to wait.
+type PSI struct{ Some, Full PSIData }
+
+// PSIData is one line of a pressure file: shares of time in percent, and the total.
+type PSIData struct {
+	Avg10, Avg60, Avg300 float64
+	TotalMicros          uint64
+}
+
+// ReadStats reads what a cgroup of a machine of that version uses; at is when. The
+// error joins what files hold that they should not; the other parts are there.
+// fs.ErrNotExist: there is nothing at all.
+func ReadStats(version int, at time.Time, files Files) (Stats, error) {
+	r := statsReader{files: files}
+	s := Stats{At: at}
+	if version == 2 {
+		r.v2(&s)
+	} else {
+		r.v1(&s)
+	}
+	if r.found == 0 && len(r.errs) == 0 {
+		return s, fmt.Errorf("cgroups: no stats: %w", fs.ErrNotExist)
+	}
+	return s, errors.Join(r.errs...)
+}
+
+type statsReader struct {
+	files Files
+	found int
+	errs  []error
+}
+
+func (r *statsReader) v2(s *Stats) {
+	if cpu, ok := r.table("cpu", "cpu.stat"); ok {
+		s.CPU = &CPUStats{
+			UsageNanos: micros(cpu["usage_usec"]), Periods: cpu["nr_periods"],
+			Throttled: cpu["nr_throttled"], ThrottledNanos: micros(cpu["throttled_usec"]), PSI: r.psi("cpu.pressure"),
+		}
+	}
+	usage, hasUsage := r.number("memory", "memory.current")
+	if table, ok := r.table("memory", "memory.stat"); ok && hasUsage {
+		s.Memory = &MemoryStats{
+			Usage: uint64(usage), WorkingSet: without(uint64(usage), table["inactive_file"]), RSS: table["anon"], Limit: Unlimited,
+			Faults: table["pgfault"], Major: table["pgmajfault"], PSI: r.psi("memory.pressure"),
+		}
+		if limit, ok := r.number("memory", "memory.max"); ok {
+			s.Memory.Limit = limit
+		}
+		if events, ok := r.table("memory", "memory.events"); ok {
+			s.Memory.OOMKills = events["oom_kill"]
+		}
+	}
+	if swap, ok := r.number("memory", "memory.swap.current"); ok {
+		s.Swap = &SwapStats{Usage: uint64(swap), Limit: Unlimited}
+		if limit, ok := r.number("memory", "memory.swap.max"); ok {
+			s.Swap.Limit = limit
+		}
+	}
+	r.pids(s)
+	if text, ok := r.text("io", "io.stat"); ok {
+		s.IO = r.ioV2(text)
+	}
+	if psi := r.psi("io.pressure"); psi != nil {
+		if s.IO == nil {
+			s.IO = new(IOStats)
+		}
+		s.IO.PSI = psi
+	}
+}
+
+func (r *statsReader) v1(s *Stats) {
+	if usage, ok := r.number("cpuacct", "cpuacct.usage"); ok {
+		s.CPU = &CPUStats{UsageNanos: uint64(usage)}
+		if cpu, ok := r.table("cpu", "cpu.stat"); ok {
+			s.CPU.Periods, s.CPU.Throttled, s.CPU.ThrottledNanos = cpu["nr_periods"], cpu["nr_throttled"], cpu["throttled_time"]
+		}
+	}
+	usage, hasUsage := r.number("memory", "memory.usage_in_bytes")
+	if table, ok := r.table("memory", "memory.stat"); ok && hasUsage {
+		s.Memory = &MemoryStats{
+			Usage: uint64(usage), WorkingSet: without(uint64(usage), table["total_inactive_file"]), RSS: table["total_rss"], Limit: Unlimited,
+			Faults: table["total_pgfault"], Major: table["total_pgmajfault"],
+		}
+		if limit, ok := r.number("memory", "memory.limit_in_bytes"); ok {
+			s.Memory.Limit = limit
+		}
+		if oom, ok := r.table("memory", "memory.oom_control"); ok {
+			s.Memory.OOMKills = oom["oom_kill"]
+		}
+		if both, ok := r.number("memory", "memory.memsw.usage_in_bytes"); ok {
+			s.Swap = &SwapStats{Usage: without(uint64(both), uint64(usage)), Limit: Unlimited}
+			if limit, ok := r.number("memory", "memory.memsw.limit_in_bytes"); ok && limit >= 0 && s.Memory.Limit >= 0 {
+				s.Swap.Limit = max(limit-s.Memory.Limit, 0)
+			}
+		}
+	}
+	r.pids(s)
+	read, write, ok := r.blkio("blkio.throttle.io_service_bytes_recursive")
+	reads, writes, _ := r.blkio("blkio.throttle.io_serviced_recursive")
+	if ok {
+		s.IO = &IOStats{ReadBytes: read, WriteBytes: write, Reads: reads, Writes: writes}
+	}
+}
+
+func (r *statsReader) pids(s *Stats) {
+	if current, ok := r.number("pids", "pids.current"); ok {
+		s.Pids = &PidsStats{Current: uint64(current), Limit: Unlimited}
+		if limit, ok := r.number("pids", "pids.max"); ok {
+			s.Pids.Limit = limit
+		}
+	}
+}
+
+// ioV2 sums up lines such as "8:0 rbytes=1 wbytes=2 rios=3 wios=4".
+func (r *statsReader) ioV2(text []byte) *IOStats {
+	var s IOStats
+	for line := range bytes.Lines(text) {
+		for _, field := range strings.Fields(string(line)) {
+			key, value, ok := strings.Cut(field, "=")
+			n, err := strconv.ParseUint(value, 10, 64)
+			if !ok || err != nil {
+				continue // the device, or a model's word
+			}
+			switch key {
+			case "rbytes":
+				s.ReadBytes += n
+			case "wbytes":
+				s.WriteBytes += n
+			case "rios":
+				s.Reads += n
+			case "wios":
+				s.Writes += n
+			}
+		}
+	}
+	return &s
+}
+
+// blkio sums up lines such as "8:0 Read 4096".
+func (r *statsReader) blkio(file string) (read, write uint64, ok bool) {
+	text, ok := r.text("blkio", file)
+	for line := range bytes.Lines(text) {
+		fields := strings.Fields(string(line))
+		if len(fields) != 3 {
+			continue
+		}
+		n, err := strconv.ParseUint(fields[2], 10, 64)
+		if err != nil {
+			r.bad(file, fields[2])
+			continue
+		}
+		switch fields[1] {
+		case "Read":
+			read += n
+		case "Write":
+			write += n
+		}
+	}
+	return read, write, ok
+}
+
+func (r *statsReader) text(controller, file string) ([]byte, bool) {
+	text, err := r.files(controller, file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false
+	case err != nil:
+		r.errs = append(r.errs, fmt.Errorf("cgroups: %s: %w", file, err))
+		return nil, false
+	}
+	r.found++
+	return text, true
+}
+
+func (r *statsReader) number(controller, file string) (int64, bool) {
+	text, ok := r.text(controller, file)
+	if !ok {
+		return 0, false
+	}
+	n, err := limit(string(text))
+	if err != nil {
+		r.bad(file, string(text))
+		return 0, false
+	}
+	return n, true
+}
+
+// table reads lines of a key and a number. Others are passed over: kernels add
+// some.
+func (r *statsReader) table(controller, file string) (map[string]uint64, bool) {
+	text, ok := r.text(controller, file)
+	if !ok {
+		return nil, false
+	}
+	table := make(map[string]uint64, 48)
+	for line := range bytes.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(string(line)), " ")
+		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
+			table[key] = n
+		}
+	}
+	return table, true
+}
+
+func (r *statsReader) psi(file string) *PSI {
+	text, err := r.files("", file)
+	if err != nil {
+		return nil // not this kernel, or psi=0, which fails the read (st-14)
+	}
+	psi, err := ParsePSI(text)
+	if err != nil {
+		r.errs = append(r.errs, fmt.Errorf("cgroups: %s: %w", file, err))
+		return nil
+	}
+	r.found++
+	return psi
+}
+
+func (r *statsReader) bad(file, text string) {
+	r.errs = append(r.errs, fmt.Errorf("cgroups: %s: %.64q is no number", file, text))
+}
+
+// ParsePSI reads a pressure file, of a cgroup or of /proc/pressure: lines such as
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" (st-14).
+func ParsePSI(text []byte) (*PSI, error) {
+	var psi PSI
+	for line := range bytes.Lines(text) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 {
+			continue
+		}
+		var data *PSIData
+		switch fields[0] {
+		case "some":
+			data = &psi.Some
+		case "full":
+			data = &psi.Full
+		default:
+			return nil, fmt.Errorf("%.64q is no line of a pressure file", line)
+		}
+		for _, field := range fields[1:] {
+			key, value, _ := strings.Cut(field, "=")
+			n, err := strconv.ParseFloat(value, 64)
+			if err != nil || n < 0 || math.IsInf(n, 0) || math.IsNaN(n) {
+				return nil, fmt.Errorf("%.64q is no measure of pressure", field)
+			}
+			switch key {
+			case "avg10":
+				data.Avg10 = n
+			case "avg60":
+				data.Avg60 = n
+			case "avg300":
+				data.Avg300 = n
+			case "total":
+				if data.TotalMicros, err = strconv.ParseUint(value, 10, 64); err != nil {
+					return nil, fmt.Errorf("%.64q is no measure of pressure", field)
+				}
+			}
+		}
+	}
+	return &psi, nil
+}
+
+func micros(n uint64) uint64 {
+	if n > math.MaxUint64/1000 {
+		return math.MaxUint64
+	}
+	return n * 1000
+}
+
+// without is a-b, and 0 where that is negative.
+func without(a, b uint64) uint64 {
+	if b > a {
+		return 0
+	}
+	return a - b
+}

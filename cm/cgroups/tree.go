@@ -1,0 +1,222 @@
+package cgroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ErrReadOnly says that cgroups may be read and not changed.
+var ErrReadOnly = errors.New("cgroups: read-only")
+
+// A Tree holds cgroups in memory, as the kernel would: files with the values that
+// were written, rounded as the kernel does, processes, usage. The zero value is
+// not ready: NewTree. It is for tests of what is built on cgroups, on any machine
+// (F-60).
+type Tree struct {
+	facts Facts
+
+	// mu guards the fields below.
+	mu     sync.Mutex
+	groups map[string]*group
+	fault  func(op string, name Name) error
+	writes int
+}
+
+type group struct {
+	has   Resources
+	pids  []int
+	stuck bool
+	stats Stats
+}
+
+// NewTree returns a tree in which there is the root alone.
+func NewTree(f Facts) *Tree {
+	return &Tree{facts: f, groups: map[string]*group{"/": {}}}
+}
+
+// Facts returns what the tree can do.
+func (t *Tree) Facts() Facts { return t.facts }
+
+// Apply makes the cgroup, and those above it, and sets r.
+func (t *Tree) Apply(ctx context.Context, name Name, r Resources) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("apply", name); err != nil {
+		return err
+	}
+	for i := range name {
+		if above := name[:i+1]; t.groups[above.String()] == nil {
+			t.groups[above.String()] = &group{has: t.fresh()}
+		}
+	}
+	g := t.groups[name.String()]
+	if g.stats.Memory != nil && r.Memory != nil && *r.Memory >= 0 && t.facts.Version == 1 && uint64(*r.Memory) < g.stats.Memory.Usage {
+		return fmt.Errorf("cgroups: set memory limit of %s: device or resource busy", name)
+	}
+	g.has = t.facts.AsRead(r).Or(g.has)
+	t.writes++
+	return nil
+}
+
+// fresh is what a new cgroup has.
+func (t *Tree) fresh() Resources {
+	r := Resources{CPUQuota: new(int64(Unlimited)), CPUPeriod: new(int64(DefaultPeriod)), Memory: new(int64(Unlimited)), Pids: new(int64(Unlimited))}
+	if t.facts.Version == 2 {
+		r.CPUWeight = new(int64(100))
+		r.MemoryMin, r.MemoryLow, r.MemoryHigh = new(int64(0)), new(int64(0)), new(int64(Unlimited))
+	} else {
+		r.CPUShares = new(int64(SharesPerCPU))
+	}
+	return t.facts.AsRead(r)
+}
+
+// Read returns what the cgroup has. fs.ErrNotExist: there is no such cgroup.
+func (t *Tree) Read(name Name) (Resources, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("read", name); err != nil {
+		return Resources{}, err
+	}
+	g := t.groups[name.String()]
+	if g == nil {
+		return Resources{}, gone(name)
+	}
+	return Resources{}.Or(g.has), nil
+}
+
+// Children returns the names of the cgroups right below, sorted. fs.ErrNotExist:
+// there is no such cgroup.
+func (t *Tree) Children(name Name) ([]Name, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("children", name); err != nil {
+		return nil, err
+	}
+	if t.groups[name.String()] == nil {
+		return nil, gone(name)
+	}
+	var out []Name
+	for _, path := range slices.Sorted(maps.Keys(t.groups)) {
+		if child := ParsePath(path, Cgroupfs); len(child) == len(name)+1 && slices.Equal(child.Parent(), name) {
+			out = append(out, child)
+		}
+	}
+	return out, nil
+}
+
+// Remove ends the processes in the cgroup and below it, and removes it. One that
+// is not there is no error.
+func (t *Tree) Remove(ctx context.Context, name Name) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("remove", name); err != nil {
+		return err
+	}
+	for path, g := range t.groups {
+		if below(path, name) && g.stuck && len(g.pids) > 0 {
+			return fmt.Errorf("cgroups: remove %s: processes %v do not end", name, g.pids)
+		}
+	}
+	maps.DeleteFunc(t.groups, func(path string, _ *group) bool { return below(path, name) })
+	return nil
+}
+
+// Stats returns what was set with Use. fs.ErrNotExist: there is no such cgroup.
+func (t *Tree) Stats(name Name) (Stats, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("stats", name); err != nil {
+		return Stats{}, err
+	}
+	g := t.groups[name.String()]
+	if g == nil {
+		return Stats{}, gone(name)
+	}
+	s := g.stats
+	if s.At.IsZero() {
+		s.At = time.Now()
+	}
+	return s, nil
+}
+
+// Use says what the cgroup uses, which is made if it is not there.
+func (t *Tree) Use(name Name, s Stats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.get(name).stats = s
+}
+
+// Run puts processes into the cgroup, which is made if it is not there. Stuck ones
+// can't be killed.
+func (t *Tree) Run(name Name, stuck bool, pids ...int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.get(name)
+	g.pids, g.stuck = append(g.pids, pids...), stuck
+}
+
+// Tamper changes a cgroup behind the back of who made it.
+func (t *Tree) Tamper(name Name, r Resources) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	g := t.get(name)
+	g.has = t.facts.AsRead(r).Or(g.has)
+}
+
+// Fail makes fault decide which calls fail: "apply", "read", "children", "remove",
+// "stats". Nil: none.
+func (t *Tree) Fail(fault func(op string, name Name) error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fault = fault
+}
+
+// Writes returns how many times Apply has been carried out.
+func (t *Tree) Writes() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writes
+}
+
+// String lists the cgroups and what they have, one a line, as golden files show.
+func (t *Tree) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(t.groups)) {
+		fmt.Fprintf(&b, "%s: %s\n", path, t.groups[path].has)
+	}
+	return b.String()
+}
+
+func (t *Tree) get(name Name) *group {
+	for i := range name {
+		if above := name[:i+1]; t.groups[above.String()] == nil {
+			t.groups[above.String()] = &group{has: t.fresh()}
+		}
+	}
+	return t.groups[name.String()]
+}
+
+func (t *Tree) check(op string, name Name) error {
+	if err := name.Check(); err != nil {
+		return err
+	}
+	if t.fault != nil {
+		return t.fault(op, name)
+	}
+	return nil
+}
+
+func below(path string, name Name) bool {
+	return path == name.String() || strings.HasPrefix(path, strings.TrimSuffix(name.String(), "/")+"/")
+}
+
+func gone(name Name) error { return fmt.Errorf("cgroups: %s: %w", name, fs.ErrNotExist) }

@@ -1,0 +1,217 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/qos"
+)
+
+// Allocatable returns what of the node is for pods, as its status says (cm-22).
+func (m *Manager) Allocatable() v1.ResourceList { return Allocatable(m.cfg.Capacity, m.cfg.Reserved) }
+
+// Capacity returns what the node has, without process IDs, which are no resource of
+// pods.
+func (m *Manager) Capacity() v1.ResourceList {
+	out := m.cfg.Capacity.DeepCopy()
+	delete(out, ResourcePID)
+	return out
+}
+
+// PodName returns the cgroup of the pod: that of its class and UID, or with Flat
+// the one of all pods.
+func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {
+	if m.cfg.Flat {
+		return m.root
+	}
+	return PodName(m.cfg.Root, pod)
+}
+
+// CgroupParent returns the cgroup that a CRI runtime is to make the pod's
+// containers in: for cri.Config.
+func (m *Manager) CgroupParent(pod *v1.Pod) string { return m.PodName(pod).Path(m.cfg.Driver) }
+
+// PodsRoot returns the cgroup that holds all pods.
+func (m *Manager) PodsRoot() cgroups.Name { return m.root }
+
+// Ensure makes the pod's cgroup what its spec says. One that is there is put
+// right; CPU and memory of a pod that is known are left to [Manager.Resize], which
+// goes in the right order.
+func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
+	if m.cfg.Flat {
+		return nil // cm-21
+	}
+	if pod.UID == "" {
+		return fmt.Errorf("cm: pod %s/%s has no UID", pod.Namespace, pod.Name)
+	}
+	h, known := m.hold(pod)
+	if err := h.busy.take(ctx); err != nil {
+		return err
+	}
+	defer h.busy.give()
+	has, err := m.cfg.Tree.Read(h.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := m.updateQOS(ctx, false); err != nil { // cm-18: before a pod comes
+			m.log.Warn("cgroups of the classes can't be set", "err", err)
+		}
+		return m.lenient(h.name, m.apply(ctx, "create", h.name, h.wanted))
+	case err != nil:
+		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	case m.cfg.Compat.KeepExisting: // cm-12
+		return nil
+	case !known:
+		h.wanted = m.adopt(h, has)
+	}
+	return m.repair(ctx, h, has)
+}
+
+// hold returns what is known of the pod, or makes it known.
+func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h, known = m.pods[pod.UID]; known {
+		return h, true
+	}
+	h = &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
+	h.name = podName(m.cfg.Root, h.class, string(pod.UID))
+	m.pods[pod.UID] = h
+	m.count(h, (*Requested).add)
+	return h, false
+}
+
+// count adds a pod to the demand of its class, or takes it away. m.mu is held.
+func (m *Manager) count(h *held, op func(*Requested, Requested)) {
+	switch h.class {
+	case v1.PodQOSGuaranteed:
+		op(&m.demand.Guaranteed, h.requested)
+	case v1.PodQOSBurstable:
+		op(&m.demand.Burstable, h.requested)
+	}
+}
+
+// adopt returns what a cgroup is to have that an earlier agent left. What its
+// containers were given is not narrowed: a resize may have been cut short, which
+// the runtime goes on with (cm-43).
+func (m *Manager) adopt(h *held, has cgroups.Resources) cgroups.Resources {
+	wanted := h.wanted
+	children, err := m.cfg.Tree.Children(h.name)
+	if err != nil {
+		children = nil
+	}
+	for _, child := range children {
+		given, err := m.cfg.Tree.Read(child)
+		if err != nil {
+			continue
+		}
+		if narrower(wanted.Memory, given.Memory) {
+			wanted.Memory = has.Memory
+		}
+		if narrower(wanted.CPUQuota, given.CPUQuota) {
+			wanted.CPUQuota = has.CPUQuota
+		}
+	}
+	return wanted
+}
+
+// narrower reports whether limit allows less than what a container was given. A
+// container without a limit of its own has that of the pod.
+func narrower(limit, given *int64) bool {
+	return limit != nil && given != nil && *limit >= 0 && *given >= 0 && *limit < *given
+}
+
+// repair sets what differs from what is wanted (F-57). h.busy is held.
+func (m *Manager) repair(ctx context.Context, h *held, has cgroups.Resources) error {
+	changes := cgroups.Drift(has, m.facts.AsRead(h.wanted))
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := m.apply(ctx, "update", h.name, h.wanted); err != nil {
+		return m.lenient(h.name, err)
+	}
+	m.log.Info("cgroup was changed, and is put right", "cgroup", h.name, "changes", changes)
+	m.cfg.Hooks.Repaired(h.name, changes)
+	return nil
+}
+
+// Remove ends what is left in the pod's cgroup, and removes it (cm-45). A pod that
+// has none is no error.
+func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
+	if m.cfg.Flat || uid == "" {
+		return nil
+	}
+	m.mu.Lock()
+	h := m.pods[uid]
+	m.mu.Unlock()
+	names := []cgroups.Name{}
+	if h != nil {
+		if err := h.busy.take(ctx); err != nil {
+			return err
+		}
+		defer h.busy.give()
+		names = append(names, h.name)
+	} else {
+		for _, class := range classes {
+			names = append(names, podName(m.cfg.Root, class, string(uid)))
+		}
+	}
+	for _, name := range names {
+		if err := name.Check(); err != nil {
+			return err
+		}
+		if _, err := m.cfg.Tree.Children(name); errors.Is(err, fs.ErrNotExist) && h == nil {
+			continue
+		}
+		if err := m.destroy(ctx, name); err != nil {
+			return fmt.Errorf("cm: remove cgroup of pod %s: %w", uid, err)
+		}
+	}
+	if h != nil {
+		m.forget(uid)
+		if err := m.updateQOS(ctx, false); err != nil { // cm-18: after it has gone
+			m.log.Warn("cgroups of the classes can't be set", "err", err)
+		}
+	}
+	return nil
+}
+
+// classes are all there are.
+var classes = []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort}
+
+// apply is Tree.Apply, observed.
+func (m *Manager) apply(ctx context.Context, op string, name cgroups.Name, r cgroups.Resources) error {
+	began := time.Now()
+	err := m.cfg.Tree.Apply(ctx, name, r)
+	m.cfg.Hooks.Operation(OperationInfo{Type: op, Name: name, Duration: time.Since(began), Err: err})
+	if err != nil {
+		return fmt.Errorf("cm: %s cgroup: %w", op, err)
+	}
+	return nil
+}
+
+func (m *Manager) destroy(ctx context.Context, name cgroups.Name) error {
+	began := time.Now()
+	err := m.cfg.Tree.Remove(ctx, name)
+	m.cfg.Hooks.Operation(OperationInfo{Type: "destroy", Name: name, Duration: time.Since(began), Err: err})
+	return err
+}
+
+// lenient drops the error of a limit that could not be set on a cgroup that is
+// there, if that is asked for (cm-10).
+func (m *Manager) lenient(name cgroups.Name, err error) error {
+	if err == nil || !m.cfg.Compat.IgnoreSetErrors {
+		return err
+	}
+	if _, gone := m.cfg.Tree.Read(name); gone != nil {
+		return err
+	}
+	m.log.Warn("limits of a cgroup are not set", "cgroup", name, "err", err)
+	return nil
+}

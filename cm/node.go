@@ -1,0 +1,233 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Setup makes the cgroups of all pods and of their classes, and sets the limits
+// that are to be enforced (cm-24). A limit that can't be set is an event, and tried
+// again by Run; a cgroup that can't be made, or that is to be limited and isn't
+// there (cm-25), is an error.
+func (m *Manager) Setup(ctx context.Context) error {
+	if err := m.reservedThere(); err != nil {
+		return err
+	}
+	if !m.cfg.Flat {
+		for _, class := range classes {
+			name := m.root.Child(classPart(class)...)
+			if _, err := m.cfg.Tree.Read(name); err == nil {
+				continue
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cm: set up %s: %w", name, err)
+			}
+			if err := m.apply(ctx, "create", name, cgroups.Resources{}); err != nil {
+				return err
+			}
+		}
+		if missing := m.facts.Missing(); len(missing) > 0 {
+			m.log.Warn("this machine lacks cgroup controllers, what they limit is not limited", "controllers", missing)
+		}
+	}
+	m.enforce(ctx)
+	return nil
+}
+
+// reservedThere checks that the cgroups exist of what is reserved and enforced.
+func (m *Manager) reservedThere() error {
+	for _, e := range m.reservedCgroups() {
+		if _, err := m.cfg.Tree.Read(e.name); err != nil {
+			return fmt.Errorf("cm: enforce %s: cgroup %s has to exist: %w", e.key, e.name, err)
+		}
+	}
+	return nil
+}
+
+type enforced struct {
+	key  string
+	name cgroups.Name
+	r    cgroups.Resources
+}
+
+// reservedCgroups are those to limit beside kubepods (cm-25).
+func (m *Manager) reservedCgroups() []enforced {
+	var out []enforced
+	for _, key := range m.cfg.Enforce {
+		path, list := m.cfg.SystemReservedCgroup, m.cfg.Reserved.System
+		switch key {
+		case EnforceKubeReserved, EnforceKubeReservedCompressible:
+			path, list = m.cfg.KubeReservedCgroup, m.cfg.Reserved.Kube
+		case EnforceSystemReserved, EnforceSystemReservedCompressible:
+		default:
+			continue
+		}
+		compressible := key == EnforceSystemReservedCompressible || key == EnforceKubeReservedCompressible
+		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), ReservedResources(list, compressible)})
+	}
+	return out
+}
+
+// podsLimits returns what kubepods is to have (cm-23).
+func (m *Manager) podsLimits() cgroups.Resources {
+	list := m.cfg.Capacity
+	if slices.Contains(m.cfg.Enforce, EnforcePods) {
+		list = allocate(list, m.cfg.Reserved.System, m.cfg.Reserved.Kube)
+	}
+	return ReservedResources(list, false)
+}
+
+// enforce sets the limits of kubepods and of what is reserved, and tells of it.
+func (m *Manager) enforce(ctx context.Context) {
+	var errs []error
+	if !m.cfg.Flat {
+		errs = append(errs, m.apply(ctx, "update", m.root, m.podsLimits()))
+	}
+	said := "Updated Node Allocatable limit across pods"
+	for _, e := range m.reservedCgroups() {
+		err := m.apply(ctx, "update", e.name, e.r)
+		if err == nil {
+			m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", fmt.Sprintf("Updated limits on %s cgroup %s", e.key, e.name.Path(m.cfg.Driver)))
+		}
+		errs = append(errs, err)
+	}
+	err := errors.Join(errs...)
+	switch {
+	case err != nil && ctx.Err() != nil:
+	case err != nil:
+		m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", m.root, err))
+	case !m.cfg.Flat:
+		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", said)
+	}
+	m.mu.Lock()
+	m.unset = err != nil
+	m.mu.Unlock()
+}
+
+func (m *Manager) event(eventType, reason, message string) {
+	m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: eventType, Reason: reason, Message: message})
+}
+
+// updateQOS gives the classes' cgroups what their pods request, if that has
+// changed, or in any case (cm-18, cm-19).
+func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
+	if m.cfg.Flat {
+		return nil
+	}
+	if err := m.classes.take(ctx); err != nil {
+		return err
+	}
+	defer m.classes.give()
+	m.mu.Lock()
+	demand := m.demand
+	m.mu.Unlock()
+	want := m.cfg.Policy.QOSResources(demand, m.Allocatable())
+	var errs []error
+	for _, c := range []struct {
+		name       cgroups.Name
+		last, want cgroups.Resources
+	}{
+		{m.root, m.lastQOS.Kubepods, want.Kubepods},
+		{m.root.Child("burstable"), m.lastQOS.Burstable, want.Burstable},
+		{m.root.Child("besteffort"), m.lastQOS.BestEffort, want.BestEffort},
+	} {
+		if c.want.String() == "" || !anyway && m.qosKnown && len(cgroups.Drift(c.last, c.want)) == 0 {
+			continue
+		}
+		if anyway {
+			if has, err := m.cfg.Tree.Read(c.name); err == nil && len(cgroups.Drift(has, m.facts.AsRead(c.want))) == 0 {
+				continue
+			}
+		}
+		errs = append(errs, m.setClass(ctx, c.name, c.want))
+	}
+	err := errors.Join(errs...)
+	m.lastQOS, m.qosKnown = want, err == nil
+	return err
+}
+
+// setClass sets a class's cgroup; a limit below what is in use is tried again at
+// that (cm-19).
+func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Resources) error {
+	err := m.apply(ctx, "update", name, r)
+	if err == nil || r.Memory == nil {
+		return err
+	}
+	reader, ok := m.cfg.Tree.(usageReader)
+	if !ok {
+		return err
+	}
+	stats, also := reader.Stats(name)
+	if also != nil || stats.Memory == nil || int64(stats.Memory.Usage) <= *r.Memory {
+		return err
+	}
+	r.Memory = new(int64(stats.Memory.Usage))
+	return m.apply(ctx, "update", name, r)
+}
+
+// Sync is one pass of Run: limits that could not be set are tried again, the
+// classes' cgroups are brought up to date, and cgroups that somebody else has
+// changed are put right (cm-18, cm-24, F-57). The error joins what failed; the
+// next pass tries it again.
+func (m *Manager) Sync(ctx context.Context) error {
+	m.mu.Lock()
+	unset := m.unset
+	pods := make([]*held, 0, len(m.pods))
+	for _, h := range m.pods {
+		pods = append(pods, h)
+	}
+	m.mu.Unlock()
+	if unset {
+		m.enforce(ctx)
+	}
+	errs := []error{m.updateQOS(ctx, true)}
+	for _, h := range pods {
+		if ctx.Err() != nil || m.cfg.Compat.KeepExisting {
+			break
+		}
+		errs = append(errs, m.look(ctx, h))
+	}
+	return errors.Join(errs...)
+}
+
+// look puts one pod's cgroup right. One that has vanished is left to the pod's next
+// sync: it may be about to be removed.
+func (m *Manager) look(ctx context.Context, h *held) error {
+	if err := h.busy.take(ctx); err != nil {
+		return err
+	}
+	defer h.busy.give()
+	has, err := m.cfg.Tree.Read(h.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cm: %w", err)
+	}
+	return m.repair(ctx, h, has)
+}
+
+// Run makes a pass each Config.Period until ctx ends, and returns nil. Call
+// [Manager.Setup] first.
+func (m *Manager) Run(ctx context.Context) error {
+	tick := time.NewTicker(m.cfg.Period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
+				m.log.Warn("cgroups are not what they should be", "err", err)
+			}
+		}
+	}
+}

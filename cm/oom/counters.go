@@ -1,0 +1,23 @@
+package oom
+
+import (
+	"maps"
+	"slices"
+)
+
+// Counted returns the kills between two looks at the counters of cgroups, sorted. A
+// cgroup that is new has its whole count; one whose count is less has been made
+// anew.
+func Counted(before, after map[string]uint64) []Kill {
+	var out []Kill
+	for _, cgroup := range slices.Sorted(maps.Keys(after)) {
+		n := after[cgroup]
+		if was := before[cgroup]; was <= n {
+			n -= was
+		}
+		if n > 0 {
+			out = append(out, Kill{Cgroup: cgroup, Count: int(min(n, 1<<30))})
+		}
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// Pods returns the pods that have cgroups, with those. It is to be called before
+// the lists of pods are made that [Manager.Clean] asks: a pod that comes in between
+// is then not taken for one that is gone (hk-2).
+func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
+	out := map[types.UID][]cgroups.Name{}
+	if m.cfg.Flat {
+		return out, nil
+	}
+	for _, class := range classes {
+		children, err := m.cfg.Tree.Children(m.root.Child(classPart(class)...))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cm: list cgroups of pods: %w", err)
+		}
+		for _, name := range children {
+			if uid := types.UID(name.PodUID()); uid != "" {
+				out[uid] = append(out[uid], name)
+			}
+		}
+	}
+	return out, nil
+}
+
+// atOnce is how many cgroups are removed side by side: each may wait for its
+// processes to end.
+const atOnce = 8
+
+// Clean removes the cgroups of pods that are gone: of which gone says so. One whose
+// volumes are still there, as hasVolumes says (nil: never), keeps its cgroup with
+// the least CPU (cm-44). The error joins what failed; the next call tries it again.
+func (m *Manager) Clean(ctx context.Context, pods map[types.UID][]cgroups.Name, gone, hasVolumes func(uid types.UID) bool) error {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		errs  []error
+		turns = make(chan struct{}, atOnce)
+	)
+	for _, uid := range slices.Sorted(maps.Keys(pods)) {
+		if !gone(uid) {
+			continue
+		}
+		turns <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			if err := m.cleanPod(ctx, uid, pods[uid], hasVolumes != nil && hasVolumes(uid)); err != nil {
+				mu.Lock()
+				errs = append(errs, err)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (m *Manager) cleanPod(ctx context.Context, uid types.UID, names []cgroups.Name, hasVolumes bool) error {
+	if hasVolumes {
+		m.forget(uid)
+		for _, name := range names {
+			least := cgroups.Resources{CPUShares: new(int64(cgroups.MinShares))}
+			if has, err := m.cfg.Tree.Read(name); err != nil || len(cgroups.Drift(has, m.facts.AsRead(least))) == 0 {
+				continue // it went meanwhile, or has no more already
+			}
+			if err := m.apply(ctx, "update", name, least); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := m.Remove(ctx, uid); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := m.destroy(ctx, name); err != nil {
+			return fmt.Errorf("cm: remove cgroup %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// forget drops what is known of a pod, without touching its cgroup.
+func (m *Manager) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if h := m.pods[uid]; h != nil {
+		delete(m.pods, uid)
+		m.count(h, (*Requested).sub)
+	}
+}

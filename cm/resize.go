@@ -1,0 +1,76 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// Resize makes one resource of a pod's cgroup, cpu or memory, what after says, which
+// holds the pod's requests and limits in full; all else stays (cm-43). It is one
+// step of a resize, whose order is for the caller: first the pod where it grows, the
+// containers where it shrinks. A limit on memory below what is in use is refused.
+// On error the cgroup has what it had.
+func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName, after v1.ResourceRequirements) error {
+	if m.cfg.Flat {
+		return nil
+	}
+	h, _ := m.hold(pod)
+	if err := h.busy.take(ctx); err != nil {
+		return err
+	}
+	defer h.busy.give()
+	all := m.cfg.Policy.compute(h.class, after.Requests, after.Limits)
+	var r cgroups.Resources
+	switch name {
+	case v1.ResourceCPU:
+		r.CPUShares, r.CPUQuota, r.CPUPeriod = all.CPUShares, all.CPUQuota, all.CPUPeriod
+	case v1.ResourceMemory:
+		r.Memory, r.MemoryMin, r.MemoryLow = all.Memory, all.MemoryMin, all.MemoryLow
+		if err := m.roomFor(h.name, r.Memory); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("cm: resize of %s: only cpu and memory can be resized", name)
+	}
+	if _, err := m.cfg.Tree.Read(h.name); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cm: resize of pod %s/%s: its cgroup has vanished: %w", pod.Namespace, pod.Name, err)
+	}
+	if err := m.apply(ctx, "update", h.name, r); err != nil {
+		return fmt.Errorf("cm: resize of pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	h.wanted = r.Or(h.wanted)
+	m.mu.Lock()
+	m.count(h, (*Requested).sub)
+	if q, ok := after.Requests[v1.ResourceCPU]; ok && name == v1.ResourceCPU {
+		h.requested.MilliCPU = milli(q)
+	}
+	if q, ok := after.Requests[v1.ResourceMemory]; ok && name == v1.ResourceMemory {
+		h.requested.Memory = min(max(q.Value(), 0), mostMemory)
+	}
+	m.count(h, (*Requested).add)
+	m.mu.Unlock()
+	if err := m.updateQOS(ctx, false); err != nil {
+		m.log.Warn("cgroups of the classes can't be set", "err", err)
+	}
+	return nil
+}
+
+// roomFor returns an error if more memory is in use than limit allows: of cgroup v2
+// the kernel would kill for it.
+func (m *Manager) roomFor(name cgroups.Name, limit *int64) error {
+	reader, ok := m.cfg.Tree.(usageReader)
+	if !ok || limit == nil || *limit < 0 {
+		return nil
+	}
+	stats, err := reader.Stats(name)
+	if err != nil || stats.Memory == nil || stats.Memory.Usage <= uint64(*limit) {
+		return nil
+	}
+	return fmt.Errorf("cm: resize of %s: %d bytes of memory are in use, a limit of %d would end processes", name, stats.Memory.Usage, *limit)
+}

@@ -1,0 +1,304 @@
+package stats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// userHz is what /proc counts CPU time in, on every machine there is.
+const userHz = 100
+
+// readNode reads the numbers of the node as a whole, and of its parts (st-1, st-2,
+// st-5, st-11).
+func (c *Collector) readNode(n *statsapi.NodeStats, now time.Time) error {
+	var errs []error
+	n.SystemContainers = nil
+	if c.cfg.Cgroups != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.cfg.System)) {
+			s, err := c.cfg.Cgroups.Stats(c.cfg.System[name])
+			if err != nil {
+				if !errors.Is(err, fs.ErrNotExist) {
+					errs = append(errs, fmt.Errorf("stats: %s: %w", name, err))
+				}
+				continue
+			}
+			n.SystemContainers = append(n.SystemContainers, statsapi.ContainerStats{
+				Name: name, StartTime: metav1.NewTime(c.started),
+				CPU: c.cpuOf("system/"+name, s), Memory: memoryOf(s), Swap: swapOf(s), IO: ioOf(s),
+			})
+		}
+	}
+	if c.cfg.Root == nil {
+		return errors.Join(errs...)
+	}
+	at := metav1.NewTime(now)
+	mem := meminfo(c.text("proc/meminfo"))
+	if total, ok := mem["MemTotal"]; ok {
+		usage := total - min(mem["MemFree"], total)
+		working := usage - min(mem["Inactive(file)"], usage)
+		n.Memory = &statsapi.MemoryStats{
+			Time: at, UsageBytes: &usage, WorkingSetBytes: &working, AvailableBytes: new(total - min(working, total)),
+			RSSBytes: new(mem["AnonPages"]), PSI: c.pressure("memory"),
+		}
+		for line := range strings.Lines(c.text("proc/vmstat")) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if count, err := strconv.ParseUint(value, 10, 64); err == nil {
+				switch name {
+				case "pgfault":
+					n.Memory.PageFaults = &count
+				case "pgmajfault":
+					n.Memory.MajorPageFaults = &count
+				}
+			}
+		}
+	}
+	if total, ok := mem["SwapTotal"]; ok {
+		free := min(mem["SwapFree"], total)
+		n.Swap = &statsapi.SwapStats{Time: at, SwapAvailableBytes: &free, SwapUsageBytes: new(total - free)}
+	}
+	if used, ok := cpuTime(c.text("proc/stat")); ok {
+		n.CPU = &statsapi.CPUStats{Time: at, UsageCoreNanoSeconds: &used, UsageNanoCores: c.rates.of("node", now, used), PSI: c.pressure("cpu")}
+	}
+	if psi := c.pressure("io"); psi != nil {
+		n.IO = &statsapi.IOStats{Time: at, PSI: psi}
+	}
+	n.Network = network(at, c.text("proc/net/dev"))
+	n.Rlimit = c.rlimit(at)
+	return errors.Join(errs...)
+}
+
+// text returns a file of the machine; "" if it can't be read.
+func (c *Collector) text(file string) string {
+	text, err := fs.ReadFile(c.cfg.Root, file)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// pressure reads /proc/pressure (st-14).
+func (c *Collector) pressure(of string) *statsapi.PSIStats {
+	text := c.text("proc/pressure/" + of)
+	if text == "" {
+		return nil
+	}
+	psi, err := cgroups.ParsePSI([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return psiOf(psi)
+}
+
+// rlimit is how many processes there are, and how many there may be (st-11, ev-13).
+func (c *Collector) rlimit(at metav1.Time) *statsapi.RlimitStats {
+	r := &statsapi.RlimitStats{Time: at}
+	for _, file := range []string{"proc/sys/kernel/pid_max", "proc/sys/kernel/threads-max"} {
+		if n, err := strconv.ParseInt(strings.TrimSpace(c.text(file)), 10, 64); err == nil && (r.MaxPID == nil || n < *r.MaxPID) {
+			r.MaxPID = &n
+		}
+	}
+	if fields := strings.Fields(c.text("proc/loadavg")); len(fields) > 3 {
+		_, total, _ := strings.Cut(fields[3], "/")
+		if n, err := strconv.ParseInt(total, 10, 64); err == nil {
+			r.NumOfRunningProcesses = &n
+		}
+	}
+	if r.MaxPID == nil && r.NumOfRunningProcesses == nil {
+		return nil
+	}
+	return r
+}
+
+// meminfo returns the lines of /proc/meminfo in bytes.
+func meminfo(text string) map[string]uint64 {
+	out := map[string]uint64{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(line, ":")
+		fields := strings.Fields(value)
+		if len(fields) == 2 && fields[1] == "kB" {
+			if n, err := strconv.ParseUint(fields[0], 10, 53); err == nil {
+				out[name] = n << 10
+			}
+		}
+	}
+	return out
+}
+
+// cpuTime returns the nanoseconds that all CPUs have worked, from /proc/stat: all
+// but idle and iowait; guests are in user already.
+func cpuTime(text string) (uint64, bool) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 || fields[0] != "cpu" {
+			continue
+		}
+		var ticks uint64
+		for i, field := range fields[1:min(len(fields), 9)] {
+			n, err := strconv.ParseUint(field, 10, 53)
+			if err != nil {
+				return 0, false
+			}
+			if i != 3 && i != 4 {
+				ticks += n
+			}
+		}
+		return ticks * (1e9 / userHz), true
+	}
+	return 0, false
+}
+
+// network reads /proc/net/dev; eth0 is the default interface, as the kubelet has it.
+func network(at metav1.Time, text string) *statsapi.NetworkStats {
+	out := &statsapi.NetworkStats{Time: at}
+	for line := range strings.Lines(text) {
+		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
+		fields := strings.Fields(rest)
+		if !ok || len(fields) < 11 || name == "lo" {
+			continue
+		}
+		number := func(i int) *uint64 {
+			n, err := strconv.ParseUint(fields[i], 10, 64)
+			if err != nil {
+				return nil
+			}
+			return &n
+		}
+		i := statsapi.InterfaceStats{Name: name, RxBytes: number(0), RxErrors: number(2), TxBytes: number(8), TxErrors: number(10)}
+		if name == "eth0" {
+			out.InterfaceStats = i
+		}
+		out.Interfaces = append(out.Interfaces, i)
+	}
+	if len(out.Interfaces) == 0 {
+		return nil
+	}
+	return out
+}
+
+// readDisks reads the file systems of the node and of images (st-8, st-9).
+func (c *Collector) readDisks(ctx context.Context, n *statsapi.NodeStats, now time.Time) error {
+	var errs []error
+	at := metav1.NewTime(now)
+	if c.cfg.NodeDir != "" {
+		disk, err := c.cfg.Disk(c.cfg.NodeDir)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stats: file system of %s: %w", c.cfg.NodeDir, err))
+		} else {
+			n.Fs = fsStats(at, disk)
+		}
+	}
+	if c.cfg.Runtime == nil {
+		return errors.Join(errs...)
+	}
+	images, containers, err := c.cfg.Runtime.ImageFS(ctx)
+	if err != nil {
+		return errors.Join(append(errs, fmt.Errorf("stats: file systems of images: %w", err))...)
+	}
+	one := func(list []runtime.FSUsage) *statsapi.FsStats {
+		if len(list) == 0 {
+			return nil
+		}
+		disk, err := c.cfg.Disk(list[0].Mountpoint)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("stats: file system %q of the runtime: %w", list[0].Mountpoint, err))
+			return nil
+		}
+		s := fsStats(at, disk)
+		s.UsedBytes, s.InodesUsed = number(list[0].Bytes), number(list[0].Inodes)
+		if s.InodesUsed == nil {
+			s.InodesUsed = new(disk.InodesInUse)
+		}
+		return s
+	}
+	n.Runtime = &statsapi.RuntimeStats{ImageFs: one(images)}
+	n.Runtime.ContainerFs = n.Runtime.ImageFs
+	if len(containers) > 0 {
+		n.Runtime.ContainerFs = one(containers)
+	}
+	return errors.Join(errs...)
+}
+
+func fsStats(at metav1.Time, d Disk) *statsapi.FsStats {
+	return &statsapi.FsStats{
+		Time: at, CapacityBytes: &d.Capacity, AvailableBytes: &d.Available, UsedBytes: &d.Used,
+		Inodes: &d.Inodes, InodesFree: &d.InodesFree, InodesUsed: &d.InodesInUse,
+	}
+}
+
+func number(n runtime.Number) *uint64 {
+	if !n.Known {
+		return nil
+	}
+	return &n.Value
+}
+
+func (c *Collector) cpuOf(key string, s cgroups.Stats) *statsapi.CPUStats {
+	if s.CPU == nil {
+		return nil
+	}
+	return &statsapi.CPUStats{
+		Time: metav1.NewTime(s.At), UsageCoreNanoSeconds: &s.CPU.UsageNanos,
+		UsageNanoCores: c.rates.of(key, s.At, s.CPU.UsageNanos), PSI: psiOf(s.CPU.PSI),
+	}
+}
+
+func memoryOf(s cgroups.Stats) *statsapi.MemoryStats {
+	m := s.Memory
+	if m == nil {
+		return nil
+	}
+	out := &statsapi.MemoryStats{
+		Time: metav1.NewTime(s.At), UsageBytes: &m.Usage, WorkingSetBytes: &m.WorkingSet, RSSBytes: &m.RSS,
+		PageFaults: &m.Faults, MajorPageFaults: &m.Major, PSI: psiOf(m.PSI),
+	}
+	if m.Limit >= 0 && m.Limit < math.MaxInt64 { // st-5: no limit, nothing available of it
+		out.AvailableBytes = new(uint64(m.Limit) - min(m.WorkingSet, uint64(m.Limit)))
+	}
+	return out
+}
+
+func swapOf(s cgroups.Stats) *statsapi.SwapStats {
+	if s.Swap == nil {
+		return nil
+	}
+	out := &statsapi.SwapStats{Time: metav1.NewTime(s.At), SwapUsageBytes: &s.Swap.Usage}
+	if s.Swap.Limit >= 0 {
+		out.SwapAvailableBytes = new(uint64(s.Swap.Limit) - min(s.Swap.Usage, uint64(s.Swap.Limit)))
+	}
+	return out
+}
+
+func ioOf(s cgroups.Stats) *statsapi.IOStats {
+	if s.IO == nil || s.IO.PSI == nil {
+		return nil // the type has nothing else
+	}
+	return &statsapi.IOStats{Time: metav1.NewTime(s.At), PSI: psiOf(s.IO.PSI)}
+}
+
+func psiOf(p *cgroups.PSI) *statsapi.PSIStats {
+	if p == nil {
+		return nil
+	}
+	data := func(d cgroups.PSIData) statsapi.PSIData {
+		total := uint64(math.MaxUint64)
+		if d.TotalMicros < math.MaxUint64/1000 {
+			total = d.TotalMicros * 1000
+		}
+		return statsapi.PSIData{Total: total, Avg10: d.Avg10, Avg60: d.Avg60, Avg300: d.Avg300}
+	}
+	return &statsapi.PSIStats{Some: data(p.Some), Full: data(p.Full)}
+}

@@ -1,0 +1,311 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// readPods reads what pods use: from the runtime, and what that does not tell from
+// their cgroups.
+func (c *Collector) readPods(ctx context.Context, node *statsapi.FsStats) ([]statsapi.PodStats, error) {
+	if c.cfg.Runtime == nil {
+		return nil, nil
+	}
+	list, err := c.cfg.Runtime.PodStats(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("stats: pods: %w", err)
+	}
+	there, err := c.cfg.Runtime.Pods(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("stats: pods: %w", err)
+	}
+	known := make(map[types.UID]*runtime.Pod, len(there))
+	for _, p := range there {
+		known[p.UID] = p
+	}
+	var out []statsapi.PodStats
+	for _, s := range newest(list, known) {
+		out = append(out, c.pod(s, known[s.UID], node))
+	}
+	slices.SortFunc(out, func(a, b statsapi.PodStats) int {
+		return cmp.Or(strings.Compare(a.PodRef.Namespace, b.PodRef.Namespace), strings.Compare(a.PodRef.Name, b.PodRef.Name), strings.Compare(a.PodRef.UID, b.PodRef.UID))
+	})
+	return out, nil
+}
+
+// newest leaves one of several stats of a pod: of the newest sandbox; and of its
+// containers of one name the newest (st-7).
+func newest(list []runtime.PodStats, known map[types.UID]*runtime.Pod) []runtime.PodStats {
+	at := map[types.UID]int{}
+	var out []runtime.PodStats
+	for _, s := range list {
+		s.Containers = newestContainers(s.Containers, known[s.UID])
+		i, again := at[s.UID]
+		switch {
+		case !again:
+			at[s.UID] = len(out)
+			out = append(out, s)
+		case sandboxAge(known[s.UID], s.SandboxID) < sandboxAge(known[s.UID], out[i].SandboxID):
+			out[i] = s
+		}
+	}
+	return out
+}
+
+// sandboxAge is the place of a sandbox among those of its pod, newest first.
+func sandboxAge(p *runtime.Pod, id string) int {
+	if p == nil {
+		return 0
+	}
+	i := slices.IndexFunc(p.Sandboxes, func(s runtime.Sandbox) bool { return s.ID == id })
+	if i < 0 {
+		return len(p.Sandboxes)
+	}
+	return i
+}
+
+func newestContainers(list []runtime.ContainerStats, p *runtime.Pod) []runtime.ContainerStats {
+	at := map[string]int{}
+	var out []runtime.ContainerStats
+	for _, s := range list {
+		i, again := at[s.Name]
+		switch {
+		case s.Name == "": // a sandbox's own
+		case !again:
+			at[s.Name] = len(out)
+			out = append(out, s)
+		case created(p, s.ID).After(created(p, out[i].ID)):
+			out[i] = s
+		}
+	}
+	return out
+}
+
+func created(p *runtime.Pod, id string) time.Time {
+	if p != nil {
+		for i := range p.Containers {
+			if p.Containers[i].ID == id {
+				return p.Containers[i].CreatedAt
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// pod makes one pod's stats.
+func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsStats) statsapi.PodStats {
+	out := statsapi.PodStats{
+		PodRef:     statsapi.PodReference{Name: s.Name, Namespace: s.Namespace, UID: string(s.UID)},
+		Containers: make([]statsapi.ContainerStats, 0, len(s.Containers)),
+	}
+	if p != nil {
+		out.StartTime = metav1.NewTime(p.CreatedAt)
+		if i := sandboxAge(p, s.SandboxID); s.SandboxID != "" && i < len(p.Sandboxes) {
+			out.StartTime = metav1.NewTime(p.Sandboxes[i].CreatedAt)
+		}
+	}
+	var group cgroups.Stats
+	name, hasGroup := c.cfg.PodCgroup(s.UID)
+	if hasGroup = hasGroup && c.cfg.Cgroups != nil; hasGroup {
+		if read, err := c.cfg.Cgroups.Stats(name); err == nil {
+			group = read
+		}
+	}
+	key := "pod/" + string(s.UID)
+	out.CPU = or(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
+	out.Memory = or(memory(s.Memory), memoryOf(group))
+	out.Swap, out.IO = swapOf(group), ioOf(group)
+	if out.CPU != nil && group.CPU != nil {
+		out.CPU.PSI = psiOf(group.CPU.PSI)
+	}
+	if out.Memory != nil && group.Memory != nil {
+		out.Memory.PSI = psiOf(group.Memory.PSI)
+	}
+	if n := number(s.Processes); n != nil {
+		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: n}
+	} else if group.Pids != nil {
+		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: &group.Pids.Current}
+	}
+	if !c.cfg.HostNetwork(s.UID) { // st-12
+		out.Network = networkOf(s)
+	}
+	logs := c.cfg.LogDir(s.Namespace, s.Name, s.UID)
+	for _, container := range s.Containers {
+		out.Containers = append(out.Containers, c.container(container, p, name, hasGroup, logs, node))
+	}
+	slices.SortFunc(out.Containers, func(a, b statsapi.ContainerStats) int { return strings.Compare(a.Name, b.Name) })
+	out.VolumeStats = c.cfg.Volumes(s.UID)
+	out.EphemeralStorage = c.ephemeral(&out, s.UID, logs, node)
+	return out
+}
+
+func (c *Collector) container(s runtime.ContainerStats, p *runtime.Pod, pod cgroups.Name, hasGroup bool, logs string, node *statsapi.FsStats) statsapi.ContainerStats {
+	out := statsapi.ContainerStats{Name: s.Name, StartTime: metav1.NewTime(created(p, s.ID))}
+	var group cgroups.Stats
+	if hasGroup {
+		_, bare, _ := strings.Cut(s.ID, "://")
+		// Of cgroupfs a container's cgroup is called by its ID; of systemd it is a
+		// scope, which the runtime alone knows.
+		if read, err := c.cfg.Cgroups.Stats(pod.Child(bare)); err == nil {
+			group = read
+		}
+	}
+	key := "container/" + s.ID
+	out.CPU = or(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
+	out.Memory = or(memory(s.Memory), memoryOf(group))
+	out.IO = ioOf(group)
+	if out.CPU != nil && group.CPU != nil {
+		out.CPU.PSI = psiOf(group.CPU.PSI)
+	}
+	if out.Memory != nil && group.Memory != nil {
+		out.Memory.PSI = psiOf(group.Memory.PSI)
+	}
+	if s.Swap != nil {
+		out.Swap = &statsapi.SwapStats{Time: metav1.NewTime(s.Swap.At), SwapAvailableBytes: number(s.Swap.Available), SwapUsageBytes: number(s.Swap.Usage)}
+	} else {
+		out.Swap = swapOf(group)
+	}
+	if w := s.WritableLayer; w != nil {
+		out.Rootfs = &statsapi.FsStats{Time: metav1.NewTime(w.At), UsedBytes: number(w.Bytes), InodesUsed: number(w.Inodes)}
+		if w.Mountpoint != "" {
+			if disk, err := c.cfg.Disk(w.Mountpoint); err == nil {
+				onDisk(out.Rootfs, fsStats(out.Rootfs.Time, disk))
+			}
+		}
+	}
+	if logs != "" {
+		if bytes, inodes, err := files(filepath.Join(logs, s.Name)); err == nil {
+			out.Logs = &statsapi.FsStats{Time: metav1.Now(), UsedBytes: &bytes, InodesUsed: &inodes}
+			onDisk(out.Logs, node)
+		}
+	}
+	return out
+}
+
+// onDisk adds the file system that s is on.
+func onDisk(s, disk *statsapi.FsStats) {
+	if disk != nil {
+		s.CapacityBytes, s.AvailableBytes, s.Inodes, s.InodesFree = disk.CapacityBytes, disk.AvailableBytes, disk.Inodes, disk.InodesFree
+	}
+}
+
+// ephemeral sums up what a pod has on the node's disk: writable layers, logs,
+// volumes that go with it, and what else is in its directories (st-10).
+func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, node *statsapi.FsStats) *statsapi.FsStats {
+	var bytes, inodes uint64
+	add := func(s *statsapi.FsStats) {
+		if s != nil && s.UsedBytes != nil {
+			bytes += *s.UsedBytes
+		}
+		if s != nil && s.InodesUsed != nil {
+			inodes += *s.InodesUsed
+		}
+	}
+	for i := range p.Containers {
+		add(p.Containers[i].Rootfs)
+		add(p.Containers[i].Logs)
+	}
+	for i := range p.VolumeStats {
+		if c.cfg.Ephemeral(uid, p.VolumeStats[i].Name) {
+			add(&p.VolumeStats[i].FsStats)
+		}
+	}
+	if logs != "" {
+		if b, n, err := files(logs); err == nil {
+			bytes, inodes = bytes+b, inodes+n
+		}
+	}
+	if hosts := c.cfg.HostsFile(uid); hosts != "" {
+		if info, err := os.Stat(hosts); err == nil {
+			bytes, inodes = bytes+uint64(info.Size()), inodes+1
+		}
+	}
+	out := &statsapi.FsStats{Time: metav1.Now(), UsedBytes: &bytes, InodesUsed: &inodes}
+	onDisk(out, node)
+	return out
+}
+
+// files sums up the files right in a directory; what is below it is somebody else's.
+func files(dir string) (bytes, inodes uint64, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // rotated away
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		bytes, inodes = bytes+uint64(info.Size()), inodes+1
+	}
+	return bytes, inodes, nil
+}
+
+// cpu is the runtime's word; the rate is its own, or that of the last two samples.
+func (c *Collector) cpu(key string, u *runtime.CPUUsage) *statsapi.CPUStats {
+	if u == nil {
+		return nil
+	}
+	out := &statsapi.CPUStats{Time: metav1.NewTime(u.At), UsageCoreNanoSeconds: number(u.CoreNanos), UsageNanoCores: number(u.NanoCores)}
+	if out.UsageNanoCores == nil && u.CoreNanos.Known {
+		out.UsageNanoCores = c.rates.of(key, u.At, u.CoreNanos.Value)
+	}
+	return out
+}
+
+func memory(u *runtime.MemoryUsage) *statsapi.MemoryStats {
+	if u == nil {
+		return nil
+	}
+	out := &statsapi.MemoryStats{
+		Time: metav1.NewTime(u.At), UsageBytes: number(u.Usage), WorkingSetBytes: number(u.WorkingSet), AvailableBytes: number(u.Available),
+		RSSBytes: number(u.RSS), PageFaults: number(u.Faults), MajorPageFaults: number(u.MajorFaults),
+	}
+	if out.UsageBytes == nil && out.WorkingSetBytes == nil {
+		return nil
+	}
+	return out
+}
+
+func networkOf(s runtime.PodStats) *statsapi.NetworkStats {
+	if len(s.Network) == 0 {
+		return nil
+	}
+	out := &statsapi.NetworkStats{Time: metav1.NewTime(s.NetworkAt)}
+	for i, n := range s.Network {
+		one := statsapi.InterfaceStats{Name: n.Name, RxBytes: number(n.RxBytes), RxErrors: number(n.RxErrors), TxBytes: number(n.TxBytes), TxErrors: number(n.TxErrors)}
+		if i == 0 {
+			out.InterfaceStats = one
+		}
+		out.Interfaces = append(out.Interfaces, one)
+	}
+	return out
+}
+
+func or[T any](a, b *T) *T {
+	if a != nil {
+		return a
+	}
+	return b
+}
