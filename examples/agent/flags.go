@@ -63,6 +63,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	declareCgroups(fs, o)
+	declareManagers(fs, o)
 	return fs
 }
 

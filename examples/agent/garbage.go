@@ -15,9 +15,10 @@ import (
 // of what they were granted, their probes, and their cgroups.
 type garbage struct {
 	runtime.GarbageCollector
-	granted *allocation.Manager
-	probes  *prober.Manager
-	node    *podNode
+	granted  *allocation.Manager
+	probes   *prober.Manager
+	node     *podNode
+	managers *nodeManagers
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -25,6 +26,7 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
+		g.managers.retain(keep)
 	}
 	err := g.GarbageCollector.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {

@@ -91,7 +91,11 @@ func run(opts options) error {
 	}
 	ips := nodeIPs()
 	hostIPs := func() []string { return ips }
-	rt, err := connect(ctx, opts, logger, hostIPs, out.event)
+
+	// What those tell the loop below who are made before it, and ask of it.
+	inbox, pods := new(podworker.Inbox), new(view)
+
+	rt, err := connect(ctx, opts, logger, hostIPs, pods, inbox.PodChanged, out.event)
 	if err != nil {
 		return err
 	}
@@ -103,9 +107,6 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-
-	// What those tell the loop below who are made before it.
-	inbox := new(podworker.Inbox)
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
@@ -152,7 +153,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes, Cgroups: rt.node.forPods(),
+		Runtime: rt, Status: statuses, Admit: append(admitters(new(podconfig.Sysctls), granted, rt), rt.managers.admit(pods)), Allocation: granted, Network: health.Network, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: out.event, Logger: logger,
 	})
@@ -163,8 +164,9 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	pods.workers = workers
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes, rt.node}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes, rt.node, rt.managers}, Logger: logger,
 	})
 	if err != nil {
 		return err
@@ -206,7 +208,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range []func(context.Context) error{
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
-		rt.node.Run, usage.Run, watchOOM(opts.nodeName, out.event, logger),
+		rt.node.Run, rt.managers.Run, usage.Run, watchOOM(opts.nodeName, out.event, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	} {
