@@ -24,6 +24,8 @@ type options struct {
 
 	providers, providerBin string // of credentials for images
 
+	devicePlugins, podResources string // directories of sockets
+
 	leave   bool
 	verbose bool
 
@@ -126,6 +128,12 @@ func (o *options) fillDirs() (err error) {
 	}
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return err
+	}
+	if o.devicePlugins == "" {
+		o.devicePlugins = filepath.Join(o.root, "device-plugins")
+	}
+	if o.podResources == "" {
+		o.podResources = filepath.Join(o.root, "pod-resources")
 	}
 	switch {
 	case o.logs != "":

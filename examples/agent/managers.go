@@ -39,6 +39,8 @@ func declareManagers(fs *flag.FlagSet, o *options) {
 	fs.StringVar(&k.MemoryManagerPolicy, "memory-manager-policy", k.MemoryManagerPolicy, "`None or Static`: Static gives Guaranteed pods memory of certain NUMA nodes")
 	fs.StringVar(&k.TopologyManagerPolicy, "topology-manager-policy", k.TopologyManagerPolicy, "`none, best-effort, restricted or single-numa-node`: how close together what a container gets has to be")
 	fs.StringVar(&k.TopologyManagerScope, "topology-manager-scope", k.TopologyManagerScope, "`container or pod`: what is kept together")
+	fs.StringVar(&o.devicePlugins, "device-plugins-dir", "", "`directory` where device plugins register (default: below --root; plugins look in /var/lib/kubelet/device-plugins)")
+	fs.StringVar(&o.podResources, "pod-resources-dir", "", "`directory` of the pod resources API's socket (default: below --root; monitors look in /var/lib/kubelet/pod-resources)")
 	fs.Func("topology-manager-policy-options", "`options` of the policy: prefer-closest-numa-nodes=true,…", setMap(&k.TopologyManagerPolicyOptions))
 }
 
@@ -94,7 +96,7 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(opts.root, 0o750); err != nil {
+	if err := errors.Join(os.MkdirAll(opts.root, 0o750), os.MkdirAll(opts.devicePlugins, 0o750)); err != nil {
 		return nil, err
 	}
 	m := &nodeManagers{logger: logger}
@@ -105,7 +107,7 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 		return nil, err
 	}
 	m.device, err = device.Open(device.Config{
-		Dir: filepath.Join(opts.root, "device-plugins"), Nodes: machine.AllNodes(), Adopt: adopt, Logger: logger,
+		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: logger,
 		Active: func(uid types.UID) bool { return !pods.finished(uid) },
 		Hooks: device.Hooks{Changed: func(string) { // a pod may wait for it
 			for _, pod := range pods.pods() {
@@ -132,7 +134,7 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 		return nil, err
 	}
 	m.resources, err = podresources.New(podresources.Config{
-		Socket: filepath.Join(opts.root, "pod-resources", "kubelet.sock"), Pods: pods.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Logger: logger,
+		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: pods.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Logger: logger,
 	})
 	return m, err
 }
