@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -105,12 +107,12 @@ func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) 
 // call asks the plugin for the use of devices, and returns its answer in the form
 // that is kept.
 func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, error) {
-	calling, cancel := context.WithTimeoutCause(ctx, m.cfg.CallTimeout, fmt.Errorf("device plugin of %s has not answered Allocate for %v", p.resource, m.cfg.CallTimeout))
+	calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
 	defer cancel()
 	begun := time.Now()
 	answer, err := p.allocate(calling, ids)
-	if err != nil && ctx.Err() == nil && calling.Err() != nil {
-		err = context.Cause(calling)
+	if ctx.Err() == nil && (err != nil && calling.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
+		err = fmt.Errorf("device plugin of %s has not answered Allocate for %v", p.resource, m.cfg.CallTimeout)
 	}
 	if m.cfg.Hooks.Allocated != nil {
 		m.cfg.Hooks.Allocated(AllocateInfo{Resource: p.resource, Devices: ids, Took: time.Since(begun), Error: err})

@@ -64,8 +64,8 @@ func newDesk(t *testing.T, cfg device.Config) *desk {
 	}
 	t.Cleanup(d.stop)
 	d.until("kubelet.sock is there", func() bool {
-		_, err := os.Stat(filepath.Join(cfg.Dir, device.Socket))
-		return err == nil
+		info, err := os.Stat(filepath.Join(cfg.Dir, device.Socket))
+		return err == nil && info.Mode()&os.ModeSocket != 0
 	})
 	return d
 }
