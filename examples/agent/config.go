@@ -36,6 +36,10 @@ var honoured = []string{
 	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
 	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
 	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
+
+	// managers.go
+	"cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy", "reservedMemory",
+	"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

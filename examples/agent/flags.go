@@ -27,6 +27,8 @@ type options struct {
 
 	cluster clusterOptions
 
+	devicePlugins, podResources string // directories of sockets
+
 	leave   bool
 	verbose bool
 
@@ -69,6 +71,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	declareCgroups(fs, o)
+	declareManagers(fs, o)
 	return fs
 }
 
@@ -135,6 +138,12 @@ func (o *options) fillDirs() (err error) {
 	}
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return err
+	}
+	if o.devicePlugins == "" {
+		o.devicePlugins = filepath.Join(o.root, "device-plugins")
+	}
+	if o.podResources == "" {
+		o.podResources = filepath.Join(o.root, "pod-resources")
 	}
 	switch {
 	case o.logs != "":

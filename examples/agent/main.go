@@ -99,6 +99,9 @@ func run(opts options) error {
 	}
 	hostIPs, record := joined.hostIPs(nodeIPs()), joined.record(out.event)
 
+	// What those tell the loop below who are made before it, and ask of it.
+	inbox, pods := new(podworker.Inbox), new(view)
+
 	// What runs containers, and what they refer to.
 	objects, err := objectsOf(opts, logger)
 	if err != nil {
@@ -110,7 +113,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	rt, err := connect(ctx, opts, joined, vols, logger, hostIPs, objects.forRuntime(), record)
+	rt, err := connect(ctx, opts, joined, vols, objects.forRuntime(), pods, logger, hostIPs, inbox.PodChanged, record)
 	if err != nil {
 		return err
 	}
@@ -122,9 +125,6 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-
-	// What those tell the loop below who are made before it.
-	inbox := new(podworker.Inbox)
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
@@ -188,7 +188,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
+		Runtime: images.over(rt), Status: statuses, Admit: append(admitters(new(podconfig.Sysctls), granted, rt), rt.managers.admit(pods)), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -199,6 +199,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	pods.workers = workers
 
 	// Which pods are wanted.
 	files, wanted, err := sourcesOf(opts, out)
@@ -207,7 +208,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, rt.node}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -238,7 +239,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
-		rt.node.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
+		rt.node.Run, rt.managers.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
