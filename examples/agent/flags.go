@@ -32,6 +32,8 @@ type options struct {
 	leave   bool
 	verbose bool
 
+	memoryGroup string // directory of the cgroup whose memory is the node's
+
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
 	// that nothing is done with.
@@ -72,6 +74,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	declareCgroups(fs, o)
 	declareManagers(fs, o)
+	declareEviction(fs, o)
 	return fs
 }
 

@@ -85,6 +85,15 @@ func (k *imageKeeper) Run(ctx context.Context) error {
 	return k.gc.Run(ctx)
 }
 
+// free deletes the images that nobody uses.
+func (k *imageKeeper) free(ctx context.Context) error {
+	if k == nil {
+		return nil
+	}
+	_, err := k.gc.DeleteUnused(ctx)
+	return err
+}
+
 // over returns the runtime that pods are run on.
 func (k *imageKeeper) over(rt runtime.Runtime) runtime.Runtime {
 	if k == nil {

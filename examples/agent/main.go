@@ -138,6 +138,12 @@ func run(opts options) error {
 		return err
 	}
 
+	// What the node has too little of.
+	short, err := newPressure(opts, joined == nil, func(what string) { out.line("agent", what) })
+	if err != nil {
+		return err
+	}
+
 	// What happens in the runtime comes from the pleg.
 	changes, err := pleg.New(pleg.Config{
 		Runtime: rt,
@@ -161,7 +167,7 @@ func run(opts options) error {
 	// What the cluster is told of this machine.
 	if err := joined.describe(nodeFacts{
 		runtime: rt, health: health, pleg: changes.Healthy,
-		machine: rt.node.machine(opts.kubelet.MaxPods), volumesInUse: vols.InUse,
+		machine: rt.node.machine(opts.kubelet.MaxPods), pressure: short.node, volumesInUse: vols.InUse,
 	}); err != nil {
 		return err
 	}
@@ -188,7 +194,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: append(admitters(new(podconfig.Sysctls), granted, rt), rt.managers.admit(pods)), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
+		Runtime: images.over(rt), Status: statuses, Admit: slices.Concat(podworker.Admitters{short}, admitters(new(podconfig.Sysctls), granted, rt), podworker.Admitters{rt.managers.admit(pods)}), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -218,8 +224,21 @@ func run(opts options) error {
 		return err
 	}
 
-	// What all of them use.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
+	// What all of them use, and who has to go when that is too much.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, logger)
+	if err != nil {
+		return err
+	}
+	evictions, err := evictor{
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
+		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
+	}.manager()
+	if err != nil {
+		return err
+	}
+
+	// How much they may write.
+	logs, err := rotation(opts.kubelet, rt, logger)
 	if err != nil {
 		return err
 	}
@@ -239,7 +258,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
-		rt.node.Run, rt.managers.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
+		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
