@@ -24,8 +24,18 @@ import (
 // flag, if it has one, to declare in flags.go.
 var honoured = []string{
 	"apiVersion", "kind",
-	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
 	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
+	// of a node of a cluster
+	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
+	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
+	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
+
+	// cgroups.go
+	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
+	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

@@ -68,6 +68,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	o.cluster.flags(fs)
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	declareCgroups(fs, o)
 	return fs
 }
 
@@ -92,7 +93,7 @@ func parseFlags(args []string) (options, error) {
 	}
 	o := first
 	if first.config != "" {
-		o = options{}
+		o = options{config: first.config}
 		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
 			return o, err
 		}

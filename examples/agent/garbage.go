@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,11 +12,14 @@ import (
 )
 
 // garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, and their probes.
+// of what they were granted, their probes, their cgroups, and the directories of
+// their volumes.
 type garbage struct {
-	runtime.GarbageCollector
+	connected
 	granted *allocation.Manager
 	probes  *prober.Manager
+	volumes *volumes
+	node    *podNode
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -24,5 +28,12 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
 	}
-	return g.GarbageCollector.CollectGarbage(ctx, policy)
+	err := g.connected.CollectGarbage(ctx, policy)
+	if policy.Removed != nil {
+		err = errors.Join(err,
+			g.volumes.collect(ctx, g.connected, policy.Removed),
+			g.node.clean(ctx, policy.Removed), // behind the containers that are in them
+		)
+	}
+	return err
 }

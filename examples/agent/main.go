@@ -104,7 +104,13 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	rt, err := connect(ctx, opts, joined, logger, hostIPs, objects.forRuntime(), record)
+	// Which volumes containers get.
+	var machine admission.Node
+	vols, err := volumesOf(opts, joined, objects, func() v1.ResourceList { return machine.Allocatable }, record, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, joined, vols, logger, hostIPs, objects.forRuntime(), record)
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func run(opts options) error {
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	machine := thisNode(opts.nodeName, rt.facts)
+	machine = thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
 		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
@@ -153,7 +159,10 @@ func run(opts options) error {
 	}
 
 	// What the cluster is told of this machine.
-	if err := joined.describe(rt, health, changes.Healthy, func() v1.ResourceList { return capacityOf(machine, opts.root) }); err != nil {
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy,
+		machine: rt.node.machine(opts.kubelet.MaxPods), volumesInUse: vols.InUse,
+	}); err != nil {
 		return err
 	}
 
@@ -179,7 +188,7 @@ func run(opts options) error {
 
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes,
+		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -198,7 +207,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, rt.node}, Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -208,10 +217,16 @@ func run(opts options) error {
 		return err
 	}
 
+	// What all of them use.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
+	if err != nil {
+		return err
+	}
+
 	// How others see it.
 	server, err := listen(opts.listen, loop, workers, statuses, []check{
 		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", manifestsOf(files)},
-	})
+	}, page{"/stats/summary", summaryPage(usage)})
 	if err != nil {
 		return err
 	}
@@ -222,7 +237,8 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
+		rt.node.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
