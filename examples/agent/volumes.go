@@ -205,8 +205,7 @@ func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
 	return "", false
 }
 
-// onChange has the volumes told of objects that change, and the cluster of
-// volumes that are in use.
+// onChange has the volumes told of objects that change, and of what is attached.
 func (c *cluster) onChange(m *volume.Manager) {
 	if c != nil {
 		c.volumes.Store(m)
@@ -218,14 +217,6 @@ func (c *cluster) objectChanged(kind, namespace, name string) {
 	if m := c.volumes.Load(); m != nil {
 		m.ObjectChanged(kind, namespace, name)
 	}
-}
-
-// volumesInUse is what the node's status says of volumes.
-func (c *cluster) volumesInUse() []v1.UniqueVolumeName {
-	if m := c.volumes.Load(); m != nil {
-		return m.InUse()
-	}
-	return nil
 }
 
 // volumesAttached tells the volumes that the node's status may say that another
