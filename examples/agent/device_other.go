@@ -4,5 +4,5 @@ package main
 
 import "path/filepath"
 
-// device names the volume that a path is on.
-func device(path string) (string, error) { return filepath.VolumeName(path), nil }
+// deviceOf names the volume that a path is on.
+func deviceOf(path string) (string, error) { return filepath.VolumeName(path), nil }

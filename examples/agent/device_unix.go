@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// device names the device that a path is on.
-func device(path string) (string, error) {
+// deviceOf names the device that a path is on.
+func deviceOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err

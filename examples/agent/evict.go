@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -98,14 +100,12 @@ func (p *pressure) now() []v1.NodeConditionType {
 	return nil
 }
 
-// Under says so to the node's status.
-func (p *pressure) Under(c v1.NodeConditionType) bool {
-	for _, is := range p.now() {
-		if is == c {
-			return true
-		}
-	}
-	return false
+// under reports whether the node has too little of one thing.
+func (p *pressure) under(c v1.NodeConditionType) bool { return slices.Contains(p.now(), c) }
+
+// node is what the node's status says of it.
+func (p *pressure) node() node.Pressure {
+	return node.Pressure{Memory: p.under(v1.NodeMemoryPressure), Disk: p.under(v1.NodeDiskPressure), PID: p.under(v1.NodePIDPressure)}
 }
 
 // Admit implements podworker.Admitter.
@@ -153,7 +153,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		Summary: e.summary, Pods: e.pods, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
 		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images,
 		MachineMemory: e.rt.facts.MemoryBytes,
-		Node:          thisNodeRef(e.opts.nodeName),
+		Node:          nodeRef(e.opts.nodeName),
 		Record:        e.record, Logger: e.logger,
 		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
@@ -171,11 +171,6 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		cfg.Notifiers = map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n}
 	}
 	return eviction.New(cfg)
-}
-
-// thisNodeRef is whom events of the node are about.
-func thisNodeRef(name string) v1.ObjectReference {
-	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)}
 }
 
 // memoryDir is the cgroup of all that runs on the node.
@@ -240,7 +235,7 @@ func (e evictor) layout(ctx context.Context) (eviction.Layout, error) {
 	if err != nil {
 		return 0, err
 	}
-	root, err := device(e.opts.root)
+	root, err := deviceOf(e.opts.root)
 	if err != nil {
 		return 0, err
 	}
@@ -248,7 +243,7 @@ func (e evictor) layout(ctx context.Context) (eviction.Layout, error) {
 		if len(all) == 0 || all[0].Mountpoint == "" {
 			return root, nil // it does not say: where the rest is
 		}
-		dev, err := device(all[0].Mountpoint)
+		dev, err := deviceOf(all[0].Mountpoint)
 		if errors.Is(err, fs.ErrNotExist) {
 			return root, nil // nothing was pulled yet
 		}

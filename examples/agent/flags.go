@@ -27,6 +27,8 @@ type options struct {
 
 	cluster clusterOptions
 
+	devicePlugins, podResources string // directories of sockets
+
 	leave   bool
 	verbose bool
 
@@ -70,6 +72,8 @@ func declare(o *options, host string) *flag.FlagSet {
 	o.cluster.flags(fs)
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+	declareCgroups(fs, o)
+	declareManagers(fs, o)
 	declareEviction(fs, o)
 	return fs
 }
@@ -137,6 +141,12 @@ func (o *options) fillDirs() (err error) {
 	}
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return err
+	}
+	if o.devicePlugins == "" {
+		o.devicePlugins = filepath.Join(o.root, "device-plugins")
+	}
+	if o.podResources == "" {
+		o.podResources = filepath.Join(o.root, "pod-resources")
 	}
 	switch {
 	case o.logs != "":
