@@ -52,6 +52,7 @@
 //	               ▲
 //	               └── prober/grpcprobe                         asks gRPC servers for their health
 //	admission                                                   whether a pod fits a node: pure, imports none of them
+//	eviction                                                    who has to go when a node runs out: pure, with a thin shell
 //	   ▲
 //	   └── runtime/cri ──▶ runtime/cri/plan                     what is due: pure
 //	           │       ──▶ runtime/cri/podconfig ──▶ podenv     what the CRI is asked for: pure
@@ -70,8 +71,8 @@
 //	       sim/timeline                                         draws what happened; imports nothing of this house
 //
 //	internal/restart     what follows an exit                   plan, status, allocation
-//	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission
-//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission
+//	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission, eviction
+//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction
 //	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri, images, userns
 //	podenv               a container's environment              runtime/cri, podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote
