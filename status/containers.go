@@ -79,6 +79,8 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
 	if f.Health != nil {
 		s.AllocatedResourcesStatus = f.Health[c.Name]
+	} else if old != nil && old.ContainerID == s.ContainerID {
+		s.AllocatedResourcesStatus = old.AllocatedResourcesStatus
 	}
 	s.Ready, s.Started = readiness(&s, f, c, k, old)
 	return s
