@@ -146,8 +146,8 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 
 	if now.User != nil {
 		s.User = now.User
-	} else if old == nil || old.ContainerID != now.ID {
-		s.User = nil // that was another's
+	} else if s.User = nil; old != nil && old.ContainerID == now.ID {
+		s.User = old.User
 	}
 
 	s.LastTerminationState = lastState(now, before, old)
