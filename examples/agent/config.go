@@ -33,9 +33,20 @@ var honoured = []string{
 
 	// cgroups.go
 	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
-	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
 	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
 	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
+
+	// managers.go
+	"cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy", "reservedMemory",
+	"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
+
+	// evict.go
+	"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionPressureTransitionPeriod",
+	"evictionMaxPodGracePeriod", "mergeDefaultEvictionSettings", "kernelMemcgNotification", "localStorageCapacityIsolation",
+
+	// logs.go
+	"containerLogMaxSize", "containerLogMaxFiles", "containerLogMaxWorkers", "containerLogMonitorInterval",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

@@ -19,7 +19,6 @@ type garbage struct {
 	granted *allocation.Manager
 	probes  *prober.Manager
 	volumes *volumes
-	node    *podNode
 	said    *remembered
 }
 
@@ -28,12 +27,13 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
+		g.connected.managers.retain(keep)
 	}
 	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
 		err = errors.Join(err,
 			g.volumes.collect(ctx, g.connected, policy.Removed),
-			g.node.clean(ctx, policy.Removed), // behind the containers that are in them
+			g.connected.node.clean(ctx, policy.Removed), // behind the containers that are in them
 			g.said.prune(func(uid types.UID) bool { return !policy.Removed(uid) }),
 		)
 	}
