@@ -175,8 +175,12 @@ func run(opts options) error {
 
 	// What becomes known of pods goes to people, through the printer, and to the
 	// cluster.
+	said, err := rememberStatuses(opts, logger)
+	if err != nil {
+		return err
+	}
 	statuses, err := status.New(status.Config{
-		Sink: joined.sink(out), HostIPs: hostIPs, Logger: logger,
+		Sink: said.beside(joined.sink(out)), Earlier: said.earlier, RecursiveReadOnly: mountsRecursively(ctx, rt), HostIPs: hostIPs, Logger: logger,
 		Probes: probed(probes),
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
@@ -215,7 +219,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Node: nodeRef(opts.nodeName), Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, said}, Node: nodeRef(opts.nodeName), Logger: logger,
 	}))
 	if err != nil {
 		return err
