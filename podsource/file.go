@@ -25,8 +25,9 @@ type FileConfig struct {
 	// NodeName is the node whose pods these are. Required.
 	NodeName string
 
-	// LocalObjects lets the pods refer to ConfigMaps and Secrets: right where
-	// these come from files as well, and wrong where an API server has them,
+	// LocalObjects lets the pods refer to ConfigMaps and Secrets, and have inline
+	// volumes of CSI drivers: right where the objects come from files as well and
+	// drivers register with nobody but this node, and wrong where an API server has them,
 	// around whose permissions static pods would be a way (src-21).
 	LocalObjects bool
 

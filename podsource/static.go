@@ -40,7 +40,7 @@ func Static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 }
 
 // static is Static without the toleration, which pods of a URL do not get. With
-// localObjects pods may refer to ConfigMaps and Secrets.
+// localObjects pods may refer to ConfigMaps, Secrets and CSI drivers.
 func static(manifest []byte, nodeName, origin string, localObjects bool) (*v1.Pod, error) {
 	decoded, canonical, err := decode(manifest)
 	if err != nil {
@@ -59,7 +59,7 @@ func static(manifest []byte, nodeName, origin string, localObjects bool) (*v1.Po
 	refused := ValidateStatic(pod)
 	if localObjects {
 		refused = slices.DeleteFunc(refused, func(e *field.Error) bool {
-			return e.Detail == staticMayNot+"secrets" || e.Detail == staticMayNot+"configmaps"
+			return slices.Contains([]string{staticMayNot + "secrets", staticMayNot + "configmaps", staticMayNot + "csidrivers"}, e.Detail)
 		})
 	}
 	if errs := append(Validate(pod), refused...); len(errs) > 0 {

@@ -22,6 +22,7 @@ metadata: {name: p}
 spec:
   volumes:
   - {name: c, configMap: {name: c}}
+  - {name: d, csi: {driver: d.example.com}}
   - {name: s, projected: {sources: [{secret: {name: s}}]}}
   containers:
   - {name: c, image: i, envFrom: [{secretRef: {name: s}}]}

@@ -25,6 +25,11 @@ import (
 var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
+	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
+	// of a node of a cluster
+	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
+	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
+	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

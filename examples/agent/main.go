@@ -159,7 +159,11 @@ func run(opts options) error {
 	}
 
 	// What the cluster is told of this machine.
-	if err := joined.describe(rt, health, changes.Healthy, func() v1.ResourceList { return capacityOf(machine, opts.root) }); err != nil {
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy,
+		capacity:     func() v1.ResourceList { return capacityOf(machine, opts.root) },
+		volumesInUse: vols.InUse,
+	}); err != nil {
 		return err
 	}
 
@@ -176,9 +180,16 @@ func run(opts options) error {
 		return err
 	}
 
+	// Which images stay on the node.
+	var loop *podworker.Loop
+	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
+	if err != nil {
+		return err
+	}
+
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes,
+		Runtime: images.over(rt), Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -196,7 +207,7 @@ func run(opts options) error {
 		return err
 	}
 	wanted = joined.sources(wanted)
-	loop, err := podworker.NewLoop(joined.loop(podworker.LoopConfig{
+	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
 		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
 	}))
 	if err != nil {
@@ -221,7 +232,7 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, vols.Run,
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {

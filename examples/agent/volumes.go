@@ -52,11 +52,12 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
+	var bundles volume.TrustBundles
 	var attachments csi.Drivers
 	var err error
 	switch {
 	case joined != nil:
-		objects, attachments = joined.objects, drivers{joined}
+		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
 	add(downward.New(downward.Config{Allocatable: allocatable, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, Allocatable: allocatable, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: allocatable, Tmpfs: memory}))
 	add(local.New(local.Config{Root: opts.root, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		driven, failed := csi.New(csi.Config{
@@ -205,8 +206,7 @@ func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
 	return "", false
 }
 
-// onChange has the volumes told of objects that change, and the cluster of
-// volumes that are in use.
+// onChange has the volumes told of objects that change, and of what is attached.
 func (c *cluster) onChange(m *volume.Manager) {
 	if c != nil {
 		c.volumes.Store(m)
@@ -218,14 +218,6 @@ func (c *cluster) objectChanged(kind, namespace, name string) {
 	if m := c.volumes.Load(); m != nil {
 		m.ObjectChanged(kind, namespace, name)
 	}
-}
-
-// volumesInUse is what the node's status says of volumes.
-func (c *cluster) volumesInUse() []v1.UniqueVolumeName {
-	if m := c.volumes.Load(); m != nil {
-		return m.InUse()
-	}
-	return nil
 }
 
 // volumesAttached tells the volumes that the node's status may say that another

@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/volume"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -23,9 +22,9 @@ func spec(name string, optional bool, items ...v1.KeyToPath) *volume.Spec {
 }
 
 func TestWhatTheVolumeHolds(t *testing.T) {
-	objects := objecttest.New(objecttest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}))
+	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}))
 	p := plugin(t, objects, new(volumetest.Mounter))
-	req := objecttest.Request(t, p, spec("web", false))
+	req := volumetest.Request(t, p, spec("web", false))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(req.Root, "pods", "u1", "volumes", "kubernetes.io~configmap", "files"), mounted.Path)
@@ -39,7 +38,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 	assert.Equal(t, []volume.ObjectRef{{Kind: "ConfigMap", Namespace: "default", Name: "web"}}, p.Refs(req.Pod, req.Spec))
 	assert.True(t, p.Refreshes(req.Spec), "vol-11")
 
-	objects.Put(objecttest.ConfigMap("default", "web", map[string]string{"a": "new"}))
+	objects.Put(volumetest.ConfigMap("default", "web", map[string]string{"a": "new"}))
 	req.Refresh = true
 	_, err = p.SetUp(t.Context(), req)
 	require.NoError(t, err)
@@ -58,7 +57,7 @@ func TestWhatTheVolumeHolds(t *testing.T) {
 }
 
 func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
-	objects := objecttest.New(objecttest.ConfigMap("default", "web", map[string]string{"a": "1"}))
+	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1"}))
 	long := strings.Repeat("n", 300)
 	for _, c := range []struct {
 		name string
@@ -78,33 +77,33 @@ func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := plugin(t, objects, new(volumetest.Mounter))
-			req := objecttest.Request(t, p, c.spec)
+			req := volumetest.Request(t, p, c.spec)
 			_, err := p.SetUp(t.Context(), req)
 			require.EqualError(t, err, c.err)
 			assert.NoDirExists(t, req.PodDir(), "nothing was written")
 		})
 	}
 	p := plugin(t, nil, new(volumetest.Mounter))
-	_, err := p.SetUp(t.Context(), objecttest.Request(t, p, spec("web", true)))
+	_, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec("web", true)))
 	require.EqualError(t, err, "couldn't get configMap default/web, no kubeClient defined")
 }
 
 // vol-43
 func TestOptionalMeansEmpty(t *testing.T) {
-	objects := objecttest.New()
+	objects := volumetest.NewObjects()
 	p := plugin(t, objects, new(volumetest.Mounter))
-	req := objecttest.Request(t, p, spec("later", true))
+	req := volumetest.Request(t, p, spec("later", true))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	assert.NoFileExists(t, filepath.Join(mounted.Path, "a"))
 
-	objects.Put(objecttest.ConfigMap("default", "later", map[string]string{"a": "1"}))
+	objects.Put(volumetest.ConfigMap("default", "later", map[string]string{"a": "1"}))
 	req.Refresh = true
 	_, err = p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	assert.FileExists(t, filepath.Join(mounted.Path, "a"))
 
 	objects.Fail(errors.New("the API server is away"))
-	_, err = p.SetUp(t.Context(), objecttest.Request(t, p, spec("later", true)))
+	_, err = p.SetUp(t.Context(), volumetest.Request(t, p, spec("later", true)))
 	require.Error(t, err, "away is not the same as not there")
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
 	"github.com/kubeparts/kubeparts/volume/csi/csitest"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/token"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -71,7 +70,7 @@ func newWorld(t *testing.T, cfg csi.Config, without ...csipb.NodeServiceCapabili
 }
 
 func (w *world) request(t *testing.T, s *volume.Spec) volume.Request {
-	req := objecttest.Request(t, w, s)
+	req := volumetest.Request(t, w, s)
 	req.Root = w.root
 	return req
 }
@@ -221,7 +220,7 @@ func TestADriverThatIsNotThere(t *testing.T) {
 	cfg.Registered = func(_ context.Context, d csi.Driver) error { known = append(known, d); return nil }
 	cfg.Deregistered = func(name string) { gone = append(gone, name) }
 	p := plugin(t, cfg)
-	req := objecttest.Request(t, p, persistent("vol-1"))
+	req := volumetest.Request(t, p, persistent("vol-1"))
 	const want = "csi: driver name test.csi.example.com not found in the list of registered CSI drivers"
 	require.EqualError(t, p.Stage(t.Context(), req), want)
 	_, err := p.SetUp(t.Context(), req)
@@ -325,7 +324,7 @@ func TestAccessModes(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	objects := objecttest.New(objecttest.Secret("vault", "stage", map[string]string{"k": "s"}), objecttest.Secret("vault", "publish", map[string]string{"k": "p"}), objecttest.Secret("default", "inline", map[string]string{"k": "i"}))
+	objects := volumetest.NewObjects(volumetest.Secret("vault", "stage", map[string]string{"k": "s"}), volumetest.Secret("vault", "publish", map[string]string{"k": "p"}), volumetest.Secret("default", "inline", map[string]string{"k": "i"}))
 	w := newWorld(t, csi.Config{Objects: objects})
 	s := persistent("vol-1")
 	s.PV.Spec.CSI.NodeStageSecretRef = &v1.SecretReference{Namespace: "vault", Name: "stage"}

@@ -13,7 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/downward"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -28,7 +27,7 @@ func TestLabelsThatChangeAreSeen(t *testing.T) {
 		{Path: "labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
 		{Path: "cpu", ResourceFieldRef: &v1.ResourceFieldSelector{ContainerName: "c", Resource: "limits.cpu"}},
 	}}}}}
-	req := objecttest.Request(t, p, s)
+	req := volumetest.Request(t, p, s)
 	req.Pod.Spec.Containers = []v1.Container{{Name: "c"}}
 	for _, want := range []string{"", `a="1"`, `a="2"`} {
 		if want != "" {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -116,7 +115,7 @@ func TestHugePages(t *testing.T) {
 // vol-44
 func TestADirectoryIsOpenToAllAndMarkedReady(t *testing.T) {
 	p := plugin(t, new(volumetest.Mounter))
-	req := objecttest.Request(t, p, spec("", ""))
+	req := volumetest.Request(t, p, spec("", ""))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(req.Root, "pods", "u1", "volumes", "kubernetes.io~empty-dir", "cache"), mounted.Path)
@@ -166,7 +165,7 @@ func TestWhatIsMounted(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			mounter := new(volumetest.Mounter)
 			p := plugin(t, mounter)
-			req := objecttest.Request(t, p, spec(c.medium, c.limit))
+			req := volumetest.Request(t, p, spec(c.medium, c.limit))
 			req.Pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi")}}}}
 			for range 2 {
 				_, err := p.SetUp(t.Context(), req)
@@ -190,7 +189,7 @@ func TestMemoryFollowsThePodsLimit(t *testing.T) {
 	s := spec(v1.StorageMediumMemory, "")
 	require.True(t, p.Refreshes(s))
 	require.False(t, p.Refreshes(spec("", "")), "vol-11")
-	req := objecttest.Request(t, p, s)
+	req := volumetest.Request(t, p, s)
 	req.Pod.Spec.Containers = limited("2Mi").Spec.Containers
 	_, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
@@ -207,7 +206,7 @@ func TestMemoryFollowsThePodsLimit(t *testing.T) {
 
 func TestAMediumThatDoesNotExistIsNamed(t *testing.T) {
 	p := plugin(t, new(volumetest.Mounter))
-	req := objecttest.Request(t, p, spec("Tape", ""))
+	req := volumetest.Request(t, p, spec("Tape", ""))
 	_, err := p.SetUp(t.Context(), req)
 	require.EqualError(t, err, `emptydir: unknown storage medium "Tape"`)
 	assert.NoDirExists(t, req.PodDir())

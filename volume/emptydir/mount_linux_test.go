@@ -12,7 +12,7 @@ import (
 	mount "k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
 // The kernel's own tmpfs: its size, what a remount does to it (F-47), an fsGroup
@@ -23,7 +23,7 @@ func TestMemoryOnTheMachine(t *testing.T) {
 	}
 	p, err := emptydir.New(emptydir.Config{Mounter: mount.New("")})
 	require.NoError(t, err)
-	req := objecttest.Request(t, p, spec(v1.StorageMediumMemory, "1Mi"))
+	req := volumetest.Request(t, p, spec(v1.StorageMediumMemory, "1Mi"))
 	group := int64(4321)
 	req.FSGroup = &group
 	mounted, err := p.SetUp(t.Context(), req)

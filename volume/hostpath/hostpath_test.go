@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/hostpath"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
 func TestTypes(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTypes(t *testing.T) {
 				t.Skip("there are no such files")
 			}
 			p := new(hostpath.Plugin)
-			req := objecttest.Request(t, p, spec(c.path, c.typ))
+			req := volumetest.Request(t, p, spec(c.path, c.typ))
 			mounted, err := p.SetUp(t.Context(), req)
 			assert.NoDirExists(t, req.PodDir())
 			if c.err != "" {
@@ -97,7 +97,7 @@ func TestPersistentVolumesMayBeHostPaths(t *testing.T) {
 	}}}
 	s.PV.Name = "pv"
 	require.True(t, p.CanSupport(s))
-	mounted, err := p.SetUp(t.Context(), objecttest.Request(t, p, s))
+	mounted, err := p.SetUp(t.Context(), volumetest.Request(t, p, s))
 	require.NoError(t, err)
 	assert.True(t, mounted.ReadOnly)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	mount "k8s.io/mount-utils"
 
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/local"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -21,7 +20,7 @@ func TestADirectoryIsBound(t *testing.T) {
 	s.PV.Spec.MountOptions = []string{"noexec", "bind"}
 	s.ReadOnly = true
 	p := plugin(t, t.TempDir(), mounter)
-	req := objecttest.Request(t, p, s)
+	req := volumetest.Request(t, p, s)
 	require.NoError(t, p.Stage(t.Context(), req))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
@@ -43,7 +42,7 @@ func TestAnotherGroupIsWarned(t *testing.T) {
 	s := spec(t.TempDir())
 	root := t.TempDir()
 	p := plugin(t, root, mounter)
-	first := objecttest.Request(t, p, s)
+	first := volumetest.Request(t, p, s)
 	first.Root = root
 	_, err := p.SetUp(t.Context(), first)
 	require.NoError(t, err)
@@ -70,7 +69,7 @@ func TestPathsThatCannotBeUsed(t *testing.T) {
 		file:           `local: path "` + file + `": only directory and block device are supported`,
 	} {
 		p := plugin(t, t.TempDir(), new(volumetest.Mounter))
-		req := objecttest.Request(t, p, spec(path))
+		req := volumetest.Request(t, p, spec(path))
 		require.EqualError(t, p.Stage(t.Context(), req), want)
 		_, err := p.SetUp(t.Context(), req)
 		require.EqualError(t, err, want)
@@ -91,7 +90,7 @@ func TestABindMountOnTheMachine(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(data, "canary"), []byte("alive"), 0o600))
 	root := t.TempDir()
 	p := plugin(t, root, mount.New(""))
-	req := objecttest.Request(t, p, spec(data))
+	req := volumetest.Request(t, p, spec(data))
 	mounted, err := p.SetUp(t.Context(), req)
 	if err != nil {
 		t.Skipf("this machine lets nobody mount: %v", err)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -17,7 +16,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 	mounter := new(volumetest.Mounter)
 	volumetest.TestPlugin(t, volumetest.Suite{
 		New: func(string) volume.Plugin {
-			return plugin(t, objecttest.New(objecttest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}), objecttest.Secret("default", "web", map[string]string{"a": "1"})), mounter)
+			return plugin(t, volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}), volumetest.Secret("default", "web", map[string]string{"a": "1"})), mounter)
 		},
 		Spec: &volume.Spec{Volume: &v1.Volume{Name: "files", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{
 			{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "web"}}},

@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/token"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
@@ -75,7 +74,7 @@ func TestATokenIsReplacedInTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(apiServer)
 		p := withTokens(t, s)
-		req := objecttest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", Audience: "vault"}}))
+		req := volumetest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "token", Audience: "vault"}}))
 		for n := 1; n <= 5; n++ {
 			mounted, err := p.SetUp(t.Context(), req)
 			require.NoError(t, err)
@@ -99,7 +98,7 @@ func TestATokenIsReplacedInTheVolume(t *testing.T) {
 func TestNoAudienceIsTheServersOwn(t *testing.T) {
 	s := new(apiServer)
 	p := withTokens(t, s)
-	req := objecttest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t", ExpirationSeconds: ptr[int64](600)}}))
+	req := volumetest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t", ExpirationSeconds: ptr[int64](600)}}))
 	req.Pod.Spec.ServiceAccountName = ""
 	_, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
@@ -117,7 +116,7 @@ func TestRefsAreAllThatTheVolumeIsMadeFrom(t *testing.T) {
 		v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{SignerName: ptr("x")}},
 		v1.VolumeProjection{DownwardAPI: new(v1.DownwardAPIProjection)},
 	)
-	req := objecttest.Request(t, p, s)
+	req := volumetest.Request(t, p, s)
 	assert.Equal(t, []volume.ObjectRef{
 		{Kind: "ConfigMap", Namespace: "default", Name: "c"}, {Kind: "Secret", Namespace: "default", Name: "s"},
 		{Kind: "ClusterTrustBundle", Name: "b"}, {Kind: "ClusterTrustBundle"},
@@ -136,7 +135,7 @@ func TestTrustBundlesOfASigner(t *testing.T) {
 		{nil, "combination of signerName and labelSelector matched zero ClusterTrustBundles"},
 		{&metav1.LabelSelector{MatchLabels: map[string]string{"live": "no"}}, "combination of signerName and labelSelector matched zero ClusterTrustBundles"},
 	} {
-		req := objecttest.Request(t, p, spec(v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "ca", SignerName: ptr("x"), LabelSelector: c.selector}}))
+		req := volumetest.Request(t, p, spec(v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "ca", SignerName: ptr("x"), LabelSelector: c.selector}}))
 		mounted, err := p.SetUp(t.Context(), req)
 		if c.err != "" {
 			require.EqualError(t, err, c.err)
@@ -145,18 +144,18 @@ func TestTrustBundlesOfASigner(t *testing.T) {
 		require.NoError(t, err)
 		assert.FileExists(t, filepath.Join(mounted.Path, "ca"))
 	}
-	_, err := p.SetUp(t.Context(), objecttest.Request(t, p, spec(v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "ca", Name: ptr("x")}})))
+	_, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec(v1.VolumeProjection{ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Path: "ca", Name: ptr("x")}})))
 	require.ErrorContains(t, err, `while getting ClusterTrustBundle: clustertrustbundle "x"`)
 }
 
 // vol-54
 func TestAnErrorOfOneSourceLeavesTheVolumeAsItWas(t *testing.T) {
-	objects := objecttest.New(objecttest.ConfigMap("default", "c", map[string]string{"k": "1"}), objecttest.Secret("default", "s", map[string]string{"k": "2"}))
+	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "c", map[string]string{"k": "1"}), volumetest.Secret("default", "s", map[string]string{"k": "2"}))
 	mounter := new(volumetest.Mounter)
 	p := plugin(t, objects, mounter)
 	cm := v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "c"}}}
 	sec := v1.VolumeProjection{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "s"}}}
-	req := objecttest.Request(t, p, spec(cm, sec))
+	req := volumetest.Request(t, p, spec(cm, sec))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	read := func() string {
@@ -174,7 +173,7 @@ func TestAnErrorOfOneSourceLeavesTheVolumeAsItWas(t *testing.T) {
 }
 
 func TestPathsThatCollideAcrossSources(t *testing.T) {
-	objects := objecttest.New(objecttest.ConfigMap("default", "c", map[string]string{"k": "1"}))
+	objects := volumetest.NewObjects(volumetest.ConfigMap("default", "c", map[string]string{"k": "1"}))
 	p := plugin(t, objects, new(volumetest.Mounter))
 	at := func(path string) v1.VolumeProjection {
 		return v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "c"}, Items: []v1.KeyToPath{{Key: "k", Path: path}}}}
@@ -184,12 +183,12 @@ func TestPathsThatCollideAcrossSources(t *testing.T) {
 		"invalid path: must not contain '..': ../x":                            {at("a"), at("../x")},
 		"invalid path: filenames must be less than or equal to 255 characters": {at(strings.Repeat("a", 300))},
 	} {
-		req := objecttest.Request(t, p, spec(sources...))
+		req := volumetest.Request(t, p, spec(sources...))
 		_, err := p.SetUp(t.Context(), req)
 		require.EqualError(t, err, want)
 		assert.NoDirExists(t, req.PodDir())
 	}
-	_, err := p.SetUp(t.Context(), objecttest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t"}})))
+	_, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t"}})))
 	require.EqualError(t, err, "failed to fetch token: nothing here gives tokens of service accounts")
 	require.False(t, errors.Is(err, os.ErrNotExist))
 }

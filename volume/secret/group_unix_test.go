@@ -14,7 +14,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/volume/atomic"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -23,9 +22,9 @@ func TestAGroupReadsTheFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files away")
 	}
-	p := plugin(t, objecttest.New(objecttest.Secret("default", "tls", map[string]string{"key": "k"})), new(volumetest.Mounter))
+	p := plugin(t, volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"})), new(volumetest.Mounter))
 	mode, group := int32(0o400), int64(4321)
-	req := objecttest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "tls", DefaultMode: &mode}))
+	req := volumetest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "tls", DefaultMode: &mode}))
 	req.FSGroup = &group
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)

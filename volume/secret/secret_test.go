@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/volume"
-	"github.com/kubeparts/kubeparts/volume/internal/objecttest"
 	"github.com/kubeparts/kubeparts/volume/secret"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -24,10 +23,10 @@ func spec(source v1.SecretVolumeSource) *volume.Spec {
 // vol-52
 func TestSecretsAreInMemory(t *testing.T) {
 	mounter := new(volumetest.Mounter)
-	objects := objecttest.New(objecttest.Secret("default", "tls", map[string]string{"key": "k"}))
+	objects := volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"}))
 	p := plugin(t, objects, mounter)
 	mode := int32(0o400)
-	req := objecttest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "tls", DefaultMode: &mode}))
+	req := volumetest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "tls", DefaultMode: &mode}))
 	mounted, err := p.SetUp(t.Context(), req)
 	require.NoError(t, err)
 	points, err := mounter.List()
@@ -45,14 +44,14 @@ func TestSecretsAreInMemory(t *testing.T) {
 
 func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 	mounter := new(volumetest.Mounter)
-	p := plugin(t, objecttest.New(objecttest.Secret("default", "tls", map[string]string{"key": "k"})), mounter)
+	p := plugin(t, volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"})), mounter)
 	for want, source := range map[string]v1.SecretVolumeSource{
 		`secret "gone" not found`:                              {SecretName: "gone"},
 		"references non-existent secret key: x":                {SecretName: "tls", Items: []v1.KeyToPath{{Key: "x", Path: "x"}}},
 		"invalid path: must not contain '..': a/../../../../b": {SecretName: "tls", Items: []v1.KeyToPath{{Key: "key", Path: "a/../../../../b"}}},
 		"secret has no name":                                   {},
 	} {
-		req := objecttest.Request(t, p, spec(source))
+		req := volumetest.Request(t, p, spec(source))
 		_, err := p.SetUp(t.Context(), req)
 		require.EqualError(t, err, want)
 		assert.NoDirExists(t, req.PodDir())
@@ -65,8 +64,8 @@ func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 // An API server takes no Secret of 2 MiB; from elsewhere it is written all the same.
 func TestALargeSecretIsWrittenWhole(t *testing.T) {
 	big := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "big"}, Data: map[string][]byte{"k": bytes.Repeat([]byte("x"), 2<<20)}}
-	p := plugin(t, objecttest.New(big), new(volumetest.Mounter))
-	mounted, err := p.SetUp(t.Context(), objecttest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "big"})))
+	p := plugin(t, volumetest.NewObjects(big), new(volumetest.Mounter))
+	mounted, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec(v1.SecretVolumeSource{SecretName: "big"})))
 	require.NoError(t, err)
 	info, err := os.Stat(filepath.Join(mounted.Path, "k"))
 	require.NoError(t, err)

@@ -1,6 +1,4 @@
-// Package objecttest has objects in memory, for tests of volumes that are made from
-// them.
-package objecttest
+package volumetest
 
 import (
 	"context"
@@ -13,23 +11,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects are a volume.Objects. They may be changed at any time.
+// Objects are a volume.Objects in memory. They may be changed at any time. The zero
+// value has none.
 type Objects struct {
+	// mu guards the fields below.
 	mu  sync.Mutex
 	all map[string]metav1.Object
 	err error
 }
 
-// New returns objects, to begin with.
-func New(all ...metav1.Object) *Objects {
-	o := &Objects{all: map[string]metav1.Object{}}
+// NewObjects returns ConfigMaps and Secrets, to begin with.
+func NewObjects(all ...metav1.Object) *Objects {
+	o := new(Objects)
 	for _, object := range all {
 		o.Put(object)
 	}
 	return o
 }
 
-func key(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
+func objectKey(kind, namespace, name string) string { return kind + " " + namespace + "/" + name }
 
 func kindOf(object metav1.Object) string {
 	switch object.(type) {
@@ -45,7 +45,10 @@ func kindOf(object metav1.Object) string {
 func (o *Objects) Put(object metav1.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all[key(kindOf(object), object.GetNamespace(), object.GetName())] = object
+	if o.all == nil {
+		o.all = map[string]metav1.Object{}
+	}
+	o.all[objectKey(kindOf(object), object.GetNamespace(), object.GetName())] = object
 }
 
 // Fail makes all calls fail; nil ends that.
@@ -55,35 +58,35 @@ func (o *Objects) Fail(err error) {
 	o.err = err
 }
 
-type notFound struct{ kind, name string }
+type noObject struct{ kind, name string }
 
-func (e notFound) Error() string {
+func (e noObject) Error() string {
 	return fmt.Sprintf("%s %q not found", strings.ToLower(e.kind), e.name)
 }
-func (e notFound) Is(target error) bool { return target == fs.ErrNotExist }
+func (e noObject) Is(target error) bool { return target == fs.ErrNotExist }
 
-func get[T metav1.Object](o *Objects, kind, namespace, name string) (T, error) {
+func getObject[T metav1.Object](o *Objects, kind, namespace, name string) (T, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var none T
 	if o.err != nil {
 		return none, o.err
 	}
-	object, ok := o.all[key(kind, namespace, name)].(T)
+	object, ok := o.all[objectKey(kind, namespace, name)].(T)
 	if !ok {
-		return none, notFound{kind, name}
+		return none, noObject{kind, name}
 	}
 	return object, nil
 }
 
 // ConfigMap implements volume.Objects.
 func (o *Objects) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
-	return get[*v1.ConfigMap](o, "ConfigMap", namespace, name)
+	return getObject[*v1.ConfigMap](o, "ConfigMap", namespace, name)
 }
 
 // Secret implements volume.Objects.
 func (o *Objects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
-	return get[*v1.Secret](o, "Secret", namespace, name)
+	return getObject[*v1.Secret](o, "Secret", namespace, name)
 }
 
 // ConfigMap returns a ConfigMap.

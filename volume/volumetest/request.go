@@ -1,4 +1,4 @@
-package objecttest
+package volumetest
 
 import (
 	"testing"
