@@ -111,8 +111,7 @@
 //   - Messages are cut between characters, not inside them.
 //   - A pod that was turned away has no container statuses made up.
 //   - Nobody's input is changed (lq-22).
-//   - HostIPsIPFamilyMismatch (st-44) is not announced, and IfPossible mounts
-//     show as Disabled (st-14): the handler's features are not known here.
+//   - HostIPsIPFamilyMismatch (st-44) is not announced.
 //
 // # Testing
 //

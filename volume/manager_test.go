@@ -378,3 +378,37 @@ func TestNamesThatCannotBeDirectories(t *testing.T) {
 		assert.Empty(t, entries)
 	})
 }
+
+// vol-81: each step is told of, with the kubelet's name of it.
+func TestStepsAreObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
+		n.plugin.Refreshing = true
+		n.plugin.Fault = func(_ context.Context, act, _ string) error {
+			if act == "SetUp" && n.plugin.Count("SetUp") == 1 {
+				wait(time.Second)
+				return volumetest.ErrFault
+			}
+			return nil
+		}
+		start(t, n)
+		for range 2 {
+			_, err := n.Mount(t.Context(), pod("p", "data"))
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
+		synctest.Wait()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		var seen []string
+		for _, o := range n.ops {
+			assert.Equal(t, "example.com/fake", o.Plugin)
+			assert.Equal(t, "data", o.Volume)
+			seen = append(seen, o.Operation)
+		}
+		assert.Equal(t, []string{"volume_stage", "volume_mount", "volume_mount", "volume_refresh", "volume_unmount", "volume_unstage"}, seen)
+		assert.ErrorIs(t, n.ops[1].Err, volumetest.ErrFault)
+		assert.Equal(t, time.Second, n.ops[1].Duration)
+	})
+}

@@ -138,3 +138,22 @@ func TestSubPathsWhileDirectoriesAreSwappedForLinks(t *testing.T) {
 	assert.Len(t, entries, 1)
 	require.NoError(t, n.Unmount(t.Context(), p))
 }
+
+// vol-42: a part of a volume stays what it was when a new file takes its place.
+func TestASubPathNeverChanges(t *testing.T) {
+	real := needMounts(t)
+	n := start(t, nil, func(c *volume.Config) { c.Mounter = real })
+	p := pod("p", "conf")
+	got, err := n.Mount(t.Context(), p)
+	require.NoError(t, err)
+	file := filepath.Join(got["conf"].Path, "key")
+	require.NoError(t, os.WriteFile(file, []byte("old"), 0o600))
+	at, err := n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "conf", Root: got["conf"].Path, Container: "c", Path: "key"})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file+".new", []byte("new"), 0o600))
+	require.NoError(t, os.Rename(file+".new", file))
+	content, err := os.ReadFile(at)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(content))
+	require.NoError(t, n.Unmount(t.Context(), p))
+}

@@ -209,14 +209,13 @@ func (c *cluster) registered(ctx context.Context) error {
 }
 
 // nodeFacts are what the parts of the agent know of the machine. Those after
-// capacity may be nil.
+// machine may be nil.
 type nodeFacts struct {
-	runtime  connected
-	health   *podworker.Health
-	pleg     func() error
-	capacity func() v1.ResourceList
+	runtime connected
+	health  *podworker.Health
+	pleg    func() error
+	machine node.Machine
 
-	allocatable  func() (v1.ResourceList, error)
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
 }
@@ -230,12 +229,8 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	var once sync.Once
 	seen := false // healthy, at some time
 	facts := node.Facts{
-		Addresses: c.addresses.Addresses,
-		Machine: node.Machine{
-			Capacity:    func() (v1.ResourceList, error) { return f.capacity(), nil },
-			Allocatable: f.allocatable,
-			MaxPods:     maxPods,
-		},
+		Addresses:    c.addresses.Addresses,
+		Machine:      f.machine,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

@@ -30,6 +30,23 @@ var honoured = []string{
 	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
 	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
 	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
+
+	// cgroups.go
+	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
+	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
+
+	// managers.go
+	"cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy", "reservedMemory",
+	"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
+
+	// evict.go
+	"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionPressureTransitionPeriod",
+	"evictionMaxPodGracePeriod", "mergeDefaultEvictionSettings", "kernelMemcgNotification", "localStorageCapacityIsolation",
+
+	// logs.go
+	"containerLogMaxSize", "containerLogMaxFiles", "containerLogMaxWorkers", "containerLogMonitorInterval",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

@@ -12,7 +12,8 @@ import (
 )
 
 // garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, their probes, and the directories of their volumes.
+// of what they were granted, their probes, their cgroups, and the directories of
+// their volumes.
 type garbage struct {
 	connected
 	granted *allocation.Manager
@@ -25,10 +26,14 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
+		g.connected.managers.retain(keep)
 	}
 	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
-		err = errors.Join(err, g.volumes.collect(ctx, g.connected, policy.Removed))
+		err = errors.Join(err,
+			g.volumes.collect(ctx, g.connected, policy.Removed),
+			g.connected.node.clean(ctx, policy.Removed), // behind the containers that are in them
+		)
 	}
 	return err
 }

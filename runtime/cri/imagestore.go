@@ -49,8 +49,8 @@ func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
 		}
 		uses = append(uses, use)
 		answer, err := r.cfg.Runtime.ContainerStatus(ctx, c.Id, false)
-		if isNotFound(err) {
-			continue // it has gone meanwhile
+		if isNotFound(err) || err != nil && c.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			continue // it has gone meanwhile, or has ended and mounts nothing
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cri: container status: %w", err)
