@@ -256,6 +256,7 @@ func TestAFailingURLIsLoggedWhenItBeginsAndNotEachTime(t *testing.T) { // src-32
 		require.NoError(t, err)
 		run(t, u)
 		time.Sleep(time.Hour)
+		synctest.Wait() // what it writes is read here
 		assert.Equal(t, counter(1), lines)
 	})
 }
