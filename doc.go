@@ -14,9 +14,9 @@
 // the life begins: Sync.
 //
 // podworker.Pipeline is what a Sync does. It lets status compute what can be said
-// of the pod, which is Pending; it would ask for its cgroup and volumes, where
-// those parts are wired; it has prober watch over its containers, and it tells
-// the runtime: SyncPod. In runtime/cri
+// of the pod, which is Pending; it would ask for its cgroup, where that part is
+// wired; volume gets its volumes ready, each by the plugin that knows its kind; it
+// has prober watch over its containers, and it tells the runtime: SyncPod. In runtime/cri
 // plan.Compute, a pure function, finds that a sandbox and the first init
 // container are due, and why, and the engine carries that out over the CRI, with
 // the names, labels and log paths of the kubelet.
@@ -51,6 +51,9 @@
 //	        ◀── prober ──▶ podenv                               nor does it import them
 //	               ▲
 //	               └── prober/grpcprobe                         asks gRPC servers for their health
+//	        ◀── volume ◀── volume/emptydir, secret, csi …       kinds of volumes, each a plugin
+//	               ▲
+//	               └── volume/volumetest                        a mounter in memory, and the plugins' suite
 //	admission                                                   whether a pod fits a node: pure, imports none of them
 //	eviction                                                    who has to go when a node runs out: pure, with a thin shell
 //	   ▲

@@ -2,6 +2,7 @@ package kubeparts_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -101,6 +102,7 @@ type volumeStage struct {
 	m       *volume.Manager
 	root    string
 	dir     string
+	images  bool // the runtime mounts images
 
 	mu     sync.Mutex
 	events []string
@@ -116,6 +118,9 @@ func newVolumeStage(t *testing.T) *volumeStage {
 	require.NoError(t, err)
 	s := &volumeStage{objects: new(cluster), dir: dir}
 	s.objects.set("blue")
+	version, err := client.Runtime.Version(t.Context(), "")
+	require.NoError(t, err)
+	s.images = !strings.HasPrefix(strings.TrimPrefix(version.RuntimeVersion, "v"), "1.")
 	require.NoError(t, unix.Mount("stage", s.dir, "tmpfs", 0, ""))
 	t.Cleanup(func() {
 		_ = unix.Unmount(s.dir, unix.MNT_DETACH)
@@ -216,6 +221,9 @@ func volumePod(s *volumeStage) *v1.Pod {
 			{Name: "inline", VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: csiDriver}}},
 		},
 	}
+	if s.images {
+		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "image", VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: lab.Busybox, PullPolicy: v1.PullNever}}})
+	}
 	c := v1.Container{Name: "c", Image: lab.Busybox, ImagePullPolicy: v1.PullNever, Command: []string{"sleep", "100000"}, Env: []v1.EnvVar{{Name: "ME", Value: "me"}}}
 	for _, v := range p.Spec.Volumes {
 		m := v1.VolumeMount{Name: v.Name, MountPath: "/" + v.Name}
@@ -276,6 +284,9 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 		"read-only (vol-72)":          {"touch /closed/x", "touch: /closed/x: Read-only file system"},
 		"etc/hosts (vol-75, pe-14)":   {"grep -c pod /etc/hosts", "1"},
 	}
+	if s.images {
+		checks["image (vol-60)"] = struct{ script, want string }{"ls /image/bin/busybox; touch /image/x", "/image/bin/busybox\ntouch: /image/x: Read-only file system"}
+	}
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
 		assert.Equal(t, checks[name].want, strings.ReplaceAll(sh(checks[name].script), "\r", ""), name)
 	}
@@ -308,7 +319,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	}
 	before := points()
 	assert.Equal(t, []string{
-		"uid-volumes/volume-subpaths/conf/c/11", "uid-volumes/volume-subpaths/empty/c/10",
+		fmt.Sprintf("uid-volumes/volume-subpaths/conf/c/%d", len(p.Spec.Volumes)+1), fmt.Sprintf("uid-volumes/volume-subpaths/empty/c/%d", len(p.Spec.Volumes)),
 		"uid-volumes/volumes/kubernetes.io~csi/inline/mount", "uid-volumes/volumes/kubernetes.io~csi/pv-csi/mount",
 		"uid-volumes/volumes/kubernetes.io~downward-api/down", "uid-volumes/volumes/kubernetes.io~empty-dir/memory",
 		"uid-volumes/volumes/kubernetes.io~local-volume/pv-local", "uid-volumes/volumes/kubernetes.io~projected/all",

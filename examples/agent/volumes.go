@@ -16,6 +16,7 @@ import (
 	mount "k8s.io/mount-utils"
 	"k8s.io/utils/exec"
 
+	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
@@ -52,11 +53,12 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
+	var bundles volume.TrustBundles
 	var attachments csi.Drivers
 	var err error
 	switch {
 	case joined != nil:
-		objects, attachments = joined.objects, drivers{joined}
+		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
@@ -76,11 +78,12 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
 	add(downward.New(downward.Config{Allocatable: allocatable, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, Allocatable: allocatable, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: allocatable, Tmpfs: memory}))
 	add(local.New(local.Config{Root: opts.root, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		driven, failed := csi.New(csi.Config{
 			Root: opts.root, NodeName: opts.nodeName, Mounter: mounter, Drivers: attachments, Objects: objects, Tokens: tokens,
+			Registered: joined.driverIsHere, Deregistered: joined.driverIsGone,
 			Changed: func() { v.PluginChanged(csi.Name) }, Logger: logger,
 		})
 		add(driven, failed)
@@ -181,6 +184,26 @@ func (d drivers) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriv
 
 func (d drivers) VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error) {
 	return d.conn.API.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
+}
+
+// driverIsHere makes a CSI driver known to the cluster (vol-64).
+func (c *cluster) driverIsHere(ctx context.Context, d csi.Driver) error {
+	if c == nil {
+		return nil
+	}
+	return client.CSINode{Client: c.conn.API, NodeName: c.spec.Name}.Add(ctx, client.CSIDriver{
+		Name: d.Name, NodeID: d.NodeID, MaxVolumes: d.MaxVolumes, Topology: d.Topology,
+	})
+}
+
+// driverIsGone takes that back.
+func (c *cluster) driverIsGone(ctx context.Context, name string) {
+	if c == nil {
+		return
+	}
+	if err := (client.CSINode{Client: c.conn.API, NodeName: c.spec.Name}).Remove(ctx, name); err != nil {
+		c.logger.Warn("the cluster still counts on a driver that is gone", "driver", name, "err", err)
+	}
 }
 
 // object returns the node's object; nil until it is known.

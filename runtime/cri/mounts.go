@@ -22,6 +22,9 @@ func (s *step) volumesOf(ctx context.Context, c *v1.Container, env *podenv.Env) 
 	var volumes []podconfig.Volume
 	for i := range c.VolumeMounts {
 		v, err := s.volume(ctx, c, i, env)
+		if sub, ok := errors.AsType[subPathError](err); ok {
+			return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, sub.error) // vol-69
+		}
 		if err != nil {
 			return nil, fmt.Errorf("volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, err)
 		}
@@ -41,6 +44,9 @@ type SubPath struct {
 	ReadOnly  bool
 }
 
+// A subPathError is about the part of a volume, not the volume.
+type subPathError struct{ error }
+
 // volume returns what a volumeMount leads to.
 func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *podenv.Env) (podconfig.Volume, error) {
 	m := &c.VolumeMounts[index]
@@ -56,7 +62,7 @@ func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *pode
 			return podconfig.Volume{}, imageError(got.Err)
 		}
 		if sub != "" && !filepath.IsLocal(sub) {
-			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %q leads out of the volume", sub)
+			return podconfig.Volume{}, subPathError{fmt.Errorf("%q leads out of the volume", sub)}
 		}
 		return podconfig.Volume{Image: got.Image.Spec, ImageSubPath: sub}, nil
 	}
@@ -77,7 +83,7 @@ func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *pode
 			host, err = inVolume(host, sub)
 		}
 		if err != nil {
-			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %w", err)
+			return podconfig.Volume{}, subPathError{err}
 		}
 	}
 	return podconfig.Volume{HostPath: host, ReadOnly: v.ReadOnly, Relabel: v.SELinuxRelabel}, nil

@@ -178,3 +178,22 @@ func mode(t *testing.T, path string) fs.FileMode {
 	require.NoError(t, err)
 	return info.Mode().Perm()
 }
+
+// vol-42: who was given the file itself, as a subPath is, keeps what it had.
+func TestAFileThatWasOpenedStaysAsItWas(t *testing.T) {
+	needLinks(t)
+	dir := t.TempDir()
+	write(t, dir, atomic.Payload{"a": {Data: []byte("old"), Mode: 0o600}})
+	opened, err := os.Open(filepath.Join(dir, "a"))
+	require.NoError(t, err)
+	defer opened.Close()
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file can't be removed here")
+	}
+	write(t, dir, atomic.Payload{"a": {Data: []byte("new"), Mode: 0o600}})
+	data := make([]byte, 3)
+	_, err = opened.Read(data)
+	require.NoError(t, err)
+	assert.Equal(t, "old", string(data))
+	assert.Equal(t, map[string]string{"a": "new"}, tree(t, dir))
+}

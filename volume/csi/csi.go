@@ -56,8 +56,8 @@ type Config struct {
 	// is told to the driver. It may block. Nil: nobody does.
 	Registered func(ctx context.Context, driver Driver) error
 
-	// Deregistered hears that a driver is gone. Nil: nobody does.
-	Deregistered func(name string)
+	// Deregistered hears that a driver is gone. It may block. Nil: nobody does.
+	Deregistered func(ctx context.Context, name string)
 
 	// Changed is called when volumes that waited for a driver should be tried
 	// again: func() { manager.PluginChanged(csi.Name) }. Nil: nobody is.
@@ -112,7 +112,7 @@ func New(cfg Config) (*Plugin, error) {
 		cfg.Registered = func(context.Context, Driver) error { return nil }
 	}
 	if cfg.Deregistered == nil {
-		cfg.Deregistered = func(string) {}
+		cfg.Deregistered = func(context.Context, string) {}
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}

@@ -218,7 +218,7 @@ func TestADriverThatIsNotThere(t *testing.T) {
 	var known []csi.Driver
 	var gone []string
 	cfg.Registered = func(_ context.Context, d csi.Driver) error { known = append(known, d); return nil }
-	cfg.Deregistered = func(name string) { gone = append(gone, name) }
+	cfg.Deregistered = func(_ context.Context, name string) { gone = append(gone, name) }
 	p := plugin(t, cfg)
 	req := volumetest.Request(t, p, persistent("vol-1"))
 	const want = "csi: driver name test.csi.example.com not found in the list of registered CSI drivers"
@@ -233,8 +233,8 @@ func TestADriverThatIsNotThere(t *testing.T) {
 	assert.Equal(t, 1, changed)
 	assert.Equal(t, []csi.Driver{{Name: driverName, Endpoint: d.socket, NodeID: "node-of-" + driverName, MaxVolumes: 7}}, known)
 	assert.Len(t, p.Drivers(), 1)
-	p.Deregister(driverName)
-	p.Deregister(driverName)
+	p.Deregister(t.Context(), driverName)
+	p.Deregister(t.Context(), driverName)
 	assert.Equal(t, []string{driverName}, gone)
 	for name, versions := range map[string][]string{driverName: {"0.3.0"}, "a/../b": {"1.0.0"}} {
 		require.Error(t, p.Register(t.Context(), name, d.socket, versions))

@@ -50,13 +50,13 @@ func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions [
 }
 
 // Deregister implements register.Handler: what the driver has mounted stays.
-func (p *Plugin) Deregister(name string) {
+func (p *Plugin) Deregister(ctx context.Context, name string) {
 	p.mu.Lock()
 	_, known := p.drivers[name]
 	delete(p.drivers, name)
 	p.mu.Unlock()
 	if known {
-		p.cfg.Deregistered(name)
+		p.cfg.Deregistered(ctx, name)
 	}
 }
 

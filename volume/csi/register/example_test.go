@@ -17,7 +17,7 @@ func (printer) Register(_ context.Context, name, endpoint string, versions []str
 	return nil
 }
 
-func (printer) Deregister(name string) { fmt.Println(name, "is gone") }
+func (printer) Deregister(_ context.Context, name string) { fmt.Println(name, "is gone") }
 
 func Example() {
 	dir, err := os.MkdirTemp("", "plugins")

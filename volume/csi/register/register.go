@@ -28,6 +28,7 @@ const (
 	dialTimeout   = 10 * time.Second
 	infoTimeout   = time.Second
 	notifyTimeout = 5 * time.Second
+	giveUpTimeout = 30 * time.Second
 	firstRetry    = time.Second
 	lastRetry     = 2 * time.Minute
 )
@@ -39,8 +40,8 @@ type Handler interface {
 	// plugin that has registered before may do so again, at another endpoint.
 	Register(ctx context.Context, name, endpoint string, versions []string) error
 
-	// Deregister gives a plugin up whose socket is gone. It must not block.
-	Deregister(name string)
+	// Deregister gives a plugin up whose socket is gone. It has half a minute.
+	Deregister(ctx context.Context, name string)
 }
 
 // A Config says where plugins are found, and who takes them on.
@@ -122,7 +123,7 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 			// not without a driver in the meantime.
 			w.sockets[path] = &socket{info: found[path], typ: s.typ, name: s.name}
 		} else if s.taken {
-			w.giveUp(path, s)
+			w.giveUp(ctx, path, s)
 		}
 	}
 	now := time.Now()
@@ -154,12 +155,12 @@ func (w *Watcher) try(ctx context.Context, path string, s *socket) {
 		s.taken, s.typ, s.name, s.retryAt, s.wait = true, info.GetType(), info.GetName(), time.Time{}, 0
 		w.cfg.Logger.Debug("plugin registered", "socket", path, "type", s.typ, "plugin", s.name)
 		if before.name != "" && (before.name != s.name || before.typ != s.typ) {
-			w.giveUp(path, &before)
+			w.giveUp(ctx, path, &before)
 		}
 		return
 	}
 	if before.name != "" { // it was taken on at an earlier socket
-		w.giveUp(path, &before)
+		w.giveUp(ctx, path, &before)
 		s.name, s.typ = "", ""
 	}
 	s.wait = min(max(2*s.wait, firstRetry), lastRetry)
@@ -212,9 +213,11 @@ func (w *Watcher) hand(ctx context.Context, info *registerapi.PluginInfo, path s
 	return handler.Register(ctx, info.GetName(), strings.TrimPrefix(endpoint, "unix://"), info.GetSupportedVersions())
 }
 
-func (w *Watcher) giveUp(path string, s *socket) {
+func (w *Watcher) giveUp(ctx context.Context, path string, s *socket) {
 	w.cfg.Logger.Debug("plugin is gone", "socket", path, "type", s.typ, "plugin", s.name)
-	w.cfg.Handlers[s.typ].Deregister(s.name)
+	ctx, cancel := context.WithTimeout(ctx, giveUpTimeout)
+	defer cancel()
+	w.cfg.Handlers[s.typ].Deregister(ctx, s.name)
 }
 
 // list returns the sockets in a directory and those below, by path.

@@ -82,7 +82,7 @@ func (h *handler) Register(_ context.Context, name, endpoint string, versions []
 	return nil
 }
 
-func (h *handler) Deregister(name string) {
+func (h *handler) Deregister(_ context.Context, name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.known, name)

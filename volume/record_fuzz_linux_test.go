@@ -1,0 +1,34 @@
+package volume_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
+)
+
+// Whatever a record says, it leads to nothing outside of its pod's directory.
+func FuzzRecord(f *testing.F) {
+	f.Add([]byte(`{"version":1,"place":{"podUID":"p","plugin":"example.com/fake","name":"data"},"pod":"default/p","spec":{"volume":{"name":"data"}}}`))
+	f.Add([]byte(`{"version":1,"place":{"podUID":"p","plugin":"example.com/fake","name":"../../q"},"spec":{}}`))
+	f.Add([]byte(`{"version":1,"place":{"podUID":"q","plugin":"example.com/fake","name":"data"},"spec":{"pv":{}}}`))
+	f.Add([]byte(`{"version":1,"plugin":"example.com/fake","device":"d","spec":{"block":true}}`))
+	f.Add([]byte(`{"version":2`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		root := t.TempDir()
+		other := filepath.Join(root, "pods", "q", "volumes", "example.com~fake", "data", "file")
+		write(t, other)
+		for _, dir := range []string{"pods/p/plugins/kubeparts.io~volumes", "plugins/kubeparts.io~volumes"} {
+			write(t, filepath.Join(root, dir, "x.json"))
+			require.NoError(t, os.WriteFile(filepath.Join(root, dir, "x.json"), data, 0o600))
+		}
+		m, err := volume.New(volume.Config{Root: root, Plugins: []volume.Plugin{staged()}, Mounter: new(volumetest.Mounter)})
+		require.NoError(t, err)
+		m.Reconstruct()
+		require.FileExists(t, other)
+	})
+}
