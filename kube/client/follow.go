@@ -117,10 +117,7 @@ func (r *round[T]) run(ctx context.Context) error {
 	var err error
 	if r.version == "" && !r.lists {
 		w, err = r.watchList(ctx)
-		switch {
-		case err != nil && unknown(err):
-			r.lists = !apierrors.IsForbidden(err)
-		case err != nil:
+		if err != nil && !answered(err) {
 			return err
 		}
 	}
@@ -128,6 +125,7 @@ func (r *round[T]) run(ctx context.Context) error {
 		if err := r.listAll(ctx); err != nil {
 			return err
 		}
+		r.lists = true
 	}
 	if w == nil {
 		keep := r.keepWatch
@@ -185,10 +183,13 @@ func (r *round[T]) take(e watch.Event) error {
 	return nil
 }
 
-// unknown reports whether the server will not do a watch-list; a list says what
-// else may be wrong.
-func unknown(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err)
+// answered reports whether the server has refused a watch-list, in one of the
+// many ways in which servers and what they store in do when they have none. A
+// list works then, or says what is wrong. One that has too much to do is left
+// alone.
+func answered(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && !apierrors.IsTooManyRequests(err)
 }
 
 // watchList reads everything from a watch, which goes on with the changes.
