@@ -41,15 +41,6 @@ type Volumes interface {
 	Unmount(ctx context.Context, pod *v1.Pod) error
 }
 
-// Cgroups make the cgroup that holds a pod.
-type Cgroups interface {
-	// Ensure makes the pod's cgroup what its spec says.
-	Ensure(ctx context.Context, pod *v1.Pod) error
-
-	// Remove ends what is left in the pod's cgroup, and removes it.
-	Remove(ctx context.Context, uid types.UID) error
-}
-
 // Probes watch over the containers of a pod. Their methods don't block.
 type Probes interface {
 	// Add probes the pod, if it isn't probed yet.
@@ -221,6 +212,9 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	}
 	if p.cfg.Objects != nil {
 		p.cfg.Objects.Register(w.Pod)
+	}
+	if p.outside(w) {
+		return next, p.bringIn(ctx, w)
 	}
 	if p.cfg.Cgroups != nil {
 		p.at(w.UID, "cgroup")

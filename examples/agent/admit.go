@@ -21,27 +21,25 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// maxPods is how many pods the node takes, as the kubelet does by default.
-const maxPods = 110
-
 // thisNode is what pods are held against: the name, the system, and what there
-// is to give out. All of the machine is: nothing is set aside for the agent and
-// the system.
-func thisNode(name string, facts podconfig.Node) admission.Node {
+// is to give out, which is the machine without what is reserved.
+func thisNode(name string, maxPods int32, allocatable v1.ResourceList) admission.Node {
 	node := admission.Node{Name: name, OS: goruntime.GOOS, Labels: map[string]string{
 		v1.LabelHostname: name, v1.LabelOSStable: goruntime.GOOS, v1.LabelArchStable: goruntime.GOARCH,
 	}}
 	quantity := func(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.DecimalSI) }
 	node.Allocatable = v1.ResourceList{
 		v1.ResourceCPU:  quantity(int64(goruntime.NumCPU())),
-		v1.ResourcePods: quantity(maxPods),
+		v1.ResourcePods: quantity(int64(maxPods)),
 		// Nobody measures what pods have on disk, nor, where the machine does
 		// not tell, its memory: there they get what they ask for.
 		v1.ResourceEphemeralStorage: quantity(math.MaxInt64),
 		v1.ResourceMemory:           quantity(math.MaxInt64),
 	}
-	if facts.MemoryBytes > 0 {
-		node.Allocatable[v1.ResourceMemory] = quantity(facts.MemoryBytes)
+	for name, q := range allocatable {
+		if name != v1.ResourceEphemeralStorage {
+			node.Allocatable[name] = q
+		}
 	}
 	return node
 }

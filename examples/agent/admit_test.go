@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // asks returns a static pod of that priority that asks for so much memory.
@@ -29,7 +28,9 @@ func asks(name string, priority int32, memory string) *v1.Pod {
 }
 
 func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-10 … adm-12
-	admit := fits(func() admission.Node { return thisNode("node", podconfig.Node{MemoryBytes: 4 << 30}) })
+	admit := fits(func() admission.Node {
+		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
+	})
 	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
 		return admit(context.Background(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
 	}
@@ -60,10 +61,10 @@ func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-1
 	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Victims)
 
 	// What the machine does not tell is not limited; the number of pods is.
-	unknown := fits(func() admission.Node { return thisNode("node", podconfig.Node{}) })
+	unknown := fits(func() admission.Node { return thisNode("node", 110, nil) })
 	assert.Nil(t, unknown(context.Background(), allocation.Request{Operation: allocation.Add, Pod: asks("web", 0, "400Ti")}))
 	var full []*v1.Pod
-	for range maxPods {
+	for range 110 {
 		full = append(full, api(asks("other", 0, "0")))
 	}
 	assert.Equal(t, "OutOfpods", ask(api(asks("web", 0, "0")), full...).Reason)

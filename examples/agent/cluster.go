@@ -31,6 +31,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // kubeletVersion is what the node says that its pods can rely on.
@@ -78,20 +79,10 @@ type cluster struct {
 	objects  *client.Objects
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
+	volumes  atomic.Pointer[volume.Manager]
 	more     []func(context.Context) error
 
 	closeConnections func() // which may hang
-
-	// changed is told of changes of ConfigMaps and the like, once somebody is
-	// there to hear of them.
-	changed atomic.Pointer[func(kind, namespace, name string)]
-}
-
-// OnChange sets who is told that something which pods refer to is another one.
-func (c *cluster) OnChange(changed func(kind, namespace, name string)) {
-	if c != nil {
-		c.changed.Store(&changed)
-	}
 }
 
 // join makes what speaks to the API server, which it does not do yet, but for
@@ -137,13 +128,7 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Logger: logger}); err != nil {
 		return nil, err
 	}
-	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Logger: logger,
-		Changed: func(kind, namespace, name string) {
-			if changed := c.changed.Load(); changed != nil {
-				(*changed)(kind, namespace, name)
-			}
-		},
-	}); err != nil {
+	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Changed: c.objectChanged, Logger: logger}); err != nil {
 		return nil, err
 	}
 	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Logger: logger})
@@ -224,14 +209,13 @@ func (c *cluster) registered(ctx context.Context) error {
 }
 
 // nodeFacts are what the parts of the agent know of the machine. Those after
-// capacity may be nil.
+// machine may be nil.
 type nodeFacts struct {
-	runtime  connected
-	health   *podworker.Health
-	pleg     func() error
-	capacity func() v1.ResourceList
+	runtime connected
+	health  *podworker.Health
+	pleg    func() error
+	machine node.Machine
 
-	allocatable  func() (v1.ResourceList, error)
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
 }
@@ -245,12 +229,8 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	var once sync.Once
 	seen := false // healthy, at some time
 	facts := node.Facts{
-		Addresses: c.addresses.Addresses,
-		Machine: node.Machine{
-			Capacity:    func() (v1.ResourceList, error) { return f.capacity(), nil },
-			Allocatable: f.allocatable,
-			MaxPods:     maxPods,
-		},
+		Addresses:    c.addresses.Addresses,
+		Machine:      f.machine,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
@@ -296,7 +276,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		ReportPeriod:  cmp.Or(c.kubelet.NodeStatusReportFrequency.Duration, c.kubelet.NodeStatusUpdateFrequency.Duration),
 		LeaseDuration: time.Duration(c.kubelet.NodeLeaseDurationSeconds) * time.Second,
 		Setters:       facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
-		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }) },
+		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }); c.volumesAttached() },
 	})
 	return err
 }

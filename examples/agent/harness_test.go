@@ -68,6 +68,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 			a.start() // something may run that only an agent can stop
 		}
 		require.NoError(t, a.interrupt())
+		a.cgroupsGo()
 	})
 	return a
 }
@@ -81,7 +82,7 @@ func (a *agent) start(more ...string) {
 	require.NoError(a.t, free.Close())
 	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
 		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
-		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=" + a.addr,
+		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=" + a.addr, "--cgroup-root=" + a.cgroupRoot(),
 	}, a.flags, more)...)
 	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out

@@ -24,6 +24,12 @@ type check struct {
 	ask  func() error
 }
 
+// A page is answered by another part of the agent.
+type page struct {
+	path   string
+	answer http.HandlerFunc
+}
+
 // A server answers /healthz, /pods and /explain.
 type server struct {
 	Addr     string
@@ -31,7 +37,7 @@ type server struct {
 	http     http.Server
 }
 
-func listen(addr string, loop *podworker.Loop, workers *podworker.Workers, statuses *status.Manager, checks []check) (*server, error) {
+func listen(addr string, loop *podworker.Loop, workers *podworker.Workers, statuses *status.Manager, checks []check, more ...page) (*server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
@@ -40,6 +46,9 @@ func listen(addr string, loop *podworker.Loop, workers *podworker.Workers, statu
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, checks) })
 	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { pods(w, loop, statuses) })
 	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, loop, workers) })
+	for _, p := range more {
+		mux.HandleFunc(p.path, p.answer)
+	}
 	return &server{
 		Addr:     listener.Addr().String(),
 		listener: listener,

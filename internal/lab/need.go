@@ -44,6 +44,8 @@ var needs = map[string]need{
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
 	"iptables": {check: inPath("iptables"), get: "apt-get install iptables"},
 	"cni":      {check: cniInstalled, get: "apt-get install containernetworking-plugins"},
+	"qemu":     {check: inPath("qemu-system-x86_64"), get: "apt-get install qemu-system-x86"},
+	"kernel":   {check: kernelThere, get: "bash .ci/run kernel, or set KUBEPARTS_KERNEL to a vmlinuz with cgroup v2 built in"},
 	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
 }
 
@@ -165,16 +167,3 @@ func busyboxInstalled() error {
 	_, err := busybox()
 	return err
 }
-
-// NeedHere is Need for a test that asks no daemon for anything: it runs where the
-// integration tests do, and in the emulated machine of [Kernel].
-func NeedHere(t testing.TB, names ...string) {
-	t.Helper()
-	if os.Getenv(insideKernel) != "" {
-		return
-	}
-	Need(t, names...)
-}
-
-// insideKernel is set in the emulated machine.
-const insideKernel = "KUBEPARTS_INSIDE_KERNEL"

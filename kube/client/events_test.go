@@ -77,7 +77,7 @@ func TestEventsThatRepeatAreCounted(t *testing.T) {
 		running(t, e.Run)
 		for range 20 {
 			e.Record(event("web", "Unhealthy", "Readiness probe failed"))
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		require.Len(t, eventsOf(api), 1)
 		assert.EqualValues(t, 20, eventsOf(api)[0].Count)
@@ -93,7 +93,7 @@ func TestEventsOfOneReasonBecomeOne(t *testing.T) {
 		running(t, e.Run)
 		for i := range 20 {
 			e.Record(event("web", "Unhealthy", fmt.Sprintf("Readiness probe failed: %d", i)))
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		assert.Len(t, eventsOf(api), 10)
 		found := false
@@ -117,13 +117,13 @@ func TestAnObjectThatManyEventsAreAboutIsQuietedDown(t *testing.T) {
 			e.Record(event("web", fmt.Sprintf("Reason%d", i), "something"))
 			e.Record(event(fmt.Sprintf("db-%d", i), "Pulled", "something"))
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.Len(t, api.Calls("create"), 125, "25 of web, and all of the others")
 		assert.Equal(t, 75, dropped)
 		api.Forget()
 		for range 60 { // and then one in 5 minutes
 			e.Record(event("web", "Again", "something"))
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 		}
 		assert.InDelta(t, 12, len(api.Calls()), 1)
 	})
@@ -142,17 +142,17 @@ func TestEventsWaitForAServerThatIsAway(t *testing.T) {
 			synctest.Wait()
 		}
 		assert.Len(t, dropped, 14, "one is being written, five wait")
-		time.Sleep(time.Minute + time.Second)
+		pass(time.Minute + time.Second)
 		assert.Len(t, api.Calls(), 7, "one try in 10s")
 		s.set(nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.Len(t, eventsOf(api), 6)
 
 		s.set(about("create", apitest.Fault{Refuse: true}))
 		dropped = nil
 		api.Forget()
 		e.Record(event("db", "Pulled", ""))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		assert.Len(t, api.Calls(), 12, "and then it is given up")
 		require.Len(t, dropped, 1)
 		require.ErrorIs(t, dropped[0], apitest.ErrRefused)
@@ -168,7 +168,7 @@ func TestAnEventThatIsRefusedIsNotTriedAgain(t *testing.T) {
 			s.set(about("create", apitest.Fault{Code: code}))
 			running(t, e.Run)
 			e.Record(event("web", "Pulled", ""))
-			time.Sleep(time.Hour)
+			pass(time.Hour)
 			assert.Len(t, api.Calls(), 1, "%d", code)
 		})
 	}
@@ -182,10 +182,10 @@ func TestAThrottledEventIsWrittenInTheEnd(t *testing.T) {
 		running(t, e.Run)
 		s.set(about("create", apitest.Fault{Code: 429}))
 		e.Record(event("web", "Pulled", ""))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.LessOrEqual(t, len(api.Calls()), 8)
 		s.set(nil)
-		time.Sleep(11 * time.Second)
+		pass(11 * time.Second)
 		assert.Len(t, eventsOf(api), 1)
 	})
 }
@@ -198,7 +198,7 @@ func TestAnEventThatHasExpiredIsWrittenAnew(t *testing.T) {
 		e.Record(event("web", "BackOff", "again"))
 		synctest.Wait()
 		api.Remove("events", "prod", eventsOf(api)[0].Name)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		e.Record(event("web", "BackOff", "again"))
 		synctest.Wait()
 		assert.Len(t, eventsOf(api), 1)

@@ -37,7 +37,7 @@ func TestTheStatusOfAStaticPodGoesToItsMirror(t *testing.T) { // st-65, mir-5, p
 		static := newStatic("h1")
 		d := newDesk(t)
 		require.NoError(t, d.UpdatePodStatus(t.Context(), static, runningStatus()), "no mirror pod is no failure")
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		assert.Empty(t, said(d.api.Calls()))
 
 		d.api.Put(mirrorOf(t, static))
@@ -61,7 +61,7 @@ func TestTheStatusOfAStaticPodGoesToItsMirror(t *testing.T) { // st-65, mir-5, p
 		synctest.Wait()
 		assert.Equal(t, "10.0.0.1", d.api.Pod("prod", static.Name).Status.PodIP)
 		assert.Len(t, said(d.api.Calls()), 1)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		assert.Len(t, said(d.api.Calls()), 1)
 	})
 }
@@ -72,7 +72,7 @@ func TestTheMirrorOfAnotherManifestIsLeftAlone(t *testing.T) { // mir-4
 		d.api.Put(mirrorOf(t, newStatic("old")))
 		synctest.Wait()
 		require.NoError(t, d.UpdatePodStatus(t.Context(), newStatic("new"), runningStatus()))
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		assert.Empty(t, said(d.api.Calls()))
 	})
 }
@@ -97,9 +97,9 @@ func TestAMirrorThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 		require.NoError(t, d.UpdatePodStatus(t.Context(), static, runningStatus()))
 		d.faults.set(about("patch", apitest.Fault{Code: 500}))
 		d.api.Put(mirrorOf(t, static))
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		d.faults.set(nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		assert.Equal(t, v1.PodRunning, d.api.Pod("prod", static.Name).Status.Phase)
 	})
 }
