@@ -30,7 +30,7 @@ func soon(t *testing.T, what string, holds func() bool) {
 
 // What package apitest only plays: a real server, which holds a node to what
 // nodes may do.
-func TestIntegrationANodeAndAnAPIServer(t *testing.T) {
+func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	lab.Need(t, "kubernetes")
 	plane := lab.NewControlPlane(t, lab.ControlPlaneConfig{})
 	ctx := t.Context()
