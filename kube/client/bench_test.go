@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,8 +17,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
@@ -176,6 +179,33 @@ func BenchmarkMemory(b *testing.B) {
 		b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
 		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")
 		runtime.KeepAlive(objects)
+	}
+}
+
+// BenchmarkMemoryOfReflectors is the same Secrets with client-go's reflectors, one
+// for each, which is how the kubelet follows them.
+func BenchmarkMemoryOfReflectors(b *testing.B) {
+	url := otherProcess(b)
+	for i := range b.N {
+		if i > 0 {
+			break
+		}
+		before, goroutines := heap(), runtime.NumGoroutine()
+		conn, err := client.ConnectTo(&rest.Config{Host: url, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, client.Config{QPS: -1})
+		require.NoError(b, err)
+		var stores []cache.Store
+		for i := range benchSecrets {
+			lw := cache.NewListWatchFromClient(conn.API.CoreV1().RESTClient(), "secrets", "prod", fields.OneTermEqualSelector("metadata.name", fmt.Sprintf("s-%d", i)))
+			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+			stores = append(stores, store)
+			go cache.NewReflector(lw, &v1.Secret{}, store, 0).RunWithContext(b.Context())
+		}
+		require.Eventually(b, func() bool {
+			return !slices.ContainsFunc(stores, func(s cache.Store) bool { return len(s.ListKeys()) == 0 })
+		}, time.Minute, 10*time.Millisecond)
+		b.ReportMetric(float64(heap()-before)/1e6, "heap-MB")
+		b.ReportMetric(float64(runtime.NumGoroutine()-goroutines), "goroutines")
+		runtime.KeepAlive(stores)
 	}
 }
 

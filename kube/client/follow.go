@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"time"
 
@@ -118,10 +117,7 @@ func (r *round[T]) run(ctx context.Context) error {
 	var err error
 	if r.version == "" && !r.lists {
 		w, err = r.watchList(ctx)
-		switch {
-		case err != nil && unknown(err):
-			r.lists = !apierrors.IsForbidden(err) && !unable(err)
-		case err != nil:
+		if err != nil && !answered(err) {
 			return err
 		}
 	}
@@ -129,6 +125,7 @@ func (r *round[T]) run(ctx context.Context) error {
 		if err := r.listAll(ctx); err != nil {
 			return err
 		}
+		r.lists = true
 	}
 	if w == nil {
 		keep := r.keepWatch
@@ -186,17 +183,13 @@ func (r *round[T]) take(e watch.Event) error {
 	return nil
 }
 
-// unknown reports whether the server will not do a watch-list; a list says what
-// else may be wrong.
-func unknown(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) || unable(err)
-}
-
-// unable reports whether the server says that it cannot, which is what it says of
-// a watch-list when its etcd is too old for them (3.4.23 is).
-func unable(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError
+// answered reports whether the server has refused a watch-list, in one of the
+// many ways in which servers and what they store in do when they have none. A
+// list works then, or says what is wrong. One that has too much to do is left
+// alone.
+func answered(err error) bool {
+	_, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && !apierrors.IsTooManyRequests(err)
 }
 
 // watchList reads everything from a watch, which goes on with the changes.

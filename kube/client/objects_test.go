@@ -304,8 +304,8 @@ func TestAReadThatFailsSaysWhyAndIsNoHotLoop(t *testing.T) {
 		most  float64
 	}{
 		"forbidden":   {apitest.Fault{Code: 403, Message: "no relationship found between node and this object"}, "no relationship found", 8},
-		"partitioned": {apitest.Fault{Refuse: true}, "connection refused", 4.5},
-		"unavailable": {apitest.Fault{Code: 503}, "Service Unavailable", 4.5},
+		"partitioned": {apitest.Fault{Refuse: true}, "connection refused", 8},
+		"unavailable": {apitest.Fault{Code: 503}, "Service Unavailable", 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

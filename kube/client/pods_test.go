@@ -168,6 +168,29 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// A server refuses a watch-list as invalid, or, where its etcd is an old one, in
+// words of its own.
+func TestAServerWithoutWatchListsIsListed(t *testing.T) {
+	for _, code := range []int{400, 403, 405, 410, 422, 500, 504} {
+		synctest.Test(t, func(t *testing.T) {
+			faults := new(switchboard)
+			api := &apitest.Server{Fault: faults.fault}
+			api.Put(newPod("web"))
+			first := true
+			faults.set(func(c apitest.Call) apitest.Fault {
+				if c.Verb == "watch" && first {
+					first = false
+					return apitest.Fault{Code: code, Message: "a watch stream was requested by the client but the required storage feature RequestWatchProgress is disabled"}
+				}
+				return apitest.Fault{}
+			})
+			took := following(t, newPods(t, api))
+			assert.Equal(t, []string{"web uid-1"}, took.last(), "%d", code)
+			assert.Len(t, api.Calls("list"), 1)
+		})
+	}
+}
+
 // With virtual-kubelet everything is keyed by name, so that the two UIDs mix
 // .
 func TestAPodMadeAnewUnderItsNameIsAnotherPod(t *testing.T) {

@@ -40,7 +40,7 @@ func (s *Statuses) Run(ctx context.Context) error {
 // writes what is due. It returns when it wants to be called again though nothing
 // changes; zero: not.
 func (s *Statuses) Reconcile(ctx context.Context) (next time.Time) {
-	if s.cfg.Repair < 0 || !s.cfg.Pods.Synced() {
+	if !s.cfg.Pods.Synced() {
 		return time.Time{}
 	}
 	s.mu.Lock()
@@ -98,7 +98,7 @@ func (s *Statuses) idle(uid types.UID) *saidPod {
 // as far as Run has to do with it, or when to look again.
 func (s *Statuses) due(e *saidPod, now time.Time) (due bool, at time.Time) {
 	object := s.target(e)
-	if object == nil || e.theirs {
+	if object == nil || e.theirs || s.cfg.Repair < 0 && !staticpod.Is(e.pod) {
 		return false, time.Time{}
 	}
 	seen := lookedAt{object.UID, object.ResourceVersion}

@@ -34,7 +34,9 @@ type StatusesConfig struct {
 	Timeout time.Duration
 
 	// Repair is the least time between two writes of a status that somebody else
-	// has changed (st-71). 0 means 10s, below zero: such changes stay.
+	// has changed (st-71). 0 means 10s. Below zero, only mirror pods are seen
+	// to: a status.Manager that is told of such changes says all again itself.
+	// Both together do no harm.
 	Repair time.Duration
 
 	// Record takes events about statuses that the server refuses. Nil: none.

@@ -531,6 +531,26 @@ func TestAStatusThatSomebodyElseChangedIsWrittenAgain(t *testing.T) {
 	})
 }
 
+func TestARepairCanBeLeftToOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		api.Put(newPod("web"))
+		pods := newPods(t, api)
+		following(t, pods)
+		s, err := client.NewStatuses(client.StatusesConfig{Client: connect(t, api).API, Pods: pods, Repair: -1})
+		require.NoError(t, err)
+		running(t, s.Run)
+		require.NoError(t, s.UpdatePodStatus(t.Context(), api.Pod("prod", "web"), runningStatus()))
+		require.NoError(t, s.UpdatePodStatus(t.Context(), newStatic("h1"), runningStatus()))
+		other := api.Pod("prod", "web")
+		other.Status.Phase = v1.PodPending
+		api.Put(other, mirrorOf(t, newStatic("h1")))
+		pass(time.Hour)
+		assert.Equal(t, v1.PodPending, api.Pod("prod", "web").Status.Phase)
+		assert.Equal(t, v1.PodRunning, api.Pod("prod", "etcd-node-1").Status.Phase)
+	})
+}
+
 func TestARepairThatFailsIsTriedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, newPod("web"))

@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,9 +82,9 @@ func TestALeaseThatSomebodyElseChangedIsReadAgain(t *testing.T) { // ls-2
 func TestALeaseThatCanNotBeRenewedIsTriedFiveTimes(t *testing.T) { // ls-2, ls-3
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		failing := false
+		var failing atomic.Bool
 		w.fail = func(call string) error {
-			if failing && strings.HasSuffix(call, "lease") {
+			if failing.Load() && strings.HasSuffix(call, "lease") {
 				return errors.New("connection refused")
 			}
 			return nil
@@ -91,13 +92,13 @@ func TestALeaseThatCanNotBeRenewedIsTriedFiveTimes(t *testing.T) { // ls-2, ls-3
 		run(t, w, leaseOnly(w), func(*node.Node) {
 			after(time.Second)
 			w.took()
-			failing = true
+			failing.Store(true)
 			after(20 * time.Second)
 			calls := of(w.took())
 			assert.Equal(t, []string{"update lease", "update lease", "update lease", "update lease", "update lease", "get lease"}, calls[:6])
 			assert.Less(t, len(calls), 15, "then with back-off")
 			w.set(func(w *world) { assert.Equal(t, 4, w.unreachable) })
-			failing = false
+			failing.Store(false)
 			after(8 * time.Second)
 			assert.Less(t, time.Since(w.held().Spec.RenewTime.Time), 9*time.Second)
 		})
@@ -107,16 +108,16 @@ func TestALeaseThatCanNotBeRenewedIsTriedFiveTimes(t *testing.T) { // ls-2, ls-3
 func TestTheLeaseIsRenewedWhileTheStatusIsNot(t *testing.T) { // ls-4
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		failing := false
+		var failing atomic.Bool
 		w.fail = func(call string) error {
-			if failing && strings.Contains(call, "node") {
+			if failing.Load() && strings.Contains(call, "node") {
 				return errors.New("boom")
 			}
 			return nil
 		}
 		run(t, w, leaseOnly(w), func(*node.Node) {
 			after(time.Second)
-			failing = true
+			failing.Store(true)
 			after(time.Minute)
 			assert.Less(t, time.Since(w.held().Spec.RenewTime.Time), 11*time.Second)
 		})
@@ -126,8 +127,10 @@ func TestTheLeaseIsRenewedWhileTheStatusIsNot(t *testing.T) { // ls-4
 func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
+		var notYet atomic.Bool
+		notYet.Store(true)
 		w.fail = func(call string) error {
-			if call == "create node" {
+			if call == "create node" && notYet.Load() {
 				return errors.New("not yet")
 			}
 			return nil
@@ -135,7 +138,7 @@ func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 		run(t, w, leaseOnly(w), func(*node.Node) {
 			after(10 * time.Second)
 			assert.Nil(t, w.held(), "nothing would ever remove it")
-			w.fail = nil
+			notYet.Store(false)
 			after(15 * time.Second)
 			assert.NotEmpty(t, w.held().OwnerReferences)
 		})

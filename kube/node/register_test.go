@@ -3,6 +3,7 @@ package node_test
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,9 +61,10 @@ func TestTheFirstObjectSaysWhatTheSpecDoes(t *testing.T) { // ns-2
 func TestRegistrationIsTriedUntilItSucceeds(t *testing.T) { // ns-1
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		down := true
+		var down atomic.Bool
+		down.Store(true)
 		w.fail = func(string) error {
-			if down {
+			if down.Load() {
 				return errors.New("connection refused")
 			}
 			return nil
@@ -73,7 +75,7 @@ func TestRegistrationIsTriedUntilItSucceeds(t *testing.T) { // ns-1
 				"100ms create node", "300ms create node", "700ms create node", "1.5s create node", "3.1s create node",
 				"6.3s create node", "12.7s create node", "19.7s create node",
 			}, w.took(), "doubling, 7 s at most")
-			down = false
+			down.Store(false)
 			after(2 * time.Second)
 			assert.Contains(t, w.took()[0], "26.7s create node")
 			assert.NotNil(t, w.object())
@@ -162,8 +164,6 @@ func TestWhereOthersMakeTheNodeItIsWaitedFor(t *testing.T) { // ns-4
 			for _, call := range w.took() {
 				require.Contains(t, call, "get node")
 			}
-			w.mu.Lock()
-			w.mu.Unlock()
 			w.fakeAPI.mu.Lock()
 			w.node = &v1.Node{}
 			w.node.Name, w.node.UID = "n1", "theirs"

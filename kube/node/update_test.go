@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,9 +65,9 @@ func TestAChangeThatIsAnnouncedIsSentWithinASecond(t *testing.T) {
 func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		failing := false
+		var failing atomic.Bool
 		w.fail = func(call string) error {
-			if failing && strings.HasPrefix(call, "patch") {
+			if failing.Load() && strings.HasPrefix(call, "patch") {
 				return errors.New("boom")
 			}
 			return nil
@@ -74,7 +76,7 @@ func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 			after(time.Second)
 			w.took()
 			w.told()
-			failing = true
+			failing.Store(true)
 			w.set(func(w *world) { w.pressure.PID = true })
 			after(10400 * time.Millisecond)
 			calls := strings.Join(w.took(), "\n")
@@ -83,7 +85,7 @@ func TestAFailedUpdateIsTriedFiveTimesAPeriod(t *testing.T) { // ns-5, ns-6
 			assert.Equal(t, 4, strings.Count(calls, `rv=""`), "the others not")
 			w.set(func(w *world) { assert.Equal(t, 4, w.unreachable, "from the second failure on") })
 			assert.Empty(t, w.told(), "nobody has seen it yet")
-			failing = false
+			failing.Store(false)
 			after(11 * time.Second)
 			assert.Equal(t, []string{"Normal NodeHasInsufficientPID: Node n1 status is now: NodeHasInsufficientPID"}, w.told(), "told once")
 		})
@@ -193,9 +195,10 @@ func TestTwoAddressesOfOneTypeBothStay(t *testing.T) { // ns-18
 		w := newWorld(t)
 		cfg := w.config()
 		facts := w.facts()
-		ips := []string{"10.0.0.1"}
+		var ips atomic.Pointer[[]string]
+		ips.Store(&[]string{"10.0.0.1"})
 		facts.Addresses = func(context.Context) (out []v1.NodeAddress, err error) {
-			for _, ip := range ips {
+			for _, ip := range *ips.Load() {
 				out = append(out, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 			}
 			return append(out, v1.NodeAddress{Type: v1.NodeHostName, Address: "n1"}), nil
@@ -203,13 +206,14 @@ func TestTwoAddressesOfOneTypeBothStay(t *testing.T) { // ns-18
 		cfg.Setters = facts.Setters()
 		run(t, w, cfg, func(*node.Node) {
 			after(time.Second)
-			for _, ips = range [][]string{{"10.0.0.1", "fd00::1"}, {"fd00::1", "10.0.0.1"}, {"10.0.0.2"}} {
+			for _, now := range [][]string{{"10.0.0.1", "fd00::1"}, {"fd00::1", "10.0.0.1"}, {"10.0.0.2"}} {
+				ips.Store(&now)
 				after(11 * time.Second)
 				var got []string
 				for _, a := range w.object().Status.Addresses {
 					got = append(got, a.Address)
 				}
-				require.Equal(t, append(append([]string{}, ips...), "n1"), got)
+				require.Equal(t, append(slices.Clone(now), "n1"), got)
 			}
 		})
 	})

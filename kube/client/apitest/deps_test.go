@@ -1,0 +1,12 @@
+package apitest_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// It is for tests of what has client-go anyway.
+func TestWhatTheServerWeighs(t *testing.T) {
+	deptest.Closure{Package: "kube/client/apitest", Max: 480, Allow: []string{"k8s.io/client-go"}}.Check(t)
+}
