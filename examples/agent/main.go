@@ -254,6 +254,8 @@ func run(opts options) error {
 	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(opts.manifests), opts.root))
 	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
 
+	health.First(ctx)
+
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
