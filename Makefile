@@ -12,8 +12,8 @@ test: ## unit tests only, without -race
 bench: ## every benchmark, with allocations
 	go test -run '^$$' -bench . -benchmem work
 
-integration: ## suites against real containerds (root, Linux; docs/integration.md)
-	@bash .ci/run containerd integration
+integration: ## suites against real containerds and clusters (root, Linux; docs/integration.md)
+	@bash .ci/run containerd kubernetes integration cluster
 
 fuzz: ## every fuzz target for a few seconds
 	@bash .ci/run fuzz

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/kube/auth"
 )
 
 // A real Kubernetes has this agent for its only node. What disturbs nobody runs
@@ -40,6 +43,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"an environment comes from the cluster":          clusterEnvironment,
 			"pods that can not be":                           clusterBadInput,
 			"an agent without rights":                        clusterStranger,
+			"a pod has a token":                              clusterToken,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -433,4 +437,38 @@ func clusterStranger(t *testing.T, r *room) {
 	assert.Less(t, forbidden()-before, 60.0, "it is not asked all the time")
 	_, err := r.api.CoreV1().Nodes().Get(t.Context(), "stranger", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
+}
+
+// clusterToken: a pod's token is one by which the API server knows whose it is.
+func clusterToken(t *testing.T, r *room) {
+	s := spec("cd /var/run/secrets/kubernetes.io/serviceaccount && cat namespace && echo && wc -c < ca.crt && cat token && echo; trap 'exit 0' TERM; sleep 3600 & wait")
+	s.AutomountServiceAccountToken = nil
+	r.make("who", s)
+	pod := r.untilPhase("who", v1.PodRunning)
+	var said []string
+	r.until("it has read its token", func() error {
+		if said = strings.Fields(r.logOf(pod)); len(said) != 3 {
+			return fmt.Errorf("%d words", len(said))
+		}
+		return nil
+	})
+	assert.Equal(t, r.name, said[0])
+	assert.NotEqual(t, "0", said[1])
+	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: r.api.AuthenticationV1().TokenReviews()})
+	require.NoError(t, err)
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	req.Header.Set("Authorization", "Bearer "+said[2])
+	user, err := tokens.Authenticate(req)
+	require.NoError(t, err)
+	assert.Equal(t, "system:serviceaccount:"+r.name+":default", user.Name)
+	assert.Equal(t, []string{"who"}, user.Extra["authentication.kubernetes.io/pod-name"])
+	access, err := auth.NewAccess(auth.AccessConfig{Reviews: r.api.AuthorizationV1().SubjectAccessReviews()})
+	require.NoError(t, err)
+	for name, want := range map[*auth.User]bool{user: false, {Name: "lab", Groups: []string{"system:masters"}}: true} {
+		d, err := access.Authorize(t.Context(), name, auth.Attributes{Verb: "get", Version: "v1", Resource: "nodes", Subresource: "proxy", Name: "node"})
+		require.NoError(t, err)
+		assert.Equal(t, want, d.Allowed)
+	}
+	r.delete("who", -1)
+	r.untilGone("who")
 }

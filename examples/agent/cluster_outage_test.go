@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -9,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
 // lasts waits for as long as d, and fails if check finds anything wrong meanwhile.
@@ -32,8 +38,20 @@ func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	w.kill()
 	r.delete("going", -1)
 	w.untilReady(v1.ConditionUnknown)
+	// Its certificate is about to end when it comes back.
+	current := filepath.Join(w.dir, "root", "pki", "kubelet-client-current.pem")
+	old := w.control.NodeCertificate("node", 5*time.Minute)
+	require.NoError(t, os.WriteFile(current, old, 0o600))
 	w.start()
 	w.untilReady(v1.ConditionTrue)
+	r.until("the agent has another certificate", func() error {
+		now, err := os.ReadFile(current)
+		if err == nil && bytes.Equal(now, old) {
+			err = errors.New("it has the old one")
+		}
+		return err
+	})
+	require.NoError(t, certs.Valid(current, "node", time.Now().Add(time.Hour)))
 	r.untilGone("going")
 	pod := r.untilPhase("quits", v1.PodFailed)
 	assert.EqualValues(t, 3, pod.Status.ContainerStatuses[0].State.Terminated.ExitCode)

@@ -47,6 +47,9 @@ func (e *ending) untilStopped(ctx context.Context, leave bool) error {
 	}
 	if leave {
 		e.out.line("agent", "stopping; the pods are left running")
+		flush, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		_ = e.statuses.Flush(flush) // what is not told now, the next agent tells
 		return nil
 	}
 	if err := e.stopPods(ctx, signals); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -195,6 +197,18 @@ func (c *ControlPlane) NodeKubeconfig(node string) string {
 	path, err := c.write("node-"+node, "system:node:"+node, "system:nodes")
 	c.must("make a node's kubeconfig", err)
 	return path
+}
+
+// NodeCertificate makes a certificate of a node that has been let in, an hour ago,
+// and its key, as PEM: what is left of it is for as long as life.
+func (c *ControlPlane) NodeCertificate(node string, life time.Duration) []byte {
+	c.t.Helper()
+	template := certificate(pkix.Name{CommonName: "system:node:" + node, Organization: []string{"system:nodes"}})
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	template.NotAfter = time.Now().Add(life)
+	made, err := c.ca.sign(template)
+	c.must("make a node's certificate", err)
+	return slices.Concat(made.cert, made.key)
 }
 
 // UserKubeconfig makes the file of somebody in these groups; what they may do is

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+func TestFlagsOfAClusterAreChecked(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--kubeconfig is missing": {"--manifests=x", "--node-labels=a=b"},
+		"--manifests is missing":  {},
+	} {
+		_, err := parseFlags(args)
+		assert.ErrorContains(t, err, want)
+	}
+	opts, err := parseFlags([]string{"--kubeconfig=x", "--root=" + t.TempDir()})
+	require.NoError(t, err)
+	assert.True(t, opts.leave, "the cluster says what is to stop")
+
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))
+	for want, change := range map[string]func(*clusterOptions){
+		"--node-labels":           func(o *clusterOptions) { o.labels = "node-restriction.kubernetes.io/a=b" },
+		"--register-with-taints":  func(o *clusterOptions) { o.taints = "a" },
+		`"here" is no IP address`: func(o *clusterOptions) { o.nodeIP = "here" },
+		"no such file":            func(o *clusterOptions) { o.kubeconfig += ".none" },
+		"--bootstrap-kubeconfig":  func(o *clusterOptions) { o.bootstrap = kubeconfig + ".none" },
+	} {
+		bad := opts
+		bad.cluster.kubeconfig = kubeconfig
+		change(&bad.cluster)
+		_, err := join(t.Context(), bad, slog.New(slog.DiscardHandler))
+		assert.ErrorContains(t, err, want)
+	}
+	opts.cluster.kubeconfig = kubeconfig
+	c, err := join(t.Context(), opts, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	assert.Contains(t, c.sources(map[string]podsource.PodSource{}), podsource.APISource)
+	assert.Equal(t, "m and https://127.0.0.1:1", c.from("m"))
+}
+
+func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
+	c, err := join(t.Context(), options{}, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	require.Nil(t, c)
+	assert.Empty(t, c.sources(map[string]podsource.PodSource{}))
+	assert.Empty(t, c.parts(nil))
+	assert.Nil(t, c.pipeline(podworker.PipelineConfig{}).Mirrors)
+	assert.Nil(t, c.loop(podworker.LoopConfig{}).Mirrors)
+	assert.Nil(t, c.runtime(cri.Config{}).Objects)
+	assert.Equal(t, "n", c.place(admission.Node{Name: "n"}).Name)
+	assert.Equal(t, []string{"ip"}, c.hostIPs([]string{"ip"})())
+	assert.Equal(t, "m", c.from("m"))
+	assert.NoError(t, c.describe(nodeFacts{}))
+	c.onChange(nil)
+}
