@@ -130,7 +130,7 @@ func rulesNamedByTests(t *testing.T, kinds []string) map[string][]string {
 		}
 		ext := filepath.Ext(path)
 		data := strings.Contains(filepath.ToSlash(path), "/testdata/") && (ext == ".yaml" || ext == ".txt")
-		if !data && !strings.HasSuffix(path, "_test.go") || path == "rules_test.go" || path == "podrules_test.go" || strings.Contains(d.Name(), "integration") {
+		if !data && !strings.HasSuffix(path, "_test.go") || path == "rules_test.go" || path == "podrules_test.go" || path == "staterules_test.go" || strings.Contains(d.Name(), "integration") {
 			return nil
 		}
 		text, err := os.ReadFile(path)

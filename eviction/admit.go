@@ -21,7 +21,12 @@ func (r *Refusal) Error() string { return r.Message }
 // nil: it may (ev-30 … ev-33). More memory is not taken by pods that get none
 // they asked for, and less disk by nobody.
 func Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *Refusal {
-	if len(conditions) == 0 || Critical(pod) {
+	return Policy{}.Admit(pod, conditions)
+}
+
+// Admit is the function Admit, by the policy's own idea of who is critical.
+func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *Refusal {
+	if len(conditions) == 0 || p.critical(pod) {
 		return nil
 	}
 	onlyMemory := !slices.ContainsFunc(conditions, func(c v1.NodeConditionType) bool { return c != v1.NodeMemoryPressure })

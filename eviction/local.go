@@ -39,7 +39,7 @@ func (in *Inputs) overLimits() (evictions []Eviction) {
 		}
 		e := Eviction{Pod: pod, Signal: signal, Message: message, GracePeriodSeconds: immediateGrace}
 		switch {
-		case Critical(pod):
+		case in.Policy.critical(pod):
 			e.Refused = "it is critical"
 		case in.held(pod):
 			e.Refused = heldText

@@ -127,6 +127,8 @@ const (
 	cleanWait      = 30 * time.Second
 	cleanPoll      = time.Second
 	refreshPeriod  = 10 * time.Second
+	newsWait       = 15 * time.Second
+	newsPoll       = time.Second
 )
 
 // New returns a Manager for cfg, or an error that names all that is missing or
@@ -251,5 +253,5 @@ func (m *Manager) Under(pressure v1.NodeConditionType) bool {
 	return slices.Contains(m.conditions, pressure)
 }
 
-// Admit is [Admit] with the conditions that the node has now.
-func (m *Manager) Admit(pod *v1.Pod) *Refusal { return Admit(pod, m.Conditions()) }
+// Admit is [Policy.Admit] with the conditions that the node has now.
+func (m *Manager) Admit(pod *v1.Pod) *Refusal { return m.cfg.Policy.Admit(pod, m.Conditions()) }

@@ -69,6 +69,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
 		w.mu.Lock()
 		w.pods[0].uses["memory.available"] = 3 << 29
 		w.mu.Unlock()
+		synctest.Wait()
 		assert.Empty(t, w.take(), "the next pass is far")
 		for range 3 { // who cannot stop is heard once
 			n.low()
@@ -79,6 +80,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
 		assert.Equal(t, [][]int64{{1 << 30}}, n.levels)
 		n.mu.Unlock()
 		time.Sleep(12 * time.Second)
+		synctest.Wait()
 		n.mu.Lock()
 		assert.Len(t, n.levels, 2, "each ten seconds")
 		n.mu.Unlock()

@@ -172,14 +172,23 @@ func (m *Manager) save(plan *Plan) {
 
 // reclaim does what can be done before pods are evicted, and returns what is to
 // be done about pods then (ev-26, ev-35). It stops as soon as that is enough
-// (F-21).
+// (F-21), which it knows from figures that are newer than what it did; who
+// measures rarely is waited for, 15 seconds at most.
 func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Plan, error) {
-	look := func() (err error) {
-		summary, memory, err := m.measure(ctx)
-		if err == nil {
+	look := func() error {
+		for waited := time.Duration(0); ; waited += newsPoll {
+			summary, memory, err := m.measure(ctx)
+			if err != nil {
+				return err
+			}
 			result.After = plan.After(summary, memory)
+			if !result.After.old(plan) || waited >= newsWait {
+				return nil
+			}
+			if err := sleep(ctx, newsPoll); err != nil {
+				return err
+			}
 		}
-		return err
 	}
 	for _, step := range plan.Steps {
 		do := m.step(step)

@@ -164,6 +164,16 @@ func (p *Plan) After(summary *statsapi.Summary, memory *MemoryFigure) *Plan {
 	return next
 }
 
+// old reports whether a second look found its reason in the very measurement that
+// the first one was made by.
+func (p *Plan) old(first *Plan) bool {
+	if p.Chosen == nil || p.Chosen.At.IsZero() {
+		return false
+	}
+	before, ok := find(first.Observations, p.Chosen.Threshold.Signal)
+	return ok && p.Chosen.At.Equal(before.At)
+}
+
 // choose sets on whom it falls.
 func (p *Plan) choose(m Met) {
 	p.Chosen = &m

@@ -356,3 +356,33 @@ func TestHeldAndSparedPodsAreNamed(t *testing.T) { // F-22, F-24, ev-51
 	assert.Equal(t, "memory.available was 104857600 of 1073741824, below 200Mi; default/d was place 2 of 4, before default/a by spared; "+
 		"default/b was passed over: a kill of it has failed, and is not tried again yet", p.Eviction(1).Explanation.String())
 }
+
+func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) { // F-16
+	v1 := fstest.MapFS{"memory.limit_in_bytes": {Data: []byte("1000\n")}, "memory.usage_in_bytes": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("inactive_file 1\ntotal_inactive_file 100\n")}}
+	v2 := fstest.MapFS{"memory.max": {Data: []byte("1000\n")}, "memory.current": {Data: []byte("700\n")}, "memory.stat": {Data: []byte("anon 5\ninactive_file 100\n")}}
+	for _, group := range []fstest.MapFS{v1, v2} {
+		figure, err := eviction.CgroupMemory(group)(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 400, figure.Available)
+		assert.EqualValues(t, 1000, figure.Capacity)
+	}
+	v2["memory.max"].Data = []byte("max\n")
+	_, err := eviction.CgroupMemory(v2)(t.Context())
+	assert.EqualError(t, err, `eviction: memory.max: "max" is no number of bytes`)
+	v1["memory.limit_in_bytes"].Data = []byte("9223372036854771712\n")
+	_, err = eviction.CgroupMemory(v1)(t.Context())
+	assert.EqualError(t, err, "eviction: memory.limit_in_bytes: there is no limit")
+	_, err = eviction.CgroupMemory(fstest.MapFS{})(t.Context())
+	assert.Error(t, err)
+}
+
+func TestWhoIsCriticalIsTheOperatorsWord(t *testing.T) { // ev-31, ev-51
+	static := podOf("static")
+	static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	in := lowMemory(static)
+	require.Equal(t, "it is critical", in.Plan().Ranking[0].Refused)
+	in.Policy.Critical = func(*v1.Pod) bool { return false }
+	assert.Empty(t, in.Plan().Ranking[0].Refused)
+	assert.Nil(t, eviction.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
+	assert.NotNil(t, in.Policy.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
+}

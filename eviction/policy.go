@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // DefaultTransition is for how long a condition stays after its cause (ev-20).
@@ -46,6 +48,11 @@ type Policy struct {
 	// NoLocalLimits: nothing is done about pods that exceed the limits of their
 	// local storage (localStorageCapacityIsolation: false, ev-46).
 	NoLocalLimits bool
+
+	// Critical says which pods never go, and may always start. It depends on the
+	// pod alone. Nil: [Critical], by which static pods are; who has no other pods
+	// has to say otherwise.
+	Critical func(pod *v1.Pod) bool `json:"-"`
 
 	// Compat brings back the kubelet's known faults.
 	Compat Compat
@@ -91,6 +98,13 @@ func (p Policy) transition(s Signal) time.Duration {
 		return DefaultTransition
 	}
 	return p.Transition
+}
+
+func (p Policy) critical(pod *v1.Pod) bool {
+	if p.Critical != nil {
+		return p.Critical(pod)
+	}
+	return Critical(pod)
 }
 
 // idle reports whether there is nothing to look after (ev-15).

@@ -99,7 +99,7 @@ func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, res
 	if in.held(pod) {
 		r.Refused = heldText
 	}
-	if Critical(pod) {
+	if in.Policy.critical(pod) {
 		r.Refused = "it is critical"
 	}
 	return r

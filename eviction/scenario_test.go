@@ -41,6 +41,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	                               spare=REASON never=REASON unkillable=yes|no init=NAME
 //	frees STEP SIGNAL AMOUNT       what a step will free
 //	fails STEP
+//	lags SECONDS                   figures are taken so often only
 //	stale|measured                 the figures stay those of the last time; or are new
 //	silent|answers                 there is no summary
 //	pass                           one synchronous pass, a millisecond later
@@ -133,6 +134,9 @@ func (s *story) do(c *script.Command) (err error) {
 		s.yields[eviction.Step(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
 	case "fails":
 		s.failStep[eviction.Step(c.Arg(1))] = true
+	case "lags":
+		s.lag, err = c.Seconds(1)
+		return err
 	case "stale", "measured":
 		s.stale = c.Name() == "stale"
 	case "silent", "answers":

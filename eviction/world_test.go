@@ -30,8 +30,10 @@ type world struct {
 	missing         map[eviction.Signal]bool
 	cache           int64 // of the memory that is used
 	measured        time.Time
-	stale, summary  bool          // no new figures; no summary at all
-	silentAfter     bool          // no summary after the next one
+	stale, summary  bool // no new figures; no summary at all
+	silentAfter     bool // no summary after the next one
+	lag             time.Duration
+	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
 	yields          map[eviction.Step]map[eviction.Signal]int64 // what a step frees, once
@@ -219,8 +221,12 @@ func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
 		return nil, errors.New("nobody answers")
 	}
 	w.summary = !w.silentAfter
-	if !w.stale || w.measured.IsZero() {
+	if w.measured.IsZero() || !w.stale && time.Since(w.measured) >= w.lag {
 		w.measured = time.Now()
+		w.cached = nil
+	}
+	if w.lag > 0 && w.cached != nil {
+		return w.cached, nil
 	}
 	at := metav1.NewTime(w.measured)
 	has := func(s eviction.Signal) bool {
@@ -262,6 +268,7 @@ func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
 			sum.Pods = append(sum.Pods, p.measured(at))
 		}
 	}
+	w.cached = sum
 	return sum, nil
 }
 

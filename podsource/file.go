@@ -25,6 +25,12 @@ type FileConfig struct {
 	// NodeName is the node whose pods these are. Required.
 	NodeName string
 
+	// LocalObjects lets the pods refer to ConfigMaps and Secrets, and have inline
+	// volumes of CSI drivers: right where the objects come from files as well and
+	// drivers register with nobody but this node, and wrong where an API server has them,
+	// around whose permissions static pods would be a way (src-21).
+	LocalObjects bool
+
 	// Period between two looks at everything, whatever the file system's
 	// notifications say. 0: 20 s (src-24). It bounds how long a change stays
 	// unseen where there are none: on network file systems, behind links.
@@ -185,7 +191,7 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 // static returns what makes a pod of the manifest at path.
 func (f *File) static(path string) func([]byte) (*v1.Pod, error) {
 	return func(data []byte) (*v1.Pod, error) {
-		pod, err := static(data, f.cfg.NodeName, "file:"+path)
+		pod, err := static(data, f.cfg.NodeName, "file:"+path, f.cfg.LocalObjects)
 		if err == nil {
 			tolerateNoExecute(&pod.Spec)
 		}

@@ -347,7 +347,7 @@ func TestNewMergeRefusesABadConfig(t *testing.T) {
 // Whatever the sources want in whatever order, applying the calls gives their
 // union; the journal panics on an add of a known pod, or an update or a
 // removal of an unknown one.
-func TestTheCallsAddUpToTheSets(t *testing.T) {
+func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {

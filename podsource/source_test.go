@@ -18,7 +18,7 @@ import (
 
 // What every source promises (L-34): it delivers the whole set, again after a
 // restart, and each change; it ends with its context.
-func TestSourcesKeepTheContract(t *testing.T) {
+func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 	for name, setUp := range map[string]func(t *testing.T) (source podsource.PodSource, want func(names ...string)){
 		"Memory": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			m := new(podsource.Memory)

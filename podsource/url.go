@@ -191,7 +191,7 @@ func (u *URL) judge(items []item, now time.Time) {
 		m := known[u.shown+it.name]
 		m.path = u.shown + it.name
 		if m, ok := judge(m, it.data, nil, func(data []byte) (*v1.Pod, error) {
-			return static(data, u.cfg.NodeName, "url:"+u.shown)
+			return static(data, u.cfg.NodeName, "url:"+u.shown, false)
 		}, now); ok {
 			u.manifests = append(u.manifests, m)
 		}

@@ -44,6 +44,14 @@ type Facts struct {
 	// with a probe that is not in here has no result yet.
 	Probes map[string]Probed
 
+	// RecursiveReadOnly: the pod's runtime handler can mount recursively read-only,
+	// so that IfPossible means Enabled (st-14). False: not, or it is not known.
+	RecursiveReadOnly bool
+
+	// Health tells, by container name, how the devices are that it was given
+	// (st-34). Nil: nobody watches over devices.
+	Health map[string][]v1.ResourceStatus
+
 	// Resize tells how a resize of the pod stands. Zero: there is none.
 	Resize Resize
 

@@ -37,6 +37,15 @@ type Config struct {
 	// wired, every probe counts as passed.
 	Probes func(uid types.UID) map[string]Probed
 
+	// RecursiveReadOnly reports whether the pod's runtime handler can mount
+	// recursively read-only; see there in Facts. It is called with each report and
+	// must be quick. Nil: it is not known, and less is not taken for more.
+	RecursiveReadOnly func(pod *v1.Pod) bool
+
+	// Health returns how the devices of a pod's containers are; see Facts.Health. It
+	// is called with each report and must be quick. Nil: nobody watches over them.
+	Health func(uid types.UID) map[string][]v1.ResourceStatus
+
 	// Resize returns how a resize of a pod stands; see Facts.Resize. It is
 	// called with each report and must be quick. Nil: nobody resizes.
 	Resize func(uid types.UID) Resize
@@ -160,6 +169,12 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	}
 	if m.cfg.Probes != nil {
 		f.Probes = m.cfg.Probes(pod.UID)
+	}
+	if m.cfg.RecursiveReadOnly != nil {
+		f.RecursiveReadOnly = m.cfg.RecursiveReadOnly(pod)
+	}
+	if m.cfg.Health != nil {
+		f.Health = m.cfg.Health(pod.UID)
 	}
 	if m.cfg.Resize != nil {
 		f.Resize = m.cfg.Resize(pod.UID)

@@ -148,8 +148,17 @@ func (m *Manager) known(uid types.UID, name string, err error) *Spec {
 func (m *Manager) wish(pod *v1.Pod, wants []want) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	writable := map[Place]bool{} // a pod may have one claim by two names
+	for _, of := range wants {
+		writable[of.place] = writable[of.place] || !of.readOnly
+	}
 	for _, of := range wants {
 		v := m.world.add(of.place)
+		if of.spec.ReadOnly && writable[of.place] {
+			spec := *of.spec
+			spec.ReadOnly = false
+			of.spec = &spec
+		}
 		if !v.wanted {
 			v.attachBy = time.Now().Add(m.cfg.AttachTimeout)
 			v.failed = failure{} // of tearing it down

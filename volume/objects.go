@@ -2,9 +2,12 @@ package volume
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -53,3 +56,16 @@ const (
 	KindPersistentVolumeClaim = "PersistentVolumeClaim"
 	KindPersistentVolume      = "PersistentVolume"
 )
+
+// NotFound reports whether err says that an object does not exist. An error of the
+// API server is known by what it can do: the package of its type is heavy.
+func NotFound(err error) bool {
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	api, ok := errors.AsType[interface {
+		error
+		Status() metav1.Status
+	}](err)
+	return ok && api.Status().Reason == metav1.StatusReasonNotFound
+}

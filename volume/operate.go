@@ -50,17 +50,17 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 	req.Refresh = s == refresh
 	v.step, v.refresh = s, v.refresh && s != refresh && s != setUp
 	ctx, v.cancel = context.WithCancel(ctx)
-	begun := time.Now()
+	begun, p := time.Now(), v.plugin
 	m.steps.Go(func() {
 		var ready Mounted
 		var err error
 		switch s {
 		case setUp, refresh:
-			ready, err = m.setUp(ctx, v.plugin, req)
+			ready, err = m.setUp(ctx, p, req)
 		case expand:
-			err = m.expand(ctx, v, req)
+			err = m.expand(ctx, p, v, req)
 		case tearDown:
-			err = m.tearDown(ctx, v.plugin, req)
+			err = m.tearDown(ctx, p, req)
 		}
 		m.mu.Lock()
 		if err == nil && (s == setUp || s == refresh) {
@@ -272,8 +272,8 @@ func (m *Manager) event(pod *v1.Pod, eventType, reason, message string) {
 }
 
 // expand makes the file system as large as the persistent volume (vol-16).
-func (m *Manager) expand(ctx context.Context, v *podVolume, req Request) error {
-	size, err := v.plugin.(Expander).Expand(ctx, req, req.Spec.PV.Spec.Capacity[v1.ResourceStorage])
+func (m *Manager) expand(ctx context.Context, p Plugin, v *podVolume, req Request) error {
+	size, err := p.(Expander).Expand(ctx, req, req.Spec.PV.Spec.Capacity[v1.ResourceStorage])
 	if err != nil {
 		return err
 	}
@@ -298,14 +298,14 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	}
 	req := m.requestLocked(v)
 	d.step = stage
-	begun, name, users := time.Now(), v.name(), []types.UID(nil)
+	begun, p, name, users := time.Now(), d.plugin, v.name(), []types.UID(nil)
 	m.steps.Go(func() {
 		err := m.remember(req) // the pod's, from which the device is known, too
 		if err == nil {
-			err = m.rememberDevice(d.name, d.plugin.Name(), req.Spec)
+			err = m.rememberDevice(d.name, p.Name(), req.Spec)
 		}
 		if err == nil {
-			err = d.plugin.(Stager).Stage(ctx, req)
+			err = p.(Stager).Stage(ctx, req)
 		}
 		m.mu.Lock()
 		defer m.unlock()
@@ -319,7 +319,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 			d.state, d.failed = Uncertain, d.failed.after(stage, err, time.Now())
 		}
 		m.markDeviceLocked(d)
-		info := OperationInfo{Operation: operationName(stage), Plugin: d.plugin.Name(), Volume: name, Duration: time.Since(begun), Err: err}
+		info := OperationInfo{Operation: operationName(stage), Plugin: p.Name(), Volume: name, Duration: time.Since(begun), Err: err}
 		calledOff := err != nil && ctx.Err() != nil
 		m.laterLocked(func() { m.outcome(info, nil, stage, v.place, true) })
 		if err == nil || calledOff {
@@ -343,9 +343,9 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 		delete(m.world.dirtyDevices, d.name)
 	case unstage:
 		d.step = unstage
-		begun := time.Now()
+		begun, p, spec := time.Now(), d.plugin, d.spec
 		m.steps.Go(func() {
-			err := d.plugin.(Stager).Unstage(ctx, d.spec)
+			err := p.(Stager).Unstage(ctx, spec)
 			if err == nil {
 				err = m.unrememberDevice(d.name)
 			}
@@ -356,7 +356,7 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 				d.state, d.failed = Uncertain, d.failed.after(unstage, err, time.Now())
 			}
 			m.markDeviceLocked(d)
-			info := OperationInfo{Operation: operationName(unstage), Plugin: d.plugin.Name(), Volume: d.spec.DirName(), Duration: time.Since(begun), Err: err}
+			info := OperationInfo{Operation: operationName(unstage), Plugin: p.Name(), Volume: spec.DirName(), Duration: time.Since(begun), Err: err}
 			m.laterLocked(func() { m.outcome(info, nil, unstage, Place{}, err != nil && ctx.Err() != nil) })
 		})
 	}

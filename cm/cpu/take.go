@@ -53,16 +53,17 @@ type group struct {
 
 // A taker takes CPUs out of those that are free.
 type taker struct {
-	m     *topology.Machine
-	opts  Options
-	free  []bool // by place in m.CPUs
-	count int    // free ones
-	need  int
-	taken []int
+	m       *topology.Machine
+	opts    Options
+	free    []bool // by place in m.CPUs
+	count   int    // free ones
+	threads int    // of a whole core; a core with fewer is not one
+	need    int
+	taken   []int
 }
 
 func newTaker(m *topology.Machine, opts Options, free cpuset.CPUSet) *taker {
-	t := &taker{m: m, opts: opts, free: make([]bool, len(m.CPUs))}
+	t := &taker{m: m, opts: opts, free: make([]bool, len(m.CPUs)), threads: m.ThreadsPerCore()}
 	for _, id := range free.UnsortedList() {
 		if place, ok := m.Place(id); ok {
 			t.free[place] = true
@@ -122,7 +123,7 @@ func (t *taker) pack(n int) {
 	}
 	if !t.opts.DistributeAcrossCore {
 		for _, core := range t.cores() {
-			if len(core.free) == core.all && core.all <= t.need {
+			if len(core.free) == t.threads && t.threads <= t.need {
 				t.take(core.free)
 			}
 		}
@@ -168,7 +169,7 @@ func (t *taker) caches() {
 		}
 		here := func(c topology.CPU) bool { return c.Uncore == g.id }
 		for _, core := range t.groups(byCore, here) {
-			if len(core.free) == core.all && core.all <= t.need {
+			if len(core.free) == t.threads && t.threads <= t.need {
 				t.take(core.free)
 			}
 		}
@@ -202,24 +203,20 @@ func (t *taker) singles() []topology.CPU {
 		}
 		return cpus
 	}
-	outer, inner := t.nesting()
-	for _, o := range t.groups(outer, nil) {
-		for _, i := range t.groups(inner, func(c topology.CPU) bool { return outer(c) == o.id }) {
-			cores := t.groups(byCore, func(c topology.CPU) bool { return outer(c) == o.id && inner(c) == i.id })
-			var rounds [][]topology.CPU // the CPUs that would be the n-th in use of their core
-			for _, core := range cores {
-				for nth, c := range core.free {
-					used := core.all - len(core.free) + nth
-					for len(rounds) <= used {
-						rounds = append(rounds, nil)
-					}
-					rounds[used] = append(rounds[used], c)
+	for _, socket := range t.groups(bySocket, nil) {
+		var rounds [][]topology.CPU // the CPUs that would be the n-th in use of their core
+		for _, core := range t.groups(byCore, func(c topology.CPU) bool { return c.Socket == socket.id }) {
+			for nth, c := range core.free {
+				used := core.all - len(core.free) + nth
+				for len(rounds) <= used {
+					rounds = append(rounds, nil)
 				}
+				rounds[used] = append(rounds[used], c)
 			}
-			for _, round := range rounds {
-				slices.SortFunc(round, func(a, b topology.CPU) int { return a.ID - b.ID })
-				cpus = append(cpus, round...)
-			}
+		}
+		for _, round := range rounds {
+			slices.SortFunc(round, func(a, b topology.CPU) int { return a.ID - b.ID })
+			cpus = append(cpus, round...)
 		}
 	}
 	return cpus

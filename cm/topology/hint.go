@@ -1,6 +1,9 @@
 package topology
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // A Hint is a set of NUMA nodes from which a resource could be given, and whether
 // that would be as good as it gets.
@@ -69,54 +72,119 @@ func hintLists(p Policy, providers []Hints) [][]Hint {
 	return lists
 }
 
-// A combination is what some hints have in common. While it is preferred, its
-// nodes are those of each hint that has any; none had, if anywhere.
-type combination struct {
-	nodes     Mask
-	anywhere  bool
-	preferred bool
-}
-
-// bestHint goes through the lists one after the other and keeps the combinations
-// that differ: their number is bounded by that of the sets of nodes, not by the
-// product of the lists' lengths.
+// bestHint looks for a preferred combination first, which needs no combining: its
+// nodes are those of a hint of every list.
 func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
-	reached := map[combination]bool{{nodes: all, anywhere: true, preferred: true}: true}
+	best, found := Hint{Nodes: all}, false
+	offer := func(h Hint, needs int) {
+		if h.Nodes&all != 0 && (!found || better(m, opts, needs, h, best)) {
+			best, found = h, true
+		}
+	}
+	anywhere := true
+	for _, list := range lists {
+		has := preferredIn(list)
+		if has[0] {
+			continue // this one takes any
+		}
+		anywhere = false
+		for nodes := range has {
+			if everywhere(lists, nodes) {
+				offer(Hint{Nodes: nodes & all, Preferred: true}, 0)
+			}
+		}
+		break // what is preferred by all is in the first that does not take any
+	}
+	if anywhere {
+		offer(Hint{Nodes: all, Preferred: true}, 0)
+		for nodes := range candidates(lists) {
+			if everywhere(lists, nodes) {
+				offer(Hint{Nodes: nodes & all, Preferred: true}, 0)
+			}
+		}
+	}
+	if found {
+		return best
+	}
 	needs := 0 // nodes, of the most demanding resource
 	for _, list := range lists {
-		next := map[combination]bool{}
 		least := 0
 		for _, h := range list {
-			if h.Nodes != 0 && (least == 0 || h.Nodes.Count() < least) {
-				least = h.Nodes.Count()
-			}
-			for c := range reached {
-				next[c.with(h)] = true
+			if n := h.Nodes.Count(); n > 0 && (least == 0 || n < least) {
+				least = n
 			}
 		}
 		needs = max(needs, least)
-		reached = next
 	}
-	best := Hint{Nodes: all}
-	found := false
-	for c := range reached {
-		h := Hint{Nodes: c.nodes, Preferred: c.preferred}
-		if c.nodes != 0 && (!found || better(m, opts, needs, h, best)) {
-			best, found = h, true
-		}
+	for nodes := range combine(all, lists) {
+		offer(Hint{Nodes: nodes}, needs)
 	}
 	return best
 }
 
-func (c combination) with(h Hint) combination {
-	next := combination{nodes: c.nodes, anywhere: c.anywhere, preferred: c.preferred && h.Preferred}
-	if h.Nodes == 0 {
-		return next
+// preferredIn returns the nodes of the preferred hints of a list.
+func preferredIn(list []Hint) map[Mask]bool {
+	has := map[Mask]bool{}
+	for _, h := range list {
+		if h.Preferred {
+			has[h.Nodes] = true
+		}
 	}
-	next.nodes &= h.Nodes
-	next.preferred = next.preferred && (c.anywhere || c.nodes == h.Nodes)
-	next.anywhere = false
-	return next
+	return has
+}
+
+// candidates returns the nodes of all preferred hints.
+func candidates(lists [][]Hint) map[Mask]bool {
+	all := map[Mask]bool{}
+	for _, list := range lists {
+		for nodes := range preferredIn(list) {
+			all[nodes] = true
+		}
+	}
+	return all
+}
+
+// everywhere reports whether each list has a preferred hint of these nodes, or one
+// that takes any.
+func everywhere(lists [][]Hint, nodes Mask) bool {
+	for _, list := range lists {
+		if !slices.ContainsFunc(list, func(h Hint) bool { return h.Preferred && (h.Nodes == nodes || h.Nodes == 0) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// combine returns what a hint of each list have in common, in every combination. It
+// goes through the lists one after the other and keeps what differs: the number of
+// combinations is bounded by that of the sets of nodes, not by the product of the
+// lists' lengths.
+func combine(all Mask, lists [][]Hint) map[Mask]bool {
+	reached := map[Mask]bool{all: true}
+	for _, list := range lists {
+		given := map[Mask]bool{}
+		for _, h := range list {
+			if h.Nodes == 0 {
+				given[all] = true
+			} else {
+				given[h.Nodes&all] = true
+			}
+		}
+		if len(reached) == 1 && reached[all] {
+			reached = given
+			continue
+		}
+		next := map[Mask]bool{}
+		for a := range reached {
+			for b := range given {
+				if !next[a&b] {
+					next[a&b] = true
+				}
+			}
+		}
+		reached = next
+	}
+	return reached
 }
 
 // better reports whether a is to be taken before b.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,14 +10,20 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/connrotation"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/kube/certs"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -24,6 +31,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // kubeletVersion is what the node says that its pods can rely on.
@@ -58,6 +66,7 @@ func (o *clusterOptions) check() error {
 // A cluster is the agent's place in one. A nil *cluster is an agent that stands
 // alone: all methods may be called, and change nothing.
 type cluster struct {
+	kubelet   kubeletconfig.KubeletConfiguration
 	spec      node.Spec
 	addresses node.AddressConfig
 	logger    *slog.Logger
@@ -70,7 +79,10 @@ type cluster struct {
 	objects  *client.Objects
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
+	volumes  atomic.Pointer[volume.Manager]
 	more     []func(context.Context) error
+
+	closeConnections func() // which may hang
 }
 
 // join makes what speaks to the API server, which it does not do yet, but for
@@ -88,8 +100,16 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if err != nil {
 		return nil, fmt.Errorf("--register-with-taints: %w", err)
 	}
+	strategy, err := client.ParseStrategy(cmp.Or(string(opts.kubelet.ConfigMapAndSecretChangeDetectionStrategy), "Watch"))
+	if err != nil {
+		return nil, fmt.Errorf("configMapAndSecretChangeDetectionStrategy: %w", err)
+	}
+	if o.taints == "" {
+		taints = opts.kubelet.RegisterWithTaints
+	}
 	c := &cluster{
-		spec:      node.Spec{Name: opts.nodeName, Labels: labels, Taints: taints, ProvidedNodeIP: o.nodeIP},
+		kubelet:   opts.kubelet,
+		spec:      node.Spec{Name: opts.nodeName, Labels: labels, Taints: taints, ProvidedNodeIP: o.nodeIP, ProviderID: opts.kubelet.ProviderID},
 		addresses: node.AddressConfig{NodeName: opts.nodeName}, logger: logger, known: make(chan struct{}),
 	}
 	for ip := range strings.SplitSeq(o.nodeIP, ",") {
@@ -108,7 +128,7 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Logger: logger}); err != nil {
 		return nil, err
 	}
-	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Logger: logger}); err != nil {
+	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Changed: c.objectChanged, Logger: logger}); err != nil {
 		return nil, err
 	}
 	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Logger: logger})
@@ -123,9 +143,59 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	return c, err
 }
 
-// connect makes the clients.
-func (c *cluster) connect(_ context.Context, opts options) (*client.Connection, error) {
-	return client.Connect(client.Config{Kubeconfig: opts.cluster.kubeconfig, UserAgent: "kubeparts-agent"})
+// connect makes the clients: of the kubeconfig file, with a certificate that is
+// renewed if the agent has asked for it itself.
+func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection, error) {
+	o := opts.cluster
+	cfg := client.Config{
+		Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent",
+		QPS: float32(deref(opts.kubelet.KubeAPIQPS)), Burst: int(opts.kubelet.KubeAPIBurst),
+		EventQPS: float32(deref(opts.kubelet.EventRecordQPS)), EventBurst: int(opts.kubelet.EventBurst),
+	}
+	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Logger: c.logger}
+	if mine.Dir == "" {
+		mine.Dir = filepath.Join(opts.root, "pki")
+	}
+	if o.bootstrap != "" {
+		first, err := client.RESTConfig(client.Config{Kubeconfig: o.bootstrap})
+		if err != nil {
+			return nil, fmt.Errorf("--bootstrap-kubeconfig: %w", err)
+		}
+		mine.Bootstrap = first
+		if err := certs.Bootstrap(ctx, mine); err != nil {
+			return nil, err
+		}
+	}
+	base, err := client.RESTConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if base.CertFile != mine.Current() {
+		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+		base.Dial, c.closeConnections = dialer.DialContext, dialer.CloseAll
+		return client.ConnectTo(base, cfg)
+	}
+	rotation, err := certs.NewRotation(base, mine)
+	if err != nil {
+		return nil, err
+	}
+	c.closeConnections, c.more = rotation.CloseConnections, append(c.more, rotation.Run)
+	return client.ConnectTo(rotation.Config(), cfg)
+}
+
+// ttl is for how long the control plane says that objects may be cached.
+func (c *cluster) ttl() time.Duration {
+	if c.node == nil || c.node.Object() == nil {
+		return 0
+	}
+	return client.TTLOf(c.node.Object())
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // registered waits until the node's object is known.
@@ -138,16 +208,32 @@ func (c *cluster) registered(ctx context.Context) error {
 	}
 }
 
-// describe makes the node, from what the parts of the agent know.
-func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() error, machine node.Machine) (err error) {
+// nodeFacts are what the parts of the agent know of the machine. Those after
+// machine may be nil.
+type nodeFacts struct {
+	runtime connected
+	health  *podworker.Health
+	pleg    func() error
+	machine node.Machine
+
+	pressure     func() node.Pressure
+	volumesInUse func() []v1.UniqueVolumeName
+}
+
+// describe makes the node.
+func (c *cluster) describe(f nodeFacts) (err error) {
 	if c == nil {
 		return nil
 	}
+	rt, health := f.runtime, f.health
 	var once sync.Once
 	seen := false // healthy, at some time
 	facts := node.Facts{
-		Addresses: c.addresses.Addresses,
-		Machine:   machine,
+		Addresses:    c.addresses.Addresses,
+		Machine:      f.machine,
+		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
+		Pressure:     f.pressure,
+		VolumesInUse: f.volumesInUse,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
 			info.KubeletVersion = kubeletVersion
@@ -175,7 +261,7 @@ func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() e
 			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
 		},
 		Health: func() node.Health {
-			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: pleg()}}, Network: health.Network()}
+			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
 			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 			h.Unknown = !seen
 			return h
@@ -183,8 +269,14 @@ func (c *cluster) describe(rt connected, health *podworker.Health, pleg func() e
 	}
 	c.node, err = node.New(node.Config{
 		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
-		Setters: facts.Setters(), Refresh: health.Check, Record: c.events.Record, Logger: c.logger,
-		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }) },
+		Existing: c.kubelet.RegisterNode != nil && !*c.kubelet.RegisterNode,
+		Period:   c.kubelet.NodeStatusUpdateFrequency.Duration,
+		// The kubelet's: who says how often to look, and not how often to
+		// report, wants both.
+		ReportPeriod:  cmp.Or(c.kubelet.NodeStatusReportFrequency.Duration, c.kubelet.NodeStatusUpdateFrequency.Duration),
+		LeaseDuration: time.Duration(c.kubelet.NodeLeaseDurationSeconds) * time.Second,
+		Setters:       facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
+		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }); c.volumesAttached() },
 	})
 	return err
 }

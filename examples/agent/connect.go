@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -30,13 +31,14 @@ type connected struct {
 	images   internalapi.ImageManagerService
 	facts    podconfig.Node
 	node     *podNode
+	managers *nodeManagers
 	noResize string // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
-func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Logger, hostIPs func() []string, objects cri.Objects, record func(runtime.Event)) (connected, error) {
+func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, objects cri.Objects, pods *view, logger *slog.Logger, hostIPs func() []string, changed func(types.UID), record func(runtime.Event)) (connected, error) {
 	var c connected
 	keyring, err := nodeCredentials(opts, logger)
 	if err != nil {
@@ -63,6 +65,9 @@ func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Lo
 		if c.node, err = readNode(ctx, opts, nil, record, logger); err != nil {
 			return c, err
 		}
+		if c.managers, err = readManagers(ctx, opts, nil, c.node.capacity, pods, changed, logger); err != nil {
+			return c, err
+		}
 		c.name, c.noResize, c.close = "plain processes", "plain processes have no limits that could be changed", processes.Close
 	} else {
 		// A socket that somebody holds and nobody answers at says nothing.
@@ -77,12 +82,16 @@ func connect(ctx context.Context, opts options, joined *cluster, logger *slog.Lo
 		if c.node, err = readNode(ctx, opts, client.Runtime, record, logger); err != nil {
 			return c, err
 		}
+		if c.managers, err = readManagers(ctx, opts, client.Runtime, c.node.capacity, pods, changed, logger); err != nil {
+			return c, err
+		}
 	}
 	c.node.intoGroups(&cfg)
+	c.managers.intoContainers(&cfg)
 	c.facts = configured(facts, opts.kubelet, c.node)
 	cfg.Node.Facts = c.facts
 	c.typ, c.cri, c.images = cfg.Name, cfg.Runtime, cfg.Images
-	c.Runtime, err = cri.New(joined.runtime(cfg))
+	c.Runtime, err = cri.New(vols.runtime(joined.runtime(cfg)))
 	return c, err
 }
 

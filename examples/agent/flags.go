@@ -27,8 +27,12 @@ type options struct {
 
 	cluster clusterOptions
 
+	devicePlugins, podResources string // directories of sockets
+
 	leave   bool
 	verbose bool
+
+	memoryGroup string // directory of the cgroup whose memory is the node's
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
@@ -69,6 +73,8 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	declareCgroups(fs, o)
+	declareManagers(fs, o)
+	declareEviction(fs, o)
 	return fs
 }
 
@@ -135,6 +141,12 @@ func (o *options) fillDirs() (err error) {
 	}
 	if o.root, err = filepath.Abs(o.root); err != nil {
 		return err
+	}
+	if o.devicePlugins == "" {
+		o.devicePlugins = filepath.Join(o.root, "device-plugins")
+	}
+	if o.podResources == "" {
+		o.podResources = filepath.Join(o.root, "pod-resources")
 	}
 	switch {
 	case o.logs != "":

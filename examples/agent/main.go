@@ -32,6 +32,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
@@ -98,12 +99,21 @@ func run(opts options) error {
 	}
 	hostIPs, record := joined.hostIPs(nodeIPs()), joined.record(out.event)
 
+	// What those tell the loop below who are made before it, and ask of it.
+	inbox, pods := new(podworker.Inbox), new(view)
+
 	// What runs containers, and what they refer to.
 	objects, err := objectsOf(opts, logger)
 	if err != nil {
 		return err
 	}
-	rt, err := connect(ctx, opts, joined, logger, hostIPs, objects.forRuntime(), record)
+	// Which volumes containers get.
+	var machine admission.Node
+	vols, err := volumesOf(opts, joined, objects, func() v1.ResourceList { return machine.Allocatable }, record, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, joined, vols, objects.forRuntime(), pods, logger, hostIPs, inbox.PodChanged, record)
 	if err != nil {
 		return err
 	}
@@ -116,17 +126,20 @@ func run(opts options) error {
 		return err
 	}
 
-	// What those tell the loop below who are made before it.
-	inbox := new(podworker.Inbox)
-
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	machine := thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
+	machine = thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
 		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
 		Record: record, Logger: logger,
 	})
+	if err != nil {
+		return err
+	}
+
+	// What the node has too little of.
+	short, err := newPressure(opts, joined == nil, func(what string) { out.line("agent", what) })
 	if err != nil {
 		return err
 	}
@@ -152,7 +165,10 @@ func run(opts options) error {
 	}
 
 	// What the cluster is told of this machine.
-	if err := joined.describe(rt, health, changes.Healthy, rt.node.machine(opts.kubelet.MaxPods)); err != nil {
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy,
+		machine: rt.node.machine(opts.kubelet.MaxPods), pressure: short.node, volumesInUse: vols.InUse,
+	}); err != nil {
 		return err
 	}
 
@@ -169,9 +185,16 @@ func run(opts options) error {
 		return err
 	}
 
+	// Which images stay on the node.
+	var loop *podworker.Loop
+	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
+	if err != nil {
+		return err
+	}
+
 	// What is done for a pod, and when.
 	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: admitters(new(podconfig.Sysctls), granted, rt), Allocation: granted, Network: health.Network, Probes: probes, Cgroups: rt.node.forPods(),
+		Runtime: images.over(rt), Status: statuses, Admit: slices.Concat(podworker.Admitters{short}, admitters(new(podconfig.Sysctls), granted, rt), podworker.Admitters{rt.managers.admit(pods)}), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 		Record: record, Logger: logger,
 	}))
@@ -182,6 +205,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	pods.workers = workers
 
 	// Which pods are wanted.
 	files, wanted, err := sourcesOf(opts, out)
@@ -189,8 +213,8 @@ func run(opts options) error {
 		return err
 	}
 	wanted = joined.sources(wanted)
-	loop, err := podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, rt.node}, Logger: logger,
+	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -200,8 +224,21 @@ func run(opts options) error {
 		return err
 	}
 
-	// What all of them use.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
+	// What all of them use, and who has to go when that is too much.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, logger)
+	if err != nil {
+		return err
+	}
+	evictions, err := evictor{
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
+		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
+	}.manager()
+	if err != nil {
+		return err
+	}
+
+	// How much they may write.
+	logs, err := rotation(opts.kubelet, rt, logger)
 	if err != nil {
 		return err
 	}
@@ -220,8 +257,8 @@ func run(opts options) error {
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run,
-		rt.node.Run, usage.Run, watchOOM(opts.nodeName, record, logger),
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
+		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {

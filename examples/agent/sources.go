@@ -13,7 +13,7 @@ func sourcesOf(opts options, out *printer) (*podsource.File, map[string]podsourc
 		return nil, map[string]podsource.PodSource{}, nil
 	}
 	files, err := podsource.NewFile(podsource.FileConfig{
-		Path: opts.manifests, NodeName: opts.nodeName, Logger: slog.New(slog.DiscardHandler),
+		Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && opts.cluster.kubeconfig == "", Logger: slog.New(slog.DiscardHandler),
 		Hooks: podsource.FileHooks{Problem: out.problem, Mended: out.mended},
 	})
 	return files, map[string]podsource.PodSource{podsource.FileSource: files}, err

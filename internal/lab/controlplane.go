@@ -223,9 +223,9 @@ func (c *ControlPlane) StopAPI() {
 	c.must("stop the API server", c.api.kill())
 }
 
-// StartAPI starts the API server after a StopAPI, and waits until it is ready.
-// Those whom it left find it again; the lab starts a controller manager or a
-// scheduler that did not outlive it.
+// StartAPI starts the API server after a StopAPI, and waits until it is ready. The
+// controller manager and the scheduler are started anew: by themselves they may
+// take a minute to find it again, for which no test should have to wait.
 func (c *ControlPlane) StartAPI() {
 	c.t.Helper()
 	if c.api.running() {
@@ -234,9 +234,7 @@ func (c *ControlPlane) StartAPI() {
 	c.must("start the API server", c.api.start())
 	c.must("start the API server", c.awaitAPI())
 	for _, p := range []*child{c.controllers, c.scheduler} {
-		if !p.running() {
-			c.must("start "+p.name, p.start())
-		}
+		c.must("start "+p.name, errors.Join(p.kill(), p.start()))
 	}
 }
 

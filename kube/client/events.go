@@ -59,6 +59,7 @@ type Events struct {
 	cfg        EventsConfig
 	queue      chan queued
 	correlator *record.EventCorrelator // Run's goroutine asks it
+	named      int64                   // after which nanosecond the last event was named
 }
 
 type queued struct {
@@ -195,9 +196,10 @@ func (e *Events) send(ctx context.Context, result *record.EventCorrelateResult) 
 func (e *Events) object(q queued) *v1.Event {
 	ref := q.event.Object
 	at := metav1.NewTime(q.at)
+	e.named = max(q.at.UnixNano(), e.named+1)                   // two of one moment have two names
 	namespace := cmp.Or(ref.Namespace, metav1.NamespaceDefault) // the node's
 	return &v1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", ref.Name, q.at.UnixNano()), Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", ref.Name, e.named), Namespace: namespace},
 		InvolvedObject:      ref,
 		Type:                q.event.Type,
 		Reason:              q.event.Reason,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 
@@ -119,7 +120,7 @@ func (r *round[T]) run(ctx context.Context) error {
 		w, err = r.watchList(ctx)
 		switch {
 		case err != nil && unknown(err):
-			r.lists = !apierrors.IsForbidden(err)
+			r.lists = !apierrors.IsForbidden(err) && !unable(err)
 		case err != nil:
 			return err
 		}
@@ -188,7 +189,14 @@ func (r *round[T]) take(e watch.Event) error {
 // unknown reports whether the server will not do a watch-list; a list says what
 // else may be wrong.
 func unknown(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) || unable(err)
+}
+
+// unable reports whether the server says that it cannot, which is what it says of
+// a watch-list when its etcd is too old for them (3.4.23 is).
+func unable(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError
 }
 
 // watchList reads everything from a watch, which goes on with the changes.

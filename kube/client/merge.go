@@ -69,9 +69,22 @@ func conditions(old, said *v1.PodStatus, phase v1.PodPhase, now time.Time) []v1.
 			if (c.Type == v1.PodReady || c.Type == v1.ContainersReady) && c.Status == v1.ConditionTrue {
 				c.Status, c.Reason, c.Message = v1.ConditionFalse, reason, ""
 				c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+				if was := status.Condition(old.Conditions, c.Type); was != nil && was.Status == c.Status {
+					c.LastTransitionTime = was.LastTransitionTime // told before
+				}
 			}
 		}
 	}
+	// In the order in which they are there: a patch would carry another one,
+	// and nothing else.
+	place := func(t v1.PodConditionType) int {
+		i := slices.IndexFunc(old.Conditions, func(c v1.PodCondition) bool { return c.Type == t })
+		if i < 0 {
+			return len(old.Conditions)
+		}
+		return i
+	}
+	slices.SortStableFunc(all, func(a, b v1.PodCondition) int { return place(a.Type) - place(b.Type) })
 	return all
 }
 

@@ -111,7 +111,7 @@ func (s *Statuses) due(e *saidPod, now time.Time) (due bool, at time.Time) {
 		e.looked, e.mine, e.failures = seen, false, 0
 		return false, time.Time{}
 	}
-	if now.Before(e.notUntil) {
+	if now.Before(e.notUntil) && (e.failures > 0 || e.repaired == object.UID) { // a new mirror pod waits for nothing
 		return false, e.notUntil
 	}
 	return true, time.Time{}
@@ -119,6 +119,9 @@ func (s *Statuses) due(e *saidPod, now time.Time) (due bool, at time.Time) {
 
 // repair writes an entry that is due.
 func (s *Statuses) repair(ctx context.Context, e *saidPod) {
+	if object := s.target(e); object != nil {
+		e.repaired = object.UID
+	}
 	err := s.write(ctx, e)
 	if ctx.Err() != nil {
 		return

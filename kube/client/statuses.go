@@ -97,10 +97,11 @@ type saidPod struct {
 	theirs   bool // what failed is the caller's to repeat
 	failures int  // in a row
 	notUntil time.Time
-	looked   lookedAt // what Run has compared last
-	cut      size     // how much of a status the server takes
-	told     string   // the last refusal that there was an event about
-	over     bool     // nothing more is to be said
+	repaired types.UID // which object Run wrote last
+	looked   lookedAt  // what Run has compared last
+	cut      size      // how much of a status the server takes
+	told     string    // the last refusal that there was an event about
+	over     bool      // nothing more is to be said
 }
 
 type lookedAt struct {

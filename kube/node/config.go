@@ -200,5 +200,5 @@ func New(cfg Config) (*Node, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Node{cfg: cfg, due: make(chan struct{}, 1)}, nil
+	return &Node{cfg: cfg, due: make(chan struct{}, 1), known: make(chan struct{})}, nil
 }

@@ -43,7 +43,8 @@ func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
 		}
 	}
 	info.OSImage = osImage(read("etc/os-release", "usr/lib/os-release"))
-	if swap, ok := swapBytes(read("proc/meminfo")); ok {
+	// The API takes no swap of 0.
+	if swap, ok := swapBytes(read("proc/meminfo")); ok && swap > 0 {
 		info.Swap = &v1.NodeSwapStatus{Capacity: &swap}
 	}
 	if err := errors.Join(errs...); err != nil {

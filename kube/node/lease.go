@@ -57,9 +57,12 @@ func (n *Node) tryRenew(ctx context.Context, last *coordinationv1.Lease) *coordi
 		case ctx.Err() != nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			return nil
 		}
-		n.cfg.Logger.Warn("renew lease", "try", try+1, "err", err)
+		n.cfg.Logger.Debug("renew lease", "try", try+1, "err", err)
 		if try > 0 {
 			n.unreachable() // ls-3
+		}
+		if try == tries-1 {
+			n.cfg.Logger.Warn("renew lease", "tries", tries, "err", err)
 		}
 	}
 	return nil
@@ -75,6 +78,14 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 		}
 		if ctx.Err() != nil {
 			return nil, false
+		}
+		if errors.Is(err, errNoNode) {
+			select {
+			case <-n.known:
+				continue
+			case <-ctx.Done():
+				return nil, false
+			}
 		}
 		n.renewedHook(ctx, err)
 		n.cfg.Logger.Warn("make lease", "err", err)

@@ -36,8 +36,9 @@ const (
 
 // A Node keeps this machine's object in an API server. Make one with [New].
 type Node struct {
-	cfg Config
-	due chan struct{} // a pass is wanted before its time
+	cfg   Config
+	due   chan struct{} // a pass is wanted before its time
+	known chan struct{} // closed when the object was first seen
 
 	mu   sync.Mutex // guards the fields below
 	seen *v1.Node   // as last read or written; nil: never
@@ -127,8 +128,12 @@ func (n *Node) Owner() (metav1.OwnerReference, bool) {
 // saw keeps the object and tells of it.
 func (n *Node) saw(o *v1.Node) {
 	n.mu.Lock()
+	first := n.seen == nil
 	n.seen = o
 	n.mu.Unlock()
+	if first {
+		close(n.known)
+	}
 	if n.cfg.Seen != nil {
 		n.cfg.Seen(o)
 	}

@@ -26,8 +26,10 @@ type pass struct {
 // run looks at the status, and sends it if it is to be (ns-5). It tries a few
 // times; the next period brings the next chance.
 func (p *pass) run(ctx context.Context) {
+	var err error
 	for try := range tries {
-		sent, err := p.once(ctx, try)
+		var sent bool
+		sent, err = p.once(ctx, try)
 		if ctx.Err() != nil {
 			return
 		}
@@ -37,12 +39,12 @@ func (p *pass) run(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		p.n.cfg.Logger.Warn("update node status", "try", try+1, "err", err)
+		p.n.cfg.Logger.Debug("update node status", "try", try+1, "err", err)
 		if try > 0 {
 			p.n.unreachable() // ns-6
 		}
 	}
-	p.n.cfg.Logger.Error("update node status exceeds retry count", "tries", tries)
+	p.n.cfg.Logger.Error("update node status exceeds retry count", "tries", tries, "err", err)
 }
 
 func (p *pass) once(ctx context.Context, try int) (sent bool, err error) {

@@ -221,6 +221,7 @@ var (
 
 	_ runtime.StatsProvider        = (*Runtime)(nil)
 	_ runtime.ImageFSReporter      = (*Runtime)(nil)
+	_ runtime.ImageStore           = (*Runtime)(nil)
 	_ runtime.FeatureReporter      = (*Runtime)(nil)
 	_ runtime.CgroupDriverReporter = (*Runtime)(nil)
 	_ runtime.Checkpointer         = (*Runtime)(nil)

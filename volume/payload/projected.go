@@ -7,9 +7,9 @@ import (
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
@@ -23,7 +23,7 @@ type Getters struct {
 	Token func(*v1.ServiceAccountTokenProjection) (string, error)
 
 	// TrustBundles returns the bundles that a source selects, in PEM. None is no
-	// error by itself; a name that doesn't exist is one, as [NotFound] knows it.
+	// error by itself; a name that doesn't exist is one, as volume.NotFound knows it.
 	TrustBundles func(*v1.ClusterTrustBundleProjection) ([]string, error)
 }
 
@@ -120,7 +120,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTru
 	}
 	bundles, err := get(from)
 	switch {
-	case err != nil && !(optional && NotFound(err)):
+	case err != nil && !(optional && volume.NotFound(err)):
 		return nil, fmt.Errorf("while getting ClusterTrustBundle: %w", err)
 	case err == nil && len(bundles) == 0 && !optional:
 		return nil, errors.New("combination of signerName and labelSelector matched zero ClusterTrustBundles")
@@ -136,26 +136,13 @@ func fetch[T any](get func(string) (*T, error), name string, optional bool, kind
 		return nil, fmt.Errorf("couldn't get %s %s, no kubeClient defined", kind, name)
 	}
 	object, err := get(name)
-	if err != nil && !(optional && NotFound(err)) {
+	if err != nil && !(optional && volume.NotFound(err)) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, nil
 	}
 	return object, nil
-}
-
-// NotFound reports whether err says that an object does not exist. An error of the
-// API server is known by what it can do: the package of its type is heavy.
-func NotFound(err error) bool {
-	if errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	api, ok := errors.AsType[interface {
-		error
-		Status() metav1.Status
-	}](err)
-	return ok && api.Status().Reason == metav1.StatusReasonNotFound
 }
 
 func is(b *bool) bool { return b != nil && *b }

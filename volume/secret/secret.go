@@ -65,7 +65,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 		return volume.Mounted{}, written.Failed(req, written.NoObjects("secret", req.Pod.Namespace, source.SecretName))
 	}
 	object, err := p.cfg.Objects.Secret(ctx, req.Pod.Namespace, source.SecretName)
-	if err != nil && !(optional && payload.NotFound(err)) {
+	if err != nil && !(optional && volume.NotFound(err)) {
 		return volume.Mounted{}, written.Failed(req, err)
 	}
 	if err != nil {

@@ -116,6 +116,7 @@ func (r *request) encoding() runtime.SerializerInfo {
 // writeObject writes an answer.
 func writeObject(w http.ResponseWriter, r *request, object runtime.Object, code int) {
 	info := r.encoding()
+	object = object.DeepCopyObject() // an encoder writes the kind into it
 	data, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, r.gvr.GroupVersion()), object)
 	if err != nil {
 		writeError(w, err)

@@ -223,6 +223,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, w := io.Pipe()
 	rw := &pipe{header: http.Header{}, body: w, begun: make(chan struct{})}
 	broken := make(chan struct{})
+	unread := context.AfterFunc(ctx, func() { _ = w.CloseWithError(context.Cause(ctx)) }) // nobody reads: nobody is to wait for that
 	go func() {
 		defer cancel()
 		defer func() {
@@ -235,6 +236,7 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 				return
 			}
 			rw.WriteHeader(http.StatusOK)
+			unread() // what was written is still read
 			_ = w.Close()
 		}()
 		s.ServeHTTP(rw, req.WithContext(ctx))

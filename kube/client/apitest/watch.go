@@ -179,7 +179,7 @@ func (w *eventWriter) write(t watch.EventType, o runtime.Object) bool {
 	if _, ok := o.(*metav1.Status); ok {
 		encoder = scheme.Codecs.EncoderForVersion(w.objects, metav1.SchemeGroupVersion)
 	}
-	data, err := runtime.Encode(encoder, o)
+	data, err := runtime.Encode(encoder, o.DeepCopyObject()) // an encoder writes the kind into it
 	if err != nil {
 		return false
 	}
@@ -197,4 +197,3 @@ func bookmark(r *request, version int64) runtime.Object {
 	o.(metav1.Object).SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	return o
 }
-

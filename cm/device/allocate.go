@@ -1,0 +1,277 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// Allocate implements topology.Provider (dev-6).
+func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	wants := m.wants(c)
+	if len(wants) == 0 {
+		return nil
+	}
+	m.retire()
+	done, err := m.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, name := range slices.Sorted(maps.Keys(wants)) {
+		if err := m.allocate(ctx, pod, c, name, wants[name], where); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allocate gives a container n devices of a resource. The turn is held: nobody else
+// takes any.
+func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, name string, n int, where topology.Hint) error {
+	h := holder{pod.UID, c.Name}
+	m.mu.Lock()
+	p, has, err := m.checkLocked(pod, c, name, n)
+	free, reusable := m.ledger.free(name), m.reusableLocked(pod, c, name)
+	m.mu.Unlock()
+	if err != nil || has {
+		return err
+	}
+	if len(free)+len(reusable) < n {
+		return fmt.Errorf("requested number of devices unavailable for %s. Requested: %d, Available: %d", name, n, len(free)+len(reusable))
+	}
+	var prefer Preference
+	if p.options.GetGetPreferredAllocationAvailable() {
+		prefer = func(available, must []string, size int) []string {
+			calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
+			defer cancel()
+			ids, err := p.prefer(calling, available, must, size)
+			if err != nil {
+				m.cfg.Logger.Warn("a device plugin does not say what it prefers", "resource", name, "err", err)
+			}
+			return ids
+		}
+	}
+	ids := Choose(free, reusable, n, where, prefer)
+	g := grant{IDs: map[string]topology.Mask{}}
+	for _, id := range ids {
+		g.IDs[id] = free[id].Nodes | reusable[id].Nodes
+	}
+	if g.Response, err = m.call(ctx, p, ids); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ledger.give(h, name, g)
+	if err := m.cfg.Store.Save(m.ledger.encode()); err != nil {
+		m.ledger.take(h, name)
+		return fmt.Errorf("device: save the state: %w", err)
+	}
+	return nil
+}
+
+// checkLocked says whether the container has its devices already, and why it can't
+// get or keep any (dev-6, dev-9).
+func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) (p *plugin, has bool, err error) {
+	g, has := m.ledger.grants[holder{pod.UID, c.Name}][name]
+	if has && len(g.IDs) != n {
+		return nil, has, fmt.Errorf("pod %q container %q changed request for resource %q from %d to %d", pod.UID, c.Name, name, len(g.IDs), n)
+	}
+	r := m.ledger.resources[name]
+	switch {
+	case r == nil || r.plugin == nil:
+		return nil, has, fmt.Errorf("cannot allocate unregistered device %s", name)
+	case r.healthy() == 0:
+		return nil, has, fmt.Errorf("no healthy devices present; cannot allocate unhealthy devices %s", name)
+	}
+	for id := range g.IDs {
+		if !r.devices[id].Healthy {
+			return nil, has, fmt.Errorf("previously allocated devices are no longer healthy; cannot allocate unhealthy devices %s", name)
+		}
+	}
+	return r.plugin, has, nil
+}
+
+// call asks the plugin for the use of devices, and returns its answer in the form
+// that is kept.
+func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, error) {
+	calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
+	defer cancel()
+	begun := time.Now()
+	answer, err := p.allocate(calling, ids)
+	if ctx.Err() == nil && (err != nil && calling.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
+		err = fmt.Errorf("device plugin of %s has not answered Allocate for %v", p.resource, m.cfg.CallTimeout)
+	}
+	if m.cfg.Hooks.Allocated != nil {
+		m.cfg.Hooks.Allocated(AllocateInfo{Resource: p.resource, Devices: ids, Took: time.Since(begun), Error: err})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(answer)
+}
+
+// PreStart is to be called before each start of a container: it tells the plugins
+// that want to know (dev-7).
+func (m *Manager) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
+	m.mu.Lock()
+	granted := maps.Clone(m.ledger.grants[holder{pod.UID, c.Name}])
+	plugins := map[string]*plugin{}
+	for name := range granted {
+		if r := m.ledger.resources[name]; r != nil && r.plugin != nil && r.plugin.options.GetPreStartRequired() {
+			plugins[name] = r.plugin
+		}
+	}
+	m.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(plugins)) {
+		calling, cancel := context.WithTimeout(ctx, preStartTimeout)
+		_, err := plugins[name].client.PreStartContainer(calling, &pluginapi.PreStartContainerRequest{
+			DevicesIds: slices.Sorted(maps.Keys(granted[name].IDs)),
+		})
+		cancel()
+		if err != nil {
+			return fmt.Errorf("device plugin PreStartContainer rpc failed with err: %w", err)
+		}
+	}
+	return nil
+}
+
+// Ensure gives a container that is about to be made what it asks for and has not
+// got: its plugin came after it was admitted (dev-7), or what the plugin once
+// answered is lost. It does nothing for one that has all.
+func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
+	wants := m.wants(c)
+	h := holder{pod.UID, c.Name}
+	m.mu.Lock()
+	lacks, silent := false, map[string]grant{}
+	for name := range wants {
+		g, has := m.ledger.grants[h][name]
+		lacks = lacks || !has
+		if has && g.Response == nil {
+			silent[name] = g
+		}
+	}
+	m.mu.Unlock()
+	if lacks {
+		if err := m.Allocate(ctx, pod, c, topology.Any()); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(silent)) {
+		if err := m.again(ctx, h, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// again asks the plugin for the devices that a container has had before.
+func (m *Manager) again(ctx context.Context, h holder, name string) error {
+	done, err := m.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	m.mu.Lock()
+	g := m.ledger.grants[h][name]
+	var p *plugin
+	if r := m.ledger.resources[name]; r != nil {
+		p = r.plugin
+	}
+	m.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("cannot allocate unregistered device %s", name)
+	}
+	answer, err := m.call(ctx, p, slices.Sorted(maps.Keys(g.IDs)))
+	if err != nil {
+		return err
+	}
+	if answer == nil {
+		answer = []byte{}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, still := m.ledger.grants[h][name]; !still {
+		return errors.New("device: the pod is not active any more")
+	}
+	g.Response = answer
+	m.ledger.give(h, name, g)
+	m.saveLocked()
+	return nil
+}
+
+// RunOptions is what the plugins want of a container, in order.
+type RunOptions struct {
+	Env         []Pair
+	Annotations []Pair
+	Mounts      []*pluginapi.Mount
+	Devices     []*pluginapi.DeviceSpec
+	CDI         []string
+}
+
+// A Pair is a name and a value.
+type Pair struct{ Name, Value string }
+
+// Options returns what the plugins want of a container that has devices. Of two
+// plugins that want different things under one name the first counts, by the name
+// of the resource, and the other is logged (dev-6).
+func (m *Manager) Options(uid types.UID, container string) (RunOptions, error) {
+	m.mu.Lock()
+	granted := maps.Clone(m.ledger.grants[holder{uid, container}])
+	m.mu.Unlock()
+	out := RunOptions{}
+	seen := map[string]bool{}
+	first := func(kind, name, resource string) bool {
+		key := kind + " " + name
+		if seen[key] {
+			m.cfg.Logger.Warn("two device plugins want the same of a container; the first gets it", "pod", uid, "container", container, kind, name, "resource", resource)
+			return false
+		}
+		seen[key] = true
+		return true
+	}
+	for _, name := range slices.Sorted(maps.Keys(granted)) {
+		answer := &pluginapi.ContainerAllocateResponse{}
+		if err := proto.Unmarshal(granted[name].Response, answer); err != nil {
+			return RunOptions{}, fmt.Errorf("device: what the plugin of %s once answered: %w", name, err)
+		}
+		for _, key := range slices.Sorted(maps.Keys(answer.Envs)) {
+			if first("env", key, name) {
+				out.Env = append(out.Env, Pair{key, answer.Envs[key]})
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(answer.Annotations)) {
+			if first("annotation", key, name) {
+				out.Annotations = append(out.Annotations, Pair{key, answer.Annotations[key]})
+			}
+		}
+		for _, mount := range answer.Mounts {
+			if first("mount", mount.GetContainerPath(), name) {
+				out.Mounts = append(out.Mounts, mount)
+			}
+		}
+		for _, d := range answer.Devices {
+			if first("device", d.GetContainerPath(), name) {
+				out.Devices = append(out.Devices, d)
+			}
+		}
+		for _, d := range answer.CdiDevices {
+			if first("CDI", d.GetName(), name) {
+				out.CDI = append(out.CDI, d.GetName())
+			}
+		}
+	}
+	return out, nil
+}

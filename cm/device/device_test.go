@@ -1,0 +1,486 @@
+package device_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/device/devicetest"
+	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+const widget = "example.com/widget"
+
+// A desk is a manager that runs, for one test.
+type desk struct {
+	t   *testing.T
+	dir string
+	*device.Manager
+	stop func()
+}
+
+// sockets returns a directory whose path is short enough for sockets.
+func sockets(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "dp")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func newDesk(t *testing.T, cfg device.Config) *desk {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = sockets(t)
+	}
+	m, err := device.Open(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	d := &desk{t: t, dir: cfg.Dir, Manager: m}
+	stopped := false
+	d.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		assert.NoError(t, <-done)
+	}
+	t.Cleanup(d.stop)
+	d.until("kubelet.sock is there", func() bool {
+		info, err := os.Stat(filepath.Join(cfg.Dir, device.Socket))
+		return err == nil && info.Mode()&os.ModeSocket != 0
+	})
+	return d
+}
+
+func (d *desk) until(what string, is func() bool) {
+	d.t.Helper()
+	require.Eventually(d.t, is, 20*time.Second, 2*time.Millisecond, what)
+}
+
+// plugin starts a plugin with n devices, "0" …, and waits until they are known.
+func (d *desk) plugin(p *devicetest.Plugin, n int) *devicetest.Plugin {
+	d.t.Helper()
+	p.Dir = d.dir
+	if p.Resource == "" {
+		p.Resource = widget
+	}
+	var devices []*pluginapi.Device
+	for i := range n {
+		devices = append(devices, devicetest.Device(strconv.Itoa(i)))
+	}
+	p.Set(devices...)
+	require.NoError(d.t, p.Start(d.t.Context()))
+	d.t.Cleanup(p.Stop)
+	d.has(p.Resource, n, n)
+	return p
+}
+
+// has waits until the node has so many devices.
+func (d *desk) has(name string, all, healthy int) {
+	d.t.Helper()
+	d.until(fmt.Sprintf("%s has %d devices, %d healthy", name, all, healthy), func() bool {
+		capacity, allocatable, _ := d.Capacity()
+		c, a := capacity[v1.ResourceName(name)], allocatable[v1.ResourceName(name)]
+		_, there := capacity[v1.ResourceName(name)]
+		return there && c.Value() == int64(all) && a.Value() == int64(healthy)
+	})
+}
+
+// pod asks for so many widgets with each container.
+func pod(uid string, widgets ...int) *v1.Pod {
+	p := &v1.Pod{}
+	p.UID, p.Name = types.UID(uid), uid
+	for i, n := range widgets {
+		c := v1.Container{Name: fmt.Sprint("c", i)}
+		c.Resources.Limits = v1.ResourceList{widget: *resource.NewQuantity(int64(n), resource.DecimalSI)}
+		p.Spec.Containers = append(p.Spec.Containers, c)
+	}
+	return p
+}
+
+func (d *desk) allocate(p *v1.Pod) error {
+	for i := range p.Spec.InitContainers {
+		if err := d.Allocate(d.t.Context(), p, &p.Spec.InitContainers[i], topology.Any()); err != nil {
+			return err
+		}
+	}
+	for i := range p.Spec.Containers {
+		if err := d.Allocate(d.t.Context(), p, &p.Spec.Containers[i], topology.Any()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *desk) ids(uid, container string) []string {
+	var ids []string
+	for _, dev := range d.Devices(types.UID(uid), container)[widget] {
+		ids = append(ids, dev.ID)
+	}
+	return ids
+}
+
+// dev-2, dev-4, dev-6: a plugin registers, a container gets its devices, and what
+// the plugin answered is what the container is to be made with.
+func TestAContainerGetsDevicesOfAPlugin(t *testing.T) {
+	var registered []string
+	d := newDesk(t, device.Config{Hooks: device.Hooks{Registered: func(name string) { registered = append(registered, name) }}})
+	p := d.plugin(&devicetest.Plugin{}, 3)
+	require.NoError(t, d.allocate(pod("a", 2)))
+	assert.Equal(t, []string{"0", "1"}, d.ids("a", "c0"))
+	options, err := d.Options("a", "c0")
+	require.NoError(t, err)
+	assert.Equal(t, []device.Pair{{Name: "DEVICES", Value: "[0 1]"}}, options.Env)
+	require.NoError(t, d.allocate(pod("a", 2)), "it has them already")
+	assert.Len(t, p.Allocated(), 1)
+	require.EqualError(t, d.allocate(pod("a", 1)), `pod "a" container "c0" changed request for resource "example.com/widget" from 2 to 1`)
+	require.EqualError(t, d.allocate(pod("b", 2)), "requested number of devices unavailable for example.com/widget. Requested: 2, Available: 1")
+	d.Free("a")
+	require.NoError(t, d.allocate(pod("b", 2)))
+	assert.Equal(t, []string{widget}, registered) // dev-13
+}
+
+// dev-2
+func TestARegistrationThatIsWrongIsRefused(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	for name, tc := range map[string]struct {
+		plugin *devicetest.Plugin
+		want   string
+	}{
+		"version":  {&devicetest.Plugin{Version: "v1alpha"}, `requested API version "v1alpha" is not supported by kubelet. Supported version is ["v1beta1"]`},
+		"native":   {&devicetest.Plugin{Resource: "cpu"}, `the ResourceName "cpu" is invalid`},
+		"own":      {&devicetest.Plugin{Resource: "x.kubernetes.io/y"}, `the ResourceName "x.kubernetes.io/y" is invalid`},
+		"requests": {&devicetest.Plugin{Resource: "requests.example.com/y"}, "is invalid"},
+		"no name":  {&devicetest.Plugin{Resource: "example.com/"}, "is invalid"},
+		"escape":   {&devicetest.Plugin{Endpoint: "../x.sock"}, "is not the name of a socket"},
+		"self":     {&devicetest.Plugin{Endpoint: "kubelet.sock"}, "is not the name of a socket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := tc.plugin
+			p.Dir = d.dir
+			if p.Resource == "" {
+				p.Resource = widget
+			}
+			require.ErrorContains(t, p.Register(t.Context()), tc.want)
+		})
+	}
+	capacity, _, _ := d.Capacity()
+	assert.Empty(t, capacity)
+}
+
+// dev-1
+func TestTheDirectoryIsEmptiedAtTheStart(t *testing.T) {
+	dir := sockets(t)
+	for _, name := range []string{"old.sock", "kubelet.sock", "note", device.StateFile + state.Backup} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	d := newDesk(t, device.Config{Dir: dir})
+	d.plugin(&devicetest.Plugin{}, 1)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	assert.ElementsMatch(t, []string{"kubelet.sock", "widget.sock", "sub", device.StateFile, device.StateFile + state.Backup}, names)
+}
+
+// dev-4, dev-9: the health of devices.
+func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
+	var changes []string
+	changed := make(chan struct{}, 100)
+	d := newDesk(t, device.Config{Hooks: device.Hooks{Changed: func(name string) { changes = append(changes, name); changed <- struct{}{} }}})
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	<-changed
+	p.Set(devicetest.Ill("0"), devicetest.Device("1"))
+	d.has(widget, 2, 1)
+	<-changed
+	require.NoError(t, d.allocate(pod("a", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("a", "c0"))
+	p.Set(devicetest.Ill("0"), devicetest.Ill("1"))
+	d.has(widget, 2, 0)
+	require.EqualError(t, d.allocate(pod("b", 1)), "no healthy devices present; cannot allocate unhealthy devices example.com/widget")
+	p.Set(devicetest.Device("0"), devicetest.Ill("1"))
+	d.has(widget, 2, 1)
+	require.EqualError(t, d.allocate(pod("a", 1)), "previously allocated devices are no longer healthy; cannot allocate unhealthy devices example.com/widget")
+}
+
+// dev-3, dev-5: the plugin goes and comes back.
+func TestAPluginIsStartedAnew(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	p.Stop()
+	d.has(widget, 2, 0)
+	require.EqualError(t, d.allocate(pod("b", 1)), "cannot allocate unregistered device example.com/widget")
+	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "F-51: it may come back")
+	next := d.plugin(&devicetest.Plugin{Endpoint: "other.sock"}, 2)
+	require.NoError(t, d.Wait(pod("b", 1)))
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"), "0 is given already")
+
+	// Another registers while the first still runs: the old one is left.
+	d.plugin(&devicetest.Plugin{Endpoint: "third.sock"}, 3)
+	next.Set()
+	require.NoError(t, d.allocate(pod("c", 1)))
+	assert.Equal(t, []string{"2"}, d.ids("c", "c0"))
+}
+
+// dev-5
+func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
+	d := newDesk(t, device.Config{Grace: 50 * time.Millisecond})
+	p := d.plugin(&devicetest.Plugin{}, 1)
+	p.Stop()
+	d.until("it is dropped", func() bool {
+		_, _, gone := d.Capacity()
+		return len(gone) == 1 && gone[0] == widget
+	})
+	capacity, _, gone := d.Capacity()
+	assert.Empty(t, capacity)
+	assert.Empty(t, gone)
+}
+
+// F-52, dev-9, dev-10, dev-11: the agent is started anew.
+func TestTheAgentIsStartedAnew(t *testing.T) {
+	dir := sockets(t)
+	d := newDesk(t, device.Config{Dir: dir})
+	assert.True(t, d.Fresh())
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	d.stop()
+	p.Stop()
+
+	d = newDesk(t, device.Config{Dir: dir})
+	assert.False(t, d.Fresh())
+	d.has(widget, 0, 0) // known, and nothing of it can be used (dev-9)
+	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
+	require.Error(t, d.Wait(pod("b", 1)))
+
+	// A container of a pod that runs is made anew: nobody is asked (F-52).
+	require.NoError(t, d.Ensure(t.Context(), pod("a", 1), &pod("a", 1).Spec.Containers[0]))
+	options, err := d.Options("a", "c0")
+	require.NoError(t, err)
+	assert.Equal(t, []device.Pair{{Name: "DEVICES", Value: "[0]"}}, options.Env)
+
+	p = d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.Wait(pod("b", 1)))
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
+	assert.Equal(t, [][]string{{"1"}}, p.Allocated())
+}
+
+// F-51: a pod waits for a plugin that nobody has heard of yet; with RefuseLate it is
+// let pass, and gets its devices when its container is made (dev-7).
+func TestALatePluginIsWaitedFor(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device example.com/widget")
+	d.plugin(&devicetest.Plugin{}, 1)
+	require.NoError(t, d.Wait(pod("a", 1)))
+	assert.True(t, d.Concerns(pod("a", 1)))
+
+	d = newDesk(t, device.Config{RefuseLate: true})
+	a := pod("a", 1)
+	require.NoError(t, d.Wait(a))
+	assert.False(t, d.Concerns(a))
+	require.NoError(t, d.allocate(a))
+	d.plugin(&devicetest.Plugin{}, 1)
+	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
+	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
+
+	d = newDesk(t, device.Config{Elsewhere: func(name string) bool { return name == widget }})
+	require.NoError(t, d.Wait(a))
+	assert.False(t, d.Concerns(a))
+}
+
+// dev-6: what init containers had, later ones get; sidecars keep theirs.
+func TestDevicesOfInitContainersAreUsedAgain(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	d.plugin(&devicetest.Plugin{}, 3)
+	p := pod("a", 2)
+	always := v1.ContainerRestartPolicyAlways
+	p.Spec.InitContainers = []v1.Container{pod("", 1).Spec.Containers[0], pod("", 1).Spec.Containers[0]}
+	p.Spec.InitContainers[0].Name, p.Spec.InitContainers[0].RestartPolicy = "sidecar", &always
+	p.Spec.InitContainers[1].Name = "init"
+	require.NoError(t, d.allocate(p))
+	assert.Equal(t, []string{"0"}, d.ids("a", "sidecar"))
+	assert.Equal(t, []string{"1"}, d.ids("a", "init"))
+	assert.Equal(t, []string{"1", "2"}, d.ids("a", "c0"))
+}
+
+// dev-12
+func TestDevicesOfInactivePodsAreGivenOut(t *testing.T) {
+	active := map[types.UID]bool{"a": true}
+	d := newDesk(t, device.Config{Active: func(uid types.UID) bool { return active[uid] }})
+	d.plugin(&devicetest.Plugin{}, 1)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	active["b"] = true
+	require.Error(t, d.allocate(pod("b", 1)))
+	active["a"] = false
+	require.NoError(t, d.allocate(pod("b", 1)))
+}
+
+// dev-7
+func TestPluginsAreToldBeforeAStart(t *testing.T) {
+	var told []string
+	var fail error
+	d := newDesk(t, device.Config{})
+	d.plugin(&devicetest.Plugin{
+		Options:    &pluginapi.DevicePluginOptions{PreStartRequired: true},
+		OnPreStart: func(_ context.Context, ids []string) error { told = append(told, ids...); return fail },
+	}, 1)
+	a := pod("a", 1)
+	require.NoError(t, d.allocate(a))
+	require.NoError(t, d.PreStart(t.Context(), a, &a.Spec.Containers[0]))
+	assert.Equal(t, []string{"0"}, told)
+	fail = errors.New("it is hot")
+	require.ErrorContains(t, d.PreStart(t.Context(), a, &a.Spec.Containers[0]), "device plugin PreStartContainer rpc failed with err: ")
+}
+
+// dev-6: two plugins want the same variable; the first counts.
+func TestOfTwoPluginsThatWantTheSameTheFirstGetsIt(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	for _, name := range []string{"b", "a"} {
+		d.plugin(&devicetest.Plugin{Resource: "example.com/" + name, OnAllocate: func(context.Context, []string) (*pluginapi.AllocateResponse, error) {
+			return &pluginapi.AllocateResponse{ContainerResponses: []*pluginapi.ContainerAllocateResponse{{
+				Envs: map[string]string{"WHO": name, "HAS_" + name: "yes"}, Annotations: map[string]string{"who": name},
+				Mounts:     []*pluginapi.Mount{{ContainerPath: "/w", HostPath: "/" + name}},
+				Devices:    []*pluginapi.DeviceSpec{{ContainerPath: "/dev/w", HostPath: "/dev/" + name}},
+				CdiDevices: []*pluginapi.CDIDevice{{Name: "x/y=z"}},
+			}}}, nil
+		}}, 1)
+	}
+	p := pod("p", 0)
+	p.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/a": resource.MustParse("1"), "example.com/b": resource.MustParse("1")}
+	require.NoError(t, d.allocate(p))
+	got, err := d.Options("p", "c0")
+	require.NoError(t, err)
+	assert.Equal(t, []device.Pair{{Name: "HAS_a", Value: "yes"}, {Name: "WHO", Value: "a"}, {Name: "HAS_b", Value: "yes"}}, got.Env)
+	assert.Equal(t, []device.Pair{{Name: "who", Value: "a"}}, got.Annotations)
+	require.Len(t, got.Mounts, 1)
+	assert.Equal(t, "/a", got.Mounts[0].HostPath)
+	require.Len(t, got.Devices, 1)
+	assert.Equal(t, "/dev/a", got.Devices[0].HostPath)
+	assert.Equal(t, []string{"x/y=z"}, got.CDI)
+}
+
+// Plugins that lie: clear errors, and nothing is given twice.
+func TestAPluginThatLiesHarmsNobody(t *testing.T) {
+	t.Run("it prefers what is not there", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		d.plugin(&devicetest.Plugin{
+			Options:  &pluginapi.DevicePluginOptions{GetPreferredAllocationAvailable: true},
+			OnPrefer: func([]string, []string, int) []string { return []string{"no", "2", "0", "2"} },
+		}, 4)
+		require.NoError(t, d.allocate(pod("a", 1)))
+		assert.Equal(t, []string{"2"}, d.ids("a", "c0"))
+		require.NoError(t, d.allocate(pod("b", 2)))
+		assert.Equal(t, []string{"0", "1"}, d.ids("b", "c0"), "2 is given")
+	})
+	t.Run("it answers for nobody", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		d.plugin(&devicetest.Plugin{OnAllocate: func(context.Context, []string) (*pluginapi.AllocateResponse, error) {
+			return &pluginapi.AllocateResponse{}, nil
+		}}, 1)
+		require.ErrorContains(t, d.allocate(pod("a", 1)), "no containers return in allocation response ")
+		assert.Empty(t, d.ids("a", "c0"))
+	})
+	t.Run("it answers for many", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		d.plugin(&devicetest.Plugin{OnAllocate: func(context.Context, []string) (*pluginapi.AllocateResponse, error) {
+			return &pluginapi.AllocateResponse{ContainerResponses: make([]*pluginapi.ContainerAllocateResponse, 2)}, nil
+		}}, 1)
+		require.ErrorContains(t, d.allocate(pod("a", 1)), "2 containers")
+	})
+	t.Run("it never answers", func(t *testing.T) {
+		d := newDesk(t, device.Config{CallTimeout: 50 * time.Millisecond})
+		d.plugin(&devicetest.Plugin{OnAllocate: func(ctx context.Context, _ []string) (*pluginapi.AllocateResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}, 1)
+		d.plugin(&devicetest.Plugin{Resource: "example.com/good"}, 1)
+		require.EqualError(t, d.allocate(pod("a", 1)), "device plugin of example.com/widget has not answered Allocate for 50ms")
+		assert.Empty(t, d.ids("a", "c0"))
+		good := pod("b", 0)
+		good.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/good": resource.MustParse("1")}
+		require.NoError(t, d.allocate(good), "others are served")
+	})
+	t.Run("its list is huge", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		p := d.plugin(&devicetest.Plugin{}, 1)
+		p.Set(devicetest.Device(strings.Repeat("x", 17<<20)))
+		d.has(widget, 1, 0) // as if it were gone
+	})
+	t.Run("its list has doubles and devices without a name", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		p := d.plugin(&devicetest.Plugin{}, 3)
+		p.Set(devicetest.Device(""), devicetest.Device("x"), devicetest.Device("x", 99, -1))
+		d.has(widget, 1, 1)
+		require.NoError(t, d.allocate(pod("a", 1)))
+		require.Error(t, d.allocate(pod("b", 1)))
+	})
+	t.Run("it is not there", func(t *testing.T) {
+		d := newDesk(t, device.Config{})
+		p := &devicetest.Plugin{Dir: d.dir, Resource: widget}
+		require.NoError(t, p.Register(t.Context()))
+		require.Error(t, d.Wait(pod("a", 1)))
+		require.NoError(t, p.Serve()) // it is found all the same
+		t.Cleanup(p.Stop)
+		d.until("it has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+	})
+}
+
+// What can't be saved is not given.
+func TestDevicesThatCantBeSavedAreNotGiven(t *testing.T) {
+	store := &failing{}
+	d := newDesk(t, device.Config{Store: store})
+	d.plugin(&devicetest.Plugin{}, 1)
+	store.err = errors.New("the disk is full")
+	require.ErrorContains(t, d.allocate(pod("a", 1)), "the disk is full")
+	store.err = nil
+	require.NoError(t, d.allocate(pod("b", 1)))
+}
+
+type failing struct {
+	state.Memory
+	err error
+}
+
+func (f *failing) Save(record []byte) error {
+	if f.err != nil {
+		return f.err
+	}
+	return f.Memory.Save(record)
+}
+
+// dev-8, and what is beyond it: what runs is adopted with a lost state.
+func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
+	dir := sockets(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, device.StateFile), []byte("{"), 0o600))
+	d := newDesk(t, device.Config{Dir: dir, Adopt: []device.Adopted{{PodUID: "a", Container: "c0", Devices: map[string][]string{widget: {"0"}}}}})
+	assert.FileExists(t, filepath.Join(dir, device.StateFile+state.Backup))
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
+	a := pod("a", 1)
+	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
+	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "what it answered is asked for again")
+}

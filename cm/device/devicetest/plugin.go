@@ -1,0 +1,244 @@
+// Package devicetest has a device plugin to test with: a real one, that speaks the
+// protocol over its socket.
+//
+// # What it decides
+//
+// A [Plugin] offers the devices that it is told to, and answers as its fields say.
+//
+// # Usage
+//
+//	plugin := &devicetest.Plugin{Dir: dir, Resource: "example.com/widget"}
+//	plugin.Set(devicetest.Device("w0"), devicetest.Device("w1"))
+//	err := plugin.Start(ctx) // serves, and registers
+//
+// # Concurrency
+//
+// Methods may be called from any goroutine; fields are set before Start.
+//
+// # Guarantees and limits
+//
+// It does what the protocol says unless a field makes it lie.
+//
+// # Differences from the kubelet
+//
+// The kubelet has a plugin of its own to test with, in a package that can't be
+// imported.
+//
+// # Testing
+//
+// The tests of package device are made of it.
+package devicetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+)
+
+// A Plugin is one device plugin. Its zero value with Dir and Resource offers no
+// devices, and answers Allocate with one variable that lists them.
+type Plugin struct {
+	pluginapi.UnimplementedDevicePluginServer
+
+	// Dir is where kubelet.sock is, and where the plugin has its socket.
+	Dir      string
+	Resource string
+
+	// Endpoint is the name of its socket; "": made of the resource.
+	Endpoint string
+
+	// Version that it registers with; "": the right one.
+	Version string
+
+	Options *pluginapi.DevicePluginOptions
+
+	// OnAllocate answers; nil: with a variable DEVICES.
+	OnAllocate func(ctx context.Context, ids []string) (*pluginapi.AllocateResponse, error)
+
+	// OnPrefer answers GetPreferredAllocation; nil: with nothing.
+	OnPrefer func(available, must []string, size int) []string
+
+	// OnPreStart answers PreStartContainer; nil: well.
+	OnPreStart func(ctx context.Context, ids []string) error
+
+	mu        sync.Mutex // guards the fields below
+	devices   []*pluginapi.Device
+	changed   chan struct{} // closed when devices are others
+	allocated [][]string
+	server    *grpc.Server
+}
+
+// Device returns a healthy device, close to these NUMA nodes.
+func Device(id string, nodes ...int64) *pluginapi.Device {
+	d := &pluginapi.Device{ID: id, Health: pluginapi.Healthy}
+	for _, n := range nodes {
+		if d.Topology == nil {
+			d.Topology = &pluginapi.TopologyInfo{}
+		}
+		d.Topology.Nodes = append(d.Topology.Nodes, &pluginapi.NUMANode{ID: n})
+	}
+	return d
+}
+
+// Ill returns an unhealthy device.
+func Ill(id string) *pluginapi.Device {
+	return &pluginapi.Device{ID: id, Health: pluginapi.Unhealthy}
+}
+
+// Set makes these the devices that it offers.
+func (p *Plugin) Set(devices ...*pluginapi.Device) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.devices = devices
+	if p.changed != nil {
+		close(p.changed)
+	}
+	p.changed = make(chan struct{})
+}
+
+// Allocated returns the IDs of each call of Allocate so far.
+func (p *Plugin) Allocated() [][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.allocated)
+}
+
+// Start serves the plugin's socket, and registers.
+func (p *Plugin) Start(ctx context.Context) error {
+	if err := p.Serve(); err != nil {
+		return err
+	}
+	return p.Register(ctx)
+}
+
+// Serve serves the plugin's socket.
+func (p *Plugin) Serve() error {
+	path := filepath.Join(p.Dir, p.endpoint())
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("devicetest: %w", err)
+	}
+	server := grpc.NewServer()
+	pluginapi.RegisterDevicePluginServer(server, p)
+	p.mu.Lock()
+	p.server = server
+	p.mu.Unlock()
+	go func() { _ = server.Serve(listener) }()
+	return nil
+}
+
+// Register tells the agent of the plugin.
+func (p *Plugin) Register(ctx context.Context) error {
+	conn, err := grpc.NewClient("unix:"+filepath.Join(p.Dir, "kubelet.sock"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	version := p.Version
+	if version == "" {
+		version = pluginapi.Version
+	}
+	_, err = pluginapi.NewRegistrationClient(conn).Register(ctx, &pluginapi.RegisterRequest{
+		Version: version, Endpoint: p.endpoint(), ResourceName: p.Resource, Options: p.Options,
+	}, grpc.WaitForReady(true))
+	return err
+}
+
+// Stop ends the plugin, as if its process had died.
+func (p *Plugin) Stop() {
+	p.mu.Lock()
+	server := p.server
+	p.mu.Unlock()
+	if server != nil {
+		server.Stop()
+	}
+}
+
+func (p *Plugin) endpoint() string {
+	if p.Endpoint != "" {
+		return p.Endpoint
+	}
+	return filepath.Base(p.Resource) + ".sock"
+}
+
+// GetDevicePluginOptions implements the protocol.
+func (p *Plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*pluginapi.DevicePluginOptions, error) {
+	if p.Options == nil {
+		return &pluginapi.DevicePluginOptions{}, nil
+	}
+	return p.Options, nil
+}
+
+// ListAndWatch implements the protocol.
+func (p *Plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingServer[pluginapi.ListAndWatchResponse]) error {
+	for {
+		p.mu.Lock()
+		if p.changed == nil {
+			p.changed = make(chan struct{})
+		}
+		devices, changed := p.devices, p.changed
+		p.mu.Unlock()
+		if err := stream.Send(&pluginapi.ListAndWatchResponse{Devices: devices}); err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-stream.Context().Done():
+			return nil
+		}
+	}
+}
+
+// Allocate implements the protocol.
+func (p *Plugin) Allocate(ctx context.Context, req *pluginapi.AllocateRequest) (*pluginapi.AllocateResponse, error) {
+	var ids []string
+	for _, c := range req.GetContainerRequests() {
+		ids = append(ids, c.GetDevicesIds()...)
+	}
+	p.mu.Lock()
+	p.allocated = append(p.allocated, ids)
+	p.mu.Unlock()
+	if p.OnAllocate != nil {
+		return p.OnAllocate(ctx, ids)
+	}
+	return &pluginapi.AllocateResponse{ContainerResponses: []*pluginapi.ContainerAllocateResponse{
+		{Envs: map[string]string{"DEVICES": fmt.Sprint(ids)}},
+	}}, nil
+}
+
+// GetPreferredAllocation implements the protocol.
+func (p *Plugin) GetPreferredAllocation(_ context.Context, req *pluginapi.PreferredAllocationRequest) (*pluginapi.PreferredAllocationResponse, error) {
+	out := &pluginapi.PreferredAllocationResponse{}
+	for _, c := range req.GetContainerRequests() {
+		answer := &pluginapi.ContainerPreferredAllocationResponse{}
+		if p.OnPrefer != nil {
+			answer.DeviceIDs = p.OnPrefer(c.GetAvailableDeviceIDs(), c.GetMustIncludeDeviceIDs(), int(c.GetAllocationSize()))
+		}
+		out.ContainerResponses = append(out.ContainerResponses, answer)
+	}
+	return out, nil
+}
+
+// PreStartContainer implements the protocol.
+func (p *Plugin) PreStartContainer(ctx context.Context, req *pluginapi.PreStartContainerRequest) (*pluginapi.PreStartContainerResponse, error) {
+	if p.OnPreStart != nil {
+		if err := p.OnPreStart(ctx, req.GetDevicesIds()); err != nil {
+			return nil, err
+		}
+	}
+	return &pluginapi.PreStartContainerResponse{}, nil
+}

@@ -1,0 +1,142 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+const (
+	// dialTimeout is how long a plugin that has registered may take to be reached
+	// (dev-2).
+	dialTimeout = 10 * time.Second
+
+	// preStartTimeout is how long PreStartContainer may take (dev-7), and how long
+	// other calls may unless Config.CallTimeout says so.
+	preStartTimeout = pluginapi.KubeletPreStartContainerRPCTimeoutInSecs * time.Second
+
+	// maxMessage is the largest list of devices that is taken from a plugin, in
+	// bytes.
+	maxMessage = 16 << 20
+)
+
+// A plugin is one that has registered, from then until its stream ends.
+type plugin struct {
+	resource string
+	endpoint string
+	options  *pluginapi.DevicePluginOptions
+	client   pluginapi.DevicePluginClient
+	conn     *grpc.ClientConn
+	cancel   context.CancelCauseFunc
+}
+
+// errReplaced is why a plugin is left: another has registered for its resource.
+var errReplaced = errors.New("another plugin has registered for the resource")
+
+// newPlugin makes the client of a plugin; it is not reached yet.
+func newPlugin(dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
+	conn, err := grpc.NewClient("unix:"+filepath.Join(dir, req.Endpoint),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithAuthority("localhost"),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
+	if err != nil {
+		return nil, fmt.Errorf("device: endpoint %s: %w", req.Endpoint, err)
+	}
+	options := req.Options
+	if options == nil {
+		options = &pluginapi.DevicePluginOptions{}
+	}
+	return &plugin{resource: req.ResourceName, endpoint: req.Endpoint, options: options, conn: conn, client: pluginapi.NewDevicePluginClient(conn)}, nil
+}
+
+// follow hands each list of devices to set, until the stream ends: the error says
+// why.
+func (p *plugin) follow(ctx context.Context, set func([]Device)) error {
+	if err := p.reach(ctx); err != nil {
+		return err
+	}
+	stream, err := p.client.ListAndWatch(ctx, &pluginapi.Empty{})
+	if err != nil {
+		return fmt.Errorf("ListAndWatch: %w", err)
+	}
+	for {
+		answer, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("ListAndWatch: the plugin has ended the stream")
+		}
+		if err != nil {
+			return fmt.Errorf("ListAndWatch: %w", err)
+		}
+		list := make([]Device, 0, len(answer.GetDevices()))
+		for _, d := range answer.GetDevices() {
+			device := Device{ID: d.GetID(), Healthy: d.GetHealth() == pluginapi.Healthy}
+			for _, n := range d.GetTopology().GetNodes() {
+				device.Nodes |= topology.MaskOf(int(n.GetID()))
+			}
+			list = append(list, device)
+		}
+		set(list)
+	}
+}
+
+// reach waits until there is a connection.
+func (p *plugin) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, fmt.Errorf("it can't be reached for %v", dialTimeout))
+	defer cancel()
+	p.conn.Connect()
+	for s := p.conn.GetState(); s != connectivity.Ready; s = p.conn.GetState() {
+		if !p.conn.WaitForStateChange(ctx, s) {
+			return context.Cause(ctx)
+		}
+		if s == connectivity.Idle {
+			p.conn.Connect()
+		}
+	}
+	return nil
+}
+
+// allocate asks for the use of devices.
+func (p *plugin) allocate(ctx context.Context, ids []string) (*pluginapi.ContainerAllocateResponse, error) {
+	answer, err := p.client.Allocate(ctx, &pluginapi.AllocateRequest{
+		ContainerRequests: []*pluginapi.ContainerAllocateRequest{{DevicesIds: ids}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if n := len(answer.GetContainerResponses()); n == 0 {
+		return nil, fmt.Errorf("no containers return in allocation response %v", answer)
+	} else if n > 1 {
+		return nil, fmt.Errorf("%d containers return in the allocation response for one", n)
+	}
+	return answer.ContainerResponses[0], nil
+}
+
+// prefer asks which devices the plugin would rather give.
+func (p *plugin) prefer(ctx context.Context, available, must []string, size int) ([]string, error) {
+	answer, err := p.client.GetPreferredAllocation(ctx, &pluginapi.PreferredAllocationRequest{
+		ContainerRequests: []*pluginapi.ContainerPreferredAllocationRequest{{
+			AvailableDeviceIDs: available, MustIncludeDeviceIDs: must, AllocationSize: int32(size),
+		}},
+	})
+	if err != nil || len(answer.GetContainerResponses()) == 0 {
+		return nil, err
+	}
+	return answer.ContainerResponses[0].GetDeviceIDs(), nil
+}
+
+// stop ends the plugin's goroutine.
+func (p *plugin) stop(why error) {
+	if p != nil && p.cancel != nil {
+		p.cancel(why)
+	}
+}

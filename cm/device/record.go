@@ -1,0 +1,147 @@
+package device
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// StateFile is the name that the kubelet gives its file, in the plugins' directory.
+const StateFile = "kubelet_internal_checkpoint"
+
+// ErrCorrupt says that a record is not what was written.
+var ErrCorrupt = errors.New("checkpoint is corrupted")
+
+// record is the form of the kubelet's file (dev-8).
+type record struct {
+	Data     data
+	Checksum uint64
+}
+
+type data struct {
+	PodDeviceEntries  []entry
+	RegisteredDevices map[string][]string
+}
+
+type entry struct {
+	PodUID        string
+	ContainerName string
+	ResourceName  string
+	DeviceIDs     map[int64][]string // by NUMA node; -1: no node
+	AllocResp     []byte
+}
+
+// dump is what the kubelet's checksum is over.
+func (d data) dump() string {
+	var b strings.Builder
+	b.WriteString("(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)")
+	if d.PodDeviceEntries == nil {
+		b.WriteString("<nil>")
+	} else {
+		b.WriteByte('[')
+		for i, e := range d.PodDeviceEntries {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			fmt.Fprintf(&b, "{PodUID:(string)%s ContainerName:(string)%s ResourceName:(string)%s DeviceIDs:(checkpoint.DevicesPerNUMA)%s AllocResp:([]uint8)",
+				e.PodUID, e.ContainerName, e.ResourceName, dumpLists(e.DeviceIDs))
+			if e.AllocResp == nil {
+				b.WriteString("<nil>}")
+			} else {
+				fmt.Fprintf(&b, "%v}", e.AllocResp)
+			}
+		}
+		b.WriteByte(']')
+	}
+	b.WriteString(" RegisteredDevices:(map[string][]string)" + dumpLists(d.RegisteredDevices) + "}")
+	return b.String()
+}
+
+func dumpLists[K cmp.Ordered](m map[K][]string) string {
+	if m == nil {
+		return "<nil>"
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		list := "<nil>"
+		if m[key] != nil {
+			list = "[" + strings.Join(m[key], " ") + "]"
+		}
+		parts = append(parts, fmt.Sprintf("%v:%s", key, list))
+	}
+	return "map[" + strings.Join(parts, " ") + "]"
+}
+
+// encode writes who has what, and which devices there are.
+func (l *ledger) encode() []byte {
+	d := data{RegisteredDevices: map[string][]string{}}
+	for h, granted := range l.grants {
+		for name, g := range granted {
+			e := entry{PodUID: string(h.uid), ContainerName: h.name, ResourceName: name, DeviceIDs: map[int64][]string{}, AllocResp: g.Response}
+			for _, id := range slices.Sorted(maps.Keys(g.IDs)) {
+				nodes := g.IDs[id].IDs()
+				if len(nodes) == 0 {
+					nodes = []int{-1}
+				}
+				for _, node := range nodes {
+					e.DeviceIDs[int64(node)] = append(e.DeviceIDs[int64(node)], id)
+				}
+			}
+			d.PodDeviceEntries = append(d.PodDeviceEntries, e)
+		}
+	}
+	slices.SortFunc(d.PodDeviceEntries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.PodUID, b.PodUID), cmp.Compare(a.ContainerName, b.ContainerName), cmp.Compare(a.ResourceName, b.ResourceName))
+	})
+	for name, r := range l.resources {
+		// Only what can be given out is told, as the kubelet does: the name is what
+		// matters after a restart (dev-9).
+		ids := []string{}
+		for _, id := range slices.Sorted(maps.Keys(r.devices)) {
+			if r.devices[id].Healthy {
+				ids = append(ids, id)
+			}
+		}
+		d.RegisteredDevices[name] = ids
+	}
+	out, _ := json.Marshal(record{Data: d, Checksum: state.Checksum(d.dump())}) // strings and numbers
+	return out
+}
+
+// decode reads what encode, or a kubelet, has written: the resources have no
+// healthy devices until their plugins register again (dev-9).
+func decode(raw []byte) (ledger, error) {
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return ledger{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if sum := state.Checksum(r.Data.dump()); sum != r.Checksum {
+		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+	}
+	l := newLedger()
+	for name, ids := range r.Data.RegisteredDevices {
+		res := l.of(name)
+		for _, id := range ids {
+			res.devices[id] = Device{ID: id}
+		}
+	}
+	for _, e := range r.Data.PodDeviceEntries {
+		g := grant{IDs: map[string]topology.Mask{}, Response: e.AllocResp}
+		for node, ids := range e.DeviceIDs {
+			for _, id := range ids {
+				g.IDs[id] |= topology.MaskOf(int(node))
+			}
+		}
+		l.give(holder{types.UID(e.PodUID), e.ContainerName}, e.ResourceName, g)
+	}
+	return l, nil
+}

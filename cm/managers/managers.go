@@ -1,0 +1,224 @@
+package managers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/cm/cpu"
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// AnnotationDevices is the annotation of a container that tells which devices it
+// was given: IDs by resource, as JSON. It is read if the state of devices is lost.
+const AnnotationDevices = "kubeparts.io/devices"
+
+// Config says what a [Managers] joins. Each but Topology may be nil.
+type Config struct {
+	Topology *topology.Manager // required; its providers are the others
+	CPU      *cpu.Manager
+	Memory   *memory.Manager
+	Device   *device.Manager
+}
+
+// Managers gives containers what they were admitted with, when they are made. It is
+// a cri.Managers. Its methods may be called from any goroutine.
+type Managers struct{ cfg Config }
+
+// New checks the Config.
+func New(cfg Config) (*Managers, error) {
+	if cfg.Topology == nil {
+		return nil, errors.New("managers: Config.Topology is nil")
+	}
+	return &Managers{cfg: cfg}, nil
+}
+
+// Providers returns those of the managers that there are in the order in which the
+// topology manager is to ask them (top-6).
+func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.Provider {
+	var all []topology.Provider
+	if d != nil {
+		all = append(all, d)
+	}
+	if c != nil {
+		all = append(all, c)
+	}
+	if m != nil {
+		all = append(all, m)
+	}
+	return all
+}
+
+// Admit gives the pod's containers what they ask for, or says why not. Nil: it has
+// it.
+func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *topology.Refusal {
+	if claims(pod) {
+		return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
+	}
+	err := m.cfg.Topology.Admit(ctx, pod)
+	if err == nil {
+		return nil
+	}
+	if r, ok := errors.AsType[*topology.Refusal](err); ok {
+		return r
+	}
+	return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: err.Error(), NotYet: true, Err: err} // called off
+}
+
+// Retain takes back what all pods have but those of which is says yes.
+func (m *Managers) Retain(is func(uid types.UID) bool) {
+	if m.cfg.Device != nil {
+		m.cfg.Device.Retain(is)
+	}
+	if m.cfg.CPU != nil {
+		m.cfg.CPU.Retain(is)
+	}
+	if m.cfg.Memory != nil {
+		m.cfg.Memory.Retain(is)
+	}
+}
+
+// errClaims is why a pod with resource claims can't run: nobody prepares them.
+var errClaims = errors.New("resource claims (dynamic resource allocation) are not supported")
+
+func claims(pod *v1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0
+}
+
+// PreparePod implements cri.Managers. Resource claims are refused.
+func (m *Managers) PreparePod(_ context.Context, pod *v1.Pod) error {
+	if claims(pod) {
+		return fmt.Errorf("managers: %w", errClaims)
+	}
+	return nil
+}
+
+// PreCreate implements cri.Managers: it puts CPUs, NUMA nodes and what device
+// plugins want into the container's config. What the pod itself says of a variable
+// counts.
+func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error {
+	resources := func() *runtimeapi.LinuxContainerResources {
+		if config.Linux == nil {
+			config.Linux = &runtimeapi.LinuxContainerConfig{}
+		}
+		if config.Linux.Resources == nil {
+			config.Linux.Resources = &runtimeapi.LinuxContainerResources{}
+		}
+		return config.Linux.Resources
+	}
+	if m.cfg.CPU != nil {
+		if cpus, _ := m.cfg.CPU.CPUs(pod.UID, c.Name); !cpus.IsEmpty() {
+			resources().CpusetCpus = cpus.String()
+		}
+	}
+	if m.cfg.Memory != nil {
+		if nodes := m.cfg.Memory.Nodes(pod.UID, c.Name); nodes != 0 {
+			resources().CpusetMems = nodes.String()
+		}
+	}
+	if m.cfg.Device == nil {
+		return nil
+	}
+	if err := m.cfg.Device.Ensure(ctx, pod, c); err != nil {
+		return err
+	}
+	wants, err := m.cfg.Device.Options(pod.UID, c.Name)
+	if err != nil {
+		return err
+	}
+	addDevices(config, wants)
+	return m.noteDevices(pod, c, config)
+}
+
+// addDevices puts what the plugins want into the config.
+func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
+	has := map[string]bool{}
+	for _, e := range config.Envs {
+		has[e.Key] = true
+	}
+	for _, e := range wants.Env {
+		if !has[e.Name] {
+			config.Envs = append(config.Envs, &runtimeapi.KeyValue{Key: e.Name, Value: []byte(e.Value)})
+		}
+	}
+	for _, a := range wants.Annotations {
+		annotate(config, a.Name, a.Value)
+	}
+	mounted := map[string]bool{}
+	for _, mount := range config.Mounts {
+		mounted[mount.ContainerPath] = true
+	}
+	for _, mount := range wants.Mounts {
+		if !mounted[mount.ContainerPath] {
+			config.Mounts = append(config.Mounts, &runtimeapi.Mount{
+				ContainerPath: mount.ContainerPath, HostPath: mount.HostPath, Readonly: mount.ReadOnly,
+			})
+		}
+	}
+	for _, d := range wants.Devices {
+		config.Devices = append(config.Devices, &runtimeapi.Device{ContainerPath: d.ContainerPath, HostPath: d.HostPath, Permissions: d.Permissions})
+	}
+	for _, name := range wants.CDI {
+		config.CDIDevices = append(config.CDIDevices, &runtimeapi.CDIDevice{Name: name})
+	}
+}
+
+// noteDevices writes down in the runtime which devices the container has.
+func (m *Managers) noteDevices(pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error {
+	ids := map[string][]string{}
+	for name, devices := range m.cfg.Device.Devices(pod.UID, c.Name) {
+		for _, d := range devices {
+			ids[name] = append(ids[name], d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(ids)
+	if err == nil {
+		annotate(config, AnnotationDevices, string(text))
+	}
+	return err
+}
+
+func annotate(config *runtimeapi.ContainerConfig, key, value string) {
+	if config.Annotations == nil {
+		config.Annotations = map[string]string{}
+	}
+	if _, has := config.Annotations[key]; !has {
+		config.Annotations[key] = value
+	}
+}
+
+// PreStart implements cri.Managers.
+func (m *Managers) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container, _ string) error {
+	if m.cfg.Device == nil {
+		return nil
+	}
+	return m.cfg.Device.PreStart(ctx, pod, c)
+}
+
+// PostStop implements cri.Managers. A container keeps what it has for as long as its
+// pod may start it again: Retain takes it back.
+func (m *Managers) PostStop(context.Context, string) error { return nil }
+
+// Adopted reads which devices a container has from its annotations; nil if none.
+func Adopted(uid types.UID, name string, annotations map[string]string) *device.Adopted {
+	text := annotations[AnnotationDevices]
+	if text == "" {
+		return nil
+	}
+	a := device.Adopted{PodUID: uid, Container: name}
+	if json.NewDecoder(strings.NewReader(text)).Decode(&a.Devices) != nil {
+		return nil
+	}
+	return &a
+}

@@ -1,0 +1,275 @@
+package podresources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/memory"
+)
+
+// CPUs is what is asked of the manager of CPUs.
+type CPUs interface {
+	CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exclusive bool)
+	Allocatable() cpuset.CPUSet
+}
+
+// Memory is what is asked of the manager of memory.
+type Memory interface {
+	Blocks(uid types.UID, container string) []memory.Block
+	Allocatable() []memory.Block
+}
+
+// Devices is what is asked of the manager of devices.
+type Devices interface {
+	Devices(uid types.UID, container string) map[string][]device.Device
+	All() map[string][]device.Device
+}
+
+// Config says how a [Server] works.
+type Config struct {
+	// Socket is where it listens, required; its directory is made.
+	// /var/lib/kubelet/pod-resources/kubelet.sock is where monitors look for it.
+	Socket string
+
+	// Pods returns the active pods, required: List tells of these.
+	Pods func() []*v1.Pod
+
+	// Who has what. Nil: nobody has any of it.
+	CPUs    CPUs
+	Memory  Memory
+	Devices Devices
+
+	// QPS and Burst limit how often all clients together may ask; zero: 100 and 10
+	// (pr-1).
+	QPS   float64
+	Burst int
+
+	// Logger; nil discards.
+	Logger *slog.Logger
+}
+
+// A Server answers the pod resources API, v1. Its methods may be called from any
+// goroutine.
+type Server struct {
+	api.UnimplementedPodResourcesListerServer
+	cfg   Config
+	limit limiter
+}
+
+// New checks the Config. It starts nothing.
+func New(cfg Config) (*Server, error) {
+	switch {
+	case cfg.Socket == "":
+		return nil, errors.New("podresources: Config.Socket is empty")
+	case cfg.Pods == nil:
+		return nil, errors.New("podresources: Config.Pods is nil")
+	case cfg.QPS < 0 || cfg.Burst < 0:
+		return nil, errors.New("podresources: Config.QPS or Config.Burst is negative")
+	}
+	if cfg.QPS == 0 {
+		cfg.QPS = 100
+	}
+	if cfg.Burst == 0 {
+		cfg.Burst = 10
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{cfg: cfg, limit: limiter{qps: cfg.QPS, burst: float64(cfg.Burst)}}, nil
+}
+
+// Run serves until ctx ends, and returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	if err := os.MkdirAll(filepath.Dir(s.cfg.Socket), 0o750); err != nil {
+		return fmt.Errorf("podresources: %w", err)
+	}
+	if err := os.Remove(s.cfg.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("podresources: %w", err)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", s.cfg.Socket)
+	if err != nil {
+		return fmt.Errorf("podresources: %w", err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.limited))
+	api.RegisterPodResourcesListerServer(server, s)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	select {
+	case <-ctx.Done():
+		server.Stop()
+		<-done
+		return nil
+	case err := <-done:
+		return fmt.Errorf("podresources: serve: %w", err)
+	}
+}
+
+// limited turns calls away that come too fast.
+func (s *Server) limited(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if !s.limit.allow(time.Now()) {
+		return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+	}
+	return handle(ctx, req)
+}
+
+// List tells of the active pods (pr-2).
+func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
+	out := &api.ListPodResourcesResponse{}
+	for _, pod := range s.cfg.Pods() {
+		out.PodResources = append(out.PodResources, s.pod(pod))
+	}
+	return out, nil
+}
+
+// Get tells of one pod.
+func (s *Server) Get(_ context.Context, req *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
+	for _, pod := range s.cfg.Pods() {
+		if pod.Name == req.GetPodName() && pod.Namespace == req.GetPodNamespace() {
+			return &api.GetPodResourcesResponse{PodResources: s.pod(pod)}, nil
+		}
+	}
+	return nil, status.Errorf(codes.NotFound, "pod %s in namespace %s not found", req.GetPodName(), req.GetPodNamespace())
+}
+
+// GetAllocatableResources tells what containers can have in all.
+func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (*api.AllocatableResourcesResponse, error) {
+	out := &api.AllocatableResourcesResponse{}
+	if s.cfg.CPUs != nil {
+		out.CpuIds = ids(s.cfg.CPUs.Allocatable())
+	}
+	if s.cfg.Memory != nil {
+		out.Memory = blocks(s.cfg.Memory.Allocatable())
+	}
+	if s.cfg.Devices != nil {
+		out.Devices = devices(s.cfg.Devices.All())
+	}
+	return out, nil
+}
+
+// pod tells what the containers of a pod have: sidecars too, but not init containers
+// that end.
+func (s *Server) pod(pod *v1.Pod) *api.PodResources {
+	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			out.Containers = append(out.Containers, s.container(pod, c.Name))
+		}
+	}
+	for i := range pod.Spec.Containers {
+		out.Containers = append(out.Containers, s.container(pod, pod.Spec.Containers[i].Name))
+	}
+	return out
+}
+
+func (s *Server) container(pod *v1.Pod, name string) *api.ContainerResources {
+	out := &api.ContainerResources{Name: name}
+	if s.cfg.CPUs != nil {
+		if cpus, exclusive := s.cfg.CPUs.CPUs(pod.UID, name); exclusive {
+			out.CpuIds = ids(cpus)
+		}
+	}
+	if s.cfg.Memory != nil {
+		out.Memory = blocks(s.cfg.Memory.Blocks(pod.UID, name))
+	}
+	if s.cfg.Devices != nil {
+		out.Devices = devices(s.cfg.Devices.Devices(pod.UID, name))
+	}
+	return out
+}
+
+func ids(cpus cpuset.CPUSet) []int64 {
+	var out []int64
+	for _, id := range cpus.List() {
+		out = append(out, int64(id))
+	}
+	return out
+}
+
+func blocks(all []memory.Block) []*api.ContainerMemory {
+	var out []*api.ContainerMemory
+	for _, b := range all {
+		out = append(out, &api.ContainerMemory{MemoryType: string(b.Type), Size: b.Size, Topology: nodes(b.Nodes)})
+	}
+	return out
+}
+
+// devices lists those of a resource together that are close to the same nodes.
+func devices(all map[string][]device.Device) []*api.ContainerDevices {
+	var out []*api.ContainerDevices
+	for _, name := range sortedKeys(all) {
+		byNodes := map[string]*api.ContainerDevices{}
+		for _, d := range all[name] {
+			entry := byNodes[d.Nodes.String()]
+			if entry == nil {
+				entry = &api.ContainerDevices{ResourceName: name, Topology: nodes(d.Nodes.IDs())}
+				byNodes[d.Nodes.String()] = entry
+				out = append(out, entry)
+			}
+			entry.DeviceIds = append(entry.DeviceIds, d.ID)
+		}
+	}
+	return out
+}
+
+func nodes(ids []int) *api.TopologyInfo {
+	if len(ids) == 0 {
+		return nil
+	}
+	out := &api.TopologyInfo{}
+	for _, id := range ids {
+		out.Nodes = append(out.Nodes, &api.NUMANode{ID: int64(id)})
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// A limiter lets burst calls pass at once, and qps a second.
+type limiter struct {
+	qps, burst float64
+
+	mu   sync.Mutex // guards the fields below
+	left float64
+	last time.Time // zero: none has come
+}
+
+func (l *limiter) allow(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last.IsZero() {
+		l.left = l.burst
+	} else {
+		l.left = min(l.burst, l.left+now.Sub(l.last).Seconds()*l.qps)
+	}
+	l.last = now
+	if l.left < 1 {
+		return false
+	}
+	l.left--
+	return true
+}

@@ -1,0 +1,152 @@
+package podresources_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	api "k8s.io/kubelet/pkg/apis/podresources/v1"
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/cm/podresources"
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/podresources", Max: 400, House: []string{"cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
+}
+
+// all gives every container named "own" something.
+type all struct{}
+
+func (all) CPUs(_ types.UID, name string) (cpuset.CPUSet, bool) {
+	return cpuset.New(4, 2), name == "own"
+}
+
+type blocks struct{}
+
+func (blocks) Blocks(_ types.UID, name string) []memory.Block {
+	if name != "own" {
+		return nil
+	}
+	return []memory.Block{{Nodes: []int{1}, Type: "memory", Size: 7}}
+}
+func (blocks) Allocatable() []memory.Block {
+	return []memory.Block{{Nodes: []int{0}, Type: "memory", Size: 70}}
+}
+func (all) Allocatable() cpuset.CPUSet { return cpuset.New(1, 2, 3, 4) }
+
+type devices struct{}
+
+func (devices) Devices(_ types.UID, name string) map[string][]device.Device {
+	if name != "own" {
+		return nil
+	}
+	return map[string][]device.Device{"e/x": {{ID: "a", Nodes: topology.MaskOf(0)}, {ID: "b"}, {ID: "c", Nodes: topology.MaskOf(0)}}}
+}
+func (devices) All() map[string][]device.Device {
+	return map[string][]device.Device{"e/y": {{ID: "z"}}, "e/x": {{ID: "a"}}}
+}
+
+func pods() []*v1.Pod {
+	p := &v1.Pod{}
+	p.Name, p.Namespace = "web", "default"
+	always := v1.ContainerRestartPolicyAlways
+	p.Spec.InitContainers = []v1.Container{{Name: "init"}, {Name: "sidecar", RestartPolicy: &always}}
+	p.Spec.Containers = []v1.Container{{Name: "own"}, {Name: "shared"}}
+	return []*v1.Pod{p}
+}
+
+func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pr")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	cfg.Socket = filepath.Join(dir, "sub", "kubelet.sock")
+	cfg.Pods = pods
+	s, err := podresources.New(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() { cancel(); assert.NoError(t, <-done) })
+	conn, err := grpc.NewClient("unix:"+cfg.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return api.NewPodResourcesListerClient(conn)
+}
+
+// pr-1, pr-2
+func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
+	client := serve(t, podresources.Config{CPUs: all{}, Memory: blocks{}, Devices: devices{}})
+	list, err := client.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	require.Len(t, list.PodResources, 1)
+	web := list.PodResources[0]
+	assert.Equal(t, "default/web", web.Namespace+"/"+web.Name)
+	require.Len(t, web.Containers, 3, "not the init container")
+	assert.Equal(t, "sidecar", web.Containers[0].Name)
+	own := web.Containers[1]
+	assert.Equal(t, []int64{2, 4}, own.CpuIds)
+	require.Len(t, own.Memory, 1)
+	assert.EqualValues(t, 1, own.Memory[0].Topology.Nodes[0].ID)
+	require.Len(t, own.Devices, 2, "by nodes")
+	assert.Equal(t, []string{"a", "c"}, own.Devices[0].DeviceIds)
+	assert.Nil(t, own.Devices[1].Topology)
+	assert.Empty(t, web.Containers[2].CpuIds, "shared ones are not told")
+
+	get, err := client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "web", PodNamespace: "default"})
+	require.NoError(t, err)
+	assert.Equal(t, "web", get.PodResources.Name)
+	_, err = client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "x", PodNamespace: "y"})
+	assert.Equal(t, "pod x in namespace y not found", status.Convert(err).Message())
+
+	total, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
+	require.NoError(t, err)
+	assert.Equal(t, []int64{1, 2, 3, 4}, total.CpuIds)
+	assert.EqualValues(t, 70, total.Memory[0].Size)
+	assert.Equal(t, "e/x", total.Devices[0].ResourceName)
+}
+
+// pr-1
+func TestCallsThatComeTooFastAreTurnedAway(t *testing.T) {
+	client := serve(t, podresources.Config{QPS: 0.001, Burst: 2})
+	var said []string
+	for range 3 {
+		_, err := client.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
+		said = append(said, status.Convert(err).Message())
+	}
+	assert.Equal(t, []string{"", "", "rejected by rate limit"}, said)
+}
+
+func TestAConfigIsChecked(t *testing.T) {
+	_, err := podresources.New(podresources.Config{})
+	require.EqualError(t, err, "podresources: Config.Socket is empty")
+	_, err = podresources.New(podresources.Config{Socket: "x"})
+	require.EqualError(t, err, "podresources: Config.Pods is nil")
+	_, err = podresources.New(podresources.Config{Socket: "x", Pods: pods, QPS: -1})
+	require.Error(t, err)
+}
+
+func ExampleServer_List() {
+	s, err := podresources.New(podresources.Config{Socket: "/run/pods.sock", Pods: pods, CPUs: all{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	list, err := s.List(context.Background(), nil)
+	fmt.Println(list.PodResources[0].Containers[1].CpuIds, err)
+	// Output: [2 4] <nil>
+}
