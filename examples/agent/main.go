@@ -225,7 +225,7 @@ func run(opts options) error {
 	}
 
 	// What all of them use, and who has to go when that is too much.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, logger)
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, logger)
 	if err != nil {
 		return err
 	}
