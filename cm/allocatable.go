@@ -83,7 +83,8 @@ func CheckReserved(capacity v1.ResourceList, r Reserved) error {
 	for _, name := range slices.Sorted(maps.Keys(total)) {
 		want, has := total[name], capacity[name]
 		if want.Cmp(has) > 0 {
-			errs = append(errs, fmt.Errorf("invalid Node Allocatable configuration. Resource %q has a reservation of %v but capacity of %v. Expected capacity >= reservation.", //nolint:staticcheck // cm-26: word for word
+			//lint:ignore ST1005 cm-26: word for word
+			errs = append(errs, fmt.Errorf("invalid Node Allocatable configuration. Resource %q has a reservation of %v but capacity of %v. Expected capacity >= reservation.",
 				name, &want, &has))
 		}
 	}

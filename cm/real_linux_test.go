@@ -50,7 +50,7 @@ func files(tree *host.Tree, name cgroups.Name) func(file string) string {
 }
 
 func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23, cm-38
-	m, tree, base := realNode(t, cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered})
+	m, tree, base := realNode(t, cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered, HugePageSizes: []int64{2 << 20}})
 	v2 := tree.Facts().Version == 2
 	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)} {
 		require.NoError(t, m.Ensure(t.Context(), p))
@@ -67,9 +67,9 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	if v2 {
 		want = map[string]map[string]string{
 			"/kubepods":                   {"cpu.weight": "272", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
-			"/kubepods/burstable":         {"cpu.weight": "35", "memory.max": "max", "pids.max": "max", "memory.low": "33554432"},
+			"/kubepods/burstable":         {"cpu.weight": "35", "memory.max": "max", "pids.max": "max", "memory.low": "33554432", "hugetlb.2MB.max": "4611686018427387904"},
 			"/kubepods/besteffort":        {"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
-			"/kubepods/podg-1":            {"cpu.weight": "59", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024"},
+			"/kubepods/podg-1":            {"cpu.weight": "59", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024", "hugetlb.2MB.max": "0"},
 			"/kubepods/burstable/podb-1":  {"cpu.weight": "35", "cpu.max": "max 100000", "memory.max": "max", "memory.low": "33554432", "memory.high": "max", "pids.max": "1024"},
 			"/kubepods/besteffort/pode-1": {"cpu.weight": "1", "cpu.max": "max 100000", "memory.max": "max", "pids.max": "1024"},
 		}

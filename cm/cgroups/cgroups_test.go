@@ -161,7 +161,7 @@ func golden(dir string) cgroups.Files {
 	return func(_, file string) ([]byte, error) { return os.ReadFile(filepath.Join("testdata", dir, file)) }
 }
 
-func TestFilesOfRealKernelsAreRead(t *testing.T) { // F-70
+func TestWhichFileGivesWhichNumber(t *testing.T) { // F-70
 	at := time.Unix(1, 0)
 	for _, version := range []int{1, 2} {
 		t.Run(fmt.Sprintf("v%d", version), func(t *testing.T) {
@@ -196,6 +196,38 @@ func TestFilesOfRealKernelsAreRead(t *testing.T) { // F-70
 	}
 }
 
+// What two kernels wrote of a cgroup with limits, in which a shell had worked.
+func TestFilesAsKernelsWroteThem(t *testing.T) { // F-70
+	for dir, version := range map[string]int{"linux-6.18-v1": 1, "linux-6.1-v2": 2} {
+		t.Run(dir, func(t *testing.T) {
+			f := cgroups.Facts{Version: version, Controllers: every}
+			r, err := f.Read([]int64{2 << 20}, golden(dir))
+			require.NoError(t, err)
+			want := cgroups.Resources{
+				CPUShares: new(int64(512)), CPUQuota: new(int64(50_000)), CPUPeriod: new(int64(100_000)), Memory: new(int64(64 << 20)), Pids: new(int64(100)),
+			}
+			assert.Empty(t, cgroups.Drift(r, f.AsRead(want)))
+			s, err := cgroups.ReadStats(version, time.Time{}, golden(dir))
+			require.NoError(t, err)
+			assert.Greater(t, s.CPU.UsageNanos, uint64(1e6))
+			assert.NotZero(t, s.CPU.Periods)
+			assert.Greater(t, s.Memory.Usage, uint64(100<<10))
+			assert.LessOrEqual(t, s.Memory.WorkingSet, s.Memory.Usage)
+			assert.NotZero(t, s.Memory.RSS)
+			assert.NotZero(t, s.Memory.Faults)
+			assert.EqualValues(t, 64<<20, s.Memory.Limit)
+			assert.NotZero(t, s.Pids.Current)
+			assert.EqualValues(t, 100, s.Pids.Limit)
+			assert.NotNil(t, s.IO)
+			if version == 2 {
+				assert.NotZero(t, s.CPU.PSI.Full.Avg10, "st-14")
+				assert.EqualValues(t, cgroups.Unlimited, r.HugePages[2<<20])
+				assert.EqualValues(t, cgroups.Unlimited, s.Swap.Limit)
+			}
+		})
+	}
+}
+
 func TestFilesThatAreNotWhatTheyShouldBeAreNamed(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		junk := func(_, file string) ([]byte, error) { return []byte("junk\x00 -"), nil }
@@ -213,7 +245,7 @@ func TestFilesThatAreNotWhatTheyShouldBeAreNamed(t *testing.T) {
 }
 
 func FuzzReaders(f *testing.F) {
-	for _, dir := range []string{"v1", "v2"} {
+	for _, dir := range []string{"v1", "v2", "linux-6.18-v1", "linux-6.1-v2"} {
 		files, _ := filepath.Glob("testdata/" + dir + "/*")
 		for _, file := range files {
 			text, _ := os.ReadFile(file)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -330,9 +331,17 @@ func (n *podNode) Run(ctx context.Context) error {
 }
 
 // collector makes summaries of what the node and its pods use.
-func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) []statsapi.VolumeStats, maxAge time.Duration, logger *slog.Logger) (*stats.Collector, error) {
+func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) (own, others []statsapi.VolumeStats), maxAge time.Duration, logger *slog.Logger) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Volumes: volumes, MaxAge: maxAge, Logger: logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, MaxAge: maxAge, Logger: logger,
+		Volumes: func(uid types.UID) []statsapi.VolumeStats {
+			own, others := volumes(uid)
+			return append(own, others...)
+		},
+		Ephemeral: func(uid types.UID, volume string) bool { // st-10
+			own, _ := volumes(uid)
+			return slices.ContainsFunc(own, func(v statsapi.VolumeStats) bool { return v.Name == volume })
+		},
 		LogDir: func(namespace, name string, uid types.UID) string {
 			return filepath.Join(opts.logs, namespace+"_"+name+"_"+string(uid))
 		},

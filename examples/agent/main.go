@@ -230,12 +230,12 @@ func run(opts options) error {
 	}
 
 	// What all of them use, and who has to go when that is too much.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, 0, logger)
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, 0, logger)
 	if err != nil {
 		return err
 	}
 	// Nobody is evicted for what he used ten seconds ago.
-	lately, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, time.Second, logger)
+	lately, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, time.Second, logger)
 	if err != nil {
 		return err
 	}
