@@ -41,6 +41,12 @@ type spine struct {
 // newSpine starts an agent over rt that wants what source says.
 func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
 	t.Helper()
+	return newSpineOf(t, rt, "memory", source, hooks, sinks...)
+}
+
+// newSpineOf is newSpine with a name for its source.
+func newSpineOf(t testing.TB, rt *runtimetest.Runtime, name string, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
+	t.Helper()
 	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
 	statuses, err := status.New(status.Config{Sink: status.Tee(append(sinks, s.sink)...)})
 	require.NoError(t, err)
@@ -59,10 +65,10 @@ func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, h
 	})
 	require.NoError(t, err)
 	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: s.workers, Inbox: inbox, Sources: []string{"memory"}, Garbage: rt,
+		Workers: s.workers, Inbox: inbox, Sources: []string{name}, Garbage: rt,
 	})
 	require.NoError(t, err)
-	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": source}, Sink: loop})
+	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{name: source}, Sink: loop})
 	require.NoError(t, err)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -17,6 +17,10 @@ import (
 const (
 	PreemptingReason  = "Preempting"
 	PreemptingMessage = "Preempted in order to admit critical pod"
+
+	// PreemptingDisruption is the message of its condition DisruptionTarget
+	// (ev-62).
+	PreemptingDisruption = "Pod was preempted by Kubelet to accommodate a critical pod."
 )
 
 // systemCritical is the priority from which on pods are critical.
@@ -94,12 +98,11 @@ func after(class v1.PodQOSClass) []v1.PodQOSClass {
 // nearest, of equals the smallest. pods are known to suffice.
 func fewest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
 	pods = slices.Clone(pods)
-	whole := short
 	for !short.met() && len(pods) > 0 {
 		best := slices.MinFunc(pods, func(a, b *v1.Pod) int {
 			return cmp.Or(
-				cmp.Compare(short.without(a).distance(whole), short.without(b).distance(whole)),
-				cmp.Compare(size(a), size(b)),
+				cmp.Compare(short.without(a).distance(short), short.without(b).distance(short)),
+				smaller(a, b),
 				cmp.Compare(a.UID, b.UID),
 			)
 		})
@@ -137,7 +140,7 @@ func (n need) met() bool {
 }
 
 // distance is how far off it is: the sum of the squares of what is missing, each
-// as a part of what was missing in the beginning.
+// as a part of what was missing before (ev-61).
 func (n need) distance(whole need) (d float64) {
 	for name, short := range n {
 		if short > 0 {
@@ -148,9 +151,13 @@ func (n need) distance(whole need) (d float64) {
 	return d
 }
 
-func size(pod *v1.Pod) (n int64) {
-	has := amounts(pod)
-	return has[v1.ResourceMemory] + has[v1.ResourceCPU]
+// smaller puts first who asks for less memory, then for less CPU (ev-61).
+func smaller(a, b *v1.Pod) int {
+	hasA, hasB := amounts(a), amounts(b)
+	return cmp.Or(
+		cmp.Compare(hasA[v1.ResourceMemory], hasB[v1.ResourceMemory]),
+		cmp.Compare(hasA[v1.ResourceCPU], hasB[v1.ResourceCPU]),
+	)
 }
 
 // amount returns a quantity in the base unit of its resource.

@@ -36,7 +36,39 @@ func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 	assert.False(t, admission.Preemptable(high, plain), "it has no priority to compare with")
 }
 
-func TestVictimsAreFewAndTheLeastGuaranteed(t *testing.T) { // adm-10
+func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
+	critical := with(pod("new", true, "cpu", "4", "memory", "4Gi"), static)
+	lacks := []admission.Refusal{
+		{Lack: &admission.Lack{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
+		{Lack: &admission.Lack{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
+	}
+	// When the first has gone, most is missing of what little CPU it left open:
+	// the next is who has that, though the other one has more by the first need.
+	first := pod("first", false, "cpu", "3900m", "memory", "1Gi")
+	cpu := pod("cpu", false, "cpu", "100m", "memory", "1Gi")
+	memory := pod("memory", false, "memory", "2Gi")
+	rest := pod("rest", false, "memory", "3Gi")
+	got, err := admission.Victims(critical, []*v1.Pod{memory, rest, cpu, first}, lacks)
+	require.NoError(t, err)
+	var names []string
+	for _, p := range got {
+		names = append(names, string(p.UID))
+	}
+	assert.Equal(t, []string{"first", "cpu", "memory"}, names)
+
+	// Of two that do as well, the one with less memory goes, then the one with less CPU.
+	lacks = lacks[:1]
+	much, little := pod("much", false, "cpu", "5", "memory", "2Gi"), pod("little", false, "cpu", "6", "memory", "1Gi")
+	got, err = admission.Victims(critical, []*v1.Pod{much, little}, lacks)
+	require.NoError(t, err)
+	assert.Equal(t, little, got[0])
+	less := pod("less", false, "cpu", "5", "memory", "1Gi")
+	got, err = admission.Victims(critical, []*v1.Pod{much, little, less}, lacks)
+	require.NoError(t, err)
+	assert.Equal(t, less, got[0])
+}
+
+func TestVictimsAreFewAndTheLeastGuaranteed(t *testing.T) { // adm-10, ev-60, ev-61
 	node := admission.Node{Allocatable: v1.ResourceList{
 		v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourcePods: resource.MustParse("4"),
 	}}

@@ -9,10 +9,22 @@ import (
 	"slices"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
+
+// Has reports whether the pod's cgroup is there, for podworker.CgroupFinder (cm-20).
+// One that can't be read, or lacks a part, counts as there: nothing is stopped for
+// that, Ensure puts it right.
+func (m *Manager) Has(pod *v1.Pod) bool {
+	if m.cfg.Flat {
+		return true
+	}
+	_, err := m.cfg.Tree.Children(m.PodName(pod))
+	return !errors.Is(err, fs.ErrNotExist)
+}
 
 // Pods returns the pods that have cgroups, with those. It is to be called before
 // the lists of pods are made that [Manager.Clean] asks: a pod that comes in between

@@ -9,7 +9,8 @@
 // the variables in order, with all references resolved, each with its [Source].
 // [Expand] replaces references in other places, such as commands and arguments,
 // and [ExpandLiterals] in the commands of probes.
-// [ParseFile] reads env files.
+// [ParseFile] reads env files. [FieldValue] and [ResourceFieldValue] answer alone, for files of
+// the downward API.
 //
 // # Usage
 //

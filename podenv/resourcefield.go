@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// resourceField returns the value of a resourceFieldRef: a request or limit of a
-// container, divided and rounded up (pe-8).
-func resourceField(f Facts, own *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
+// ResourceFieldValue returns the value of a resourceFieldRef: a request or limit of a
+// container, own if the reference names none, divided and rounded up (pe-8).
+func ResourceFieldValue(f Facts, own *v1.Container, ref *v1.ResourceFieldSelector) (string, error) {
 	c, regular := own, true
 	if ref.ContainerName != "" {
 		if c, regular = find(f.Pod, ref.ContainerName); c == nil {

@@ -24,10 +24,10 @@ func valueFrom(f Facts, c *v1.Container, v *v1.EnvVar) (value string, found bool
 		data, err := f.secret(ref.Name)
 		return keyOf(data, err, is(ref.Optional), "couldn't find key %v in Secret %v/%v", ref.Key, f.Pod.Namespace, ref.Name)
 	case src.FieldRef != nil:
-		value, err = field(f, src.FieldRef)
+		value, err = FieldValue(f, src.FieldRef)
 		found = true
 	case src.ResourceFieldRef != nil:
-		value, err = resourceField(f, c, src.ResourceFieldRef)
+		value, err = ResourceFieldValue(f, c, src.ResourceFieldRef)
 		found = true
 	case src.FileKeyRef != nil:
 		value, found, err = f.fileKey(src.FileKeyRef)
@@ -40,9 +40,9 @@ func valueFrom(f Facts, c *v1.Container, v *v1.EnvVar) (value string, found bool
 	return value, found, nil
 }
 
-// field returns the value of a fieldRef (pe-7). A label or annotation that the
+// FieldValue returns the value of a fieldRef (pe-7). A label or annotation that the
 // pod doesn't have is empty.
-func field(f Facts, ref *v1.ObjectFieldSelector) (string, error) {
+func FieldValue(f Facts, ref *v1.ObjectFieldSelector) (string, error) {
 	if ref.APIVersion != "" && ref.APIVersion != "v1" {
 		return "", fmt.Errorf("fieldRef: unsupported apiVersion: %v", ref.APIVersion)
 	}

@@ -20,6 +20,7 @@ type change struct {
 	remove []*v1.Pod // gone: as they were known last
 	add    []*v1.Pod // a UID that was not there
 	update []*v1.Pod // known, and different in what counts
+	shown  []*v1.Pod // known, and with another status (src-7)
 }
 
 // diff compares two SETs, in each of which every UID is there once. Pods are
@@ -34,11 +35,16 @@ func diff(old, next []*v1.Pod) change {
 		}
 	}
 	for _, now := range next {
-		switch was := known[now.UID]; {
+		was := known[now.UID]
+		switch {
 		case was == nil || renamed(was, now):
 			c.add = append(c.add, now)
+			continue
 		case changed(was, now):
 			c.update = append(c.update, now)
+		}
+		if !equality.Semantic.DeepEqual(was.Status, now.Status) {
+			c.shown = append(c.shown, now)
 		}
 	}
 	return c
@@ -55,7 +61,7 @@ func byUID(pods []*v1.Pod) map[types.UID]*v1.Pod {
 func renamed(a, b *v1.Pod) bool { return a.Name != b.Name || a.Namespace != b.Namespace }
 
 // changed reports whether a pod differs in what its owner decides: not in its
-// status, which this node writes (src-7), nor in what this node notes on it
+// status, which this node writes, nor in what this node notes on it
 // (src-6, src-8).
 func changed(a, b *v1.Pod) bool {
 	return !maps.Equal(a.Labels, b.Labels) ||

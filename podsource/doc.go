@@ -4,9 +4,10 @@
 //
 // Where pods come from, whether they are well-formed, and what changed. A
 // [PodSource] delivers whole sets; [Merge] compares them and tells a [Sink]
-// what to add, update and remove. There are three sources here: [File] (a
-// directory of manifests, or one), [Memory] (the program itself) and [Func];
-// the API server's is in kube/client.
+// what to add, update and remove. Sources are [File] (a directory of manifests,
+// or one), [URL] (a web server), [Memory] (the program itself) and [Func]; the API
+// server's is in kube/client. A [Checkpoint] around one that is elsewhere has the
+// node go on with what it had when the agent starts while that one is away.
 //
 // Beneath them are functions of values: [Decode] reads a manifest strictly,
 // [Default] fills in what the API server would, [Validate] says what is wrong,
@@ -63,9 +64,13 @@
 //   - Unknown fields, duplicate keys and further documents are errors. A saved
 //     mirror pod is no manifest. Of two files with one pod, the first by name
 //     wins, and the other is reported.
-//   - A pod that is being deleted comes as an update, and one whose status
-//     alone changed does not come at all. An update carries the whole object,
-//     resourceVersion and owners included (src-9).
+//   - A pod that is being deleted comes as an update. One whose status alone
+//     changed comes to a sink that is a [Reconciler] only, and then also with an
+//     update (src-7). An update carries the whole object, resourceVersion and
+//     owners included (src-9).
+//   - Of a list that a web server has, a pod that cannot be used keeps its last
+//     good version and harms no other. Requests are conditional, and an answer
+//     that is not the first is waited for a whole period, the first is not.
 //   - A pod that comes back renamed under the same UID is removed and added.
 //   - One UID in two sources belongs to the first; the other gets it when the
 //     first lets go.
@@ -74,5 +79,5 @@
 //
 // The functions are tested by tables, Merge and Memory in synctest bubbles, and
 // File on real directories. FuzzDecode takes arbitrary text through decoding,
-// defaults and validation.
+// defaults and validation, FuzzURL arbitrary answers of a web server.
 package podsource

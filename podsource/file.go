@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -25,6 +24,12 @@ type FileConfig struct {
 
 	// NodeName is the node whose pods these are. Required.
 	NodeName string
+
+	// LocalObjects lets the pods refer to ConfigMaps and Secrets, and have inline
+	// volumes of CSI drivers: right where the objects come from files as well and
+	// drivers register with nobody but this node, and wrong where an API server has them,
+	// around whose permissions static pods would be a way (src-21).
+	LocalObjects bool
 
 	// Period between two looks at everything, whatever the file system's
 	// notifications say. 0: 20 s (src-24). It bounds how long a change stays
@@ -79,8 +84,7 @@ type File struct {
 	lastRead  time.Time  // when Path could be listed last
 	whole     bool       // every file there was has been read at least once
 
-	mu       sync.Mutex
-	problems []Problem // guarded by mu; replaced, never changed
+	board board
 }
 
 // NewFile checks cfg. It reads nothing.
@@ -91,8 +95,8 @@ func NewFile(cfg FileConfig) (*File, error) {
 	if cfg.NodeName == "" {
 		return nil, errors.New("podsource: FileConfig.NodeName is empty")
 	}
-	for _, msg := range apivalidation.NameIsDNSSubdomain(strings.ToLower(cfg.NodeName), false) {
-		return nil, fmt.Errorf("podsource: %w", field.Invalid(field.NewPath("FileConfig", "NodeName"), cfg.NodeName, msg))
+	if err := checkNodeName("FileConfig", cfg.NodeName); err != nil {
+		return nil, err
 	}
 	path, err := filepath.Abs(cfg.Path)
 	if err != nil {
@@ -108,15 +112,19 @@ func NewFile(cfg FileConfig) (*File, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &File{cfg: cfg}, nil
+	return &File{cfg: cfg, board: board{logger: cfg.Logger, hooks: cfg.Hooks}}, nil
 }
 
 // Problems returns what cannot be used at present, sorted by path. It may be
 // called at any time.
-func (f *File) Problems() []Problem {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.problems)
+func (f *File) Problems() []Problem { return f.board.list() }
+
+// checkNodeName refuses what can end no pod's name.
+func checkNodeName(config, name string) error {
+	for _, msg := range apivalidation.NameIsDNSSubdomain(strings.ToLower(name), false) {
+		return fmt.Errorf("podsource: %w", field.Invalid(field.NewPath(config, "NodeName"), name, msg))
+	}
+	return nil
 }
 
 // Read looks at everything once and returns the pods in force, in the order of
@@ -146,7 +154,7 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	missing := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !missing {
 		err = fmt.Errorf("podsource: %s: %w", f.cfg.Path, bare(err))
-		f.publish(now, &Problem{Path: f.cfg.Path, Err: err, LastGood: f.lastRead})
+		f.pods = f.board.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: err, LastGood: f.lastRead})
 		return "", err
 	}
 	f.lastRead = now
@@ -163,16 +171,16 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 		if err == errUnsettled {
 			unsettled = path
 		}
-		if m, ok := judge(m, data, err, f.cfg.NodeName, now); ok {
+		if m, ok := judge(m, data, err, f.static(path), now); ok {
 			f.manifests = append(f.manifests, m)
 		}
 	}
 	if missing {
-		f.publish(now, &Problem{Path: f.cfg.Path, Err: fmt.Errorf("podsource: %s: does not exist", f.cfg.Path)})
+		f.pods = f.board.publish(f.manifests, now, &Problem{Path: f.cfg.Path, Err: fmt.Errorf("podsource: %s: does not exist", f.cfg.Path)})
 		f.whole = true
 		return "", nil
 	}
-	f.publish(now, nil)
+	f.pods = f.board.publish(f.manifests, now, nil)
 	if !dir && len(f.manifests) == 1 && f.manifests[0].pod == nil {
 		return unsettled, f.manifests[0].err
 	}
@@ -180,35 +188,14 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	return unsettled, nil
 }
 
-// publish works out what is in force and what is wrong, root being wrong with
-// the path as a whole, and tells what is new.
-func (f *File) publish(now time.Time, root *Problem) {
-	old := f.Problems()
-	pods, problems := settle(f.manifests, old, now)
-	f.pods = pods
-	if root != nil {
-		root.Since = now
-		if i := problemOf(old, root.Path); i >= 0 {
-			root.Since = old[i].Since
+// static returns what makes a pod of the manifest at path.
+func (f *File) static(path string) func([]byte) (*v1.Pod, error) {
+	return func(data []byte) (*v1.Pod, error) {
+		pod, err := static(data, f.cfg.NodeName, "file:"+path, f.cfg.LocalObjects)
+		if err == nil {
+			tolerateNoExecute(&pod.Spec)
 		}
-		problems = slices.Insert(slices.DeleteFunc(problems, func(p Problem) bool { return p.Path == root.Path }), 0, *root)
-	}
-	f.mu.Lock()
-	f.problems = problems
-	f.mu.Unlock()
-
-	changed, mended := news(old, problems)
-	for _, p := range changed {
-		f.cfg.Logger.Warn("manifest cannot be used", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
-		if f.cfg.Hooks.Problem != nil {
-			f.cfg.Hooks.Problem(p)
-		}
-	}
-	for _, path := range mended {
-		f.cfg.Logger.Info("manifest mended or gone", "path", path)
-		if f.cfg.Hooks.Mended != nil {
-			f.cfg.Hooks.Mended(path)
-		}
+		return pod, err
 	}
 }
 

@@ -48,7 +48,7 @@ func read(t *testing.T, f *podsource.File) []string {
 
 // Each bad manifest is added to a directory with a good one, and with an
 // earlier good version of itself; then it is mended.
-func TestABadManifestIsReportedHarmsNoOtherAndKeepsItsLastGoodVersion(t *testing.T) {
+func TestABadManifestIsReportedHarmsNoOtherAndKeepsItsLastGoodVersion(t *testing.T) { // src-22, src-25, L-31, L-32, lq-23, lq-24
 	for name, tc := range map[string]struct {
 		data string
 		want []string
@@ -291,7 +291,7 @@ func run(t *testing.T, source podsource.PodSource) *sets {
 }
 
 // Once by notifications alone and once by looking alone: each must do.
-func TestRunFollowsTheDirectory(t *testing.T) {
+func TestRunFollowsTheDirectory(t *testing.T) { // src-24, src-27
 	for name, cfg := range map[string]podsource.FileConfig{
 		"notified": {Period: time.Hour, Settle: 10 * time.Millisecond},
 		"looking":  {Period: 5 * time.Millisecond, Settle: -1},

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // maxManifest is how many bytes a manifest may have; the kubelet's limit for
@@ -139,7 +141,7 @@ func bare(err error) error {
 // outcome, given what was known before; ok is false if there is no such
 // manifest (any more). What cannot be used leaves the last good version in
 // force (lq-23): it is dropped when the file is gone, and not before.
-func judge(m manifest, data []byte, err error, nodeName string, now time.Time) (_ manifest, ok bool) {
+func judge(m manifest, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ manifest, ok bool) {
 	switch {
 	case err == errGone || err == errDirectory:
 		return manifest{}, false
@@ -159,11 +161,11 @@ func judge(m manifest, data []byte, err error, nodeName string, now time.Time) (
 		return m, true
 	}
 	m.sum = sum
-	pod, err := static(data, nodeName, "file:"+m.path)
+	made, err := pod(data)
 	if err != nil {
 		m.err = fmt.Errorf("podsource: %s: %w", m.path, err)
 		return m, true
 	}
-	m.pod, m.good, m.err = pod, now, nil
+	m.pod, m.good, m.err = made, now, nil
 	return m, true
 }

@@ -21,7 +21,7 @@ import (
 // The pods are the sink's own copies, and no list is empty.
 //
 // For one set of one source the calls come in the order RemovePods, AddPods,
-// UpdatePods, SourceSynced.
+// UpdatePods, ReconcilePods (see [Reconciler]), SourceSynced.
 type Sink interface {
 	// AddPods brings pods whose UID is not known.
 	AddPods(pods []*v1.Pod)
@@ -36,6 +36,14 @@ type Sink interface {
 	// SourceSynced says, once for each source, that its first set has been
 	// delivered: what it has not named, it does not want (src-12).
 	SourceSynced(source string)
+}
+
+// A Reconciler is a [Sink] that wants to hear, too, of pods whose status has
+// changed in the source's records: somebody wrote it, this node or another
+// (src-7). ReconcilePods is called after UpdatePods, which the same pod may be in.
+// Without it these changes are not delivered; a later update brings them along.
+type Reconciler interface {
+	ReconcilePods(pods []*v1.Pod)
 }
 
 // A MergeConfig says what to merge.
@@ -76,6 +84,10 @@ type SetInfo struct {
 
 	// What the sink was told.
 	Removed, Added, Updated int
+
+	// Shown is how many pods have another status than before; only a Sink that
+	// is a Reconciler is told.
+	Shown int
 }
 
 // FailedInfo tells of a source that broke down.
@@ -267,6 +279,9 @@ func (m *Merge) deliver(source string) change {
 	tell(m.cfg.Sink.RemovePods, c.remove)
 	tell(m.cfg.Sink.AddPods, c.add)
 	tell(m.cfg.Sink.UpdatePods, c.update)
+	if r, ok := m.cfg.Sink.(Reconciler); ok {
+		tell(r.ReconcilePods, c.shown)
+	}
 	return c
 }
 
@@ -277,7 +292,7 @@ func (m *Merge) observe(source string, c change) {
 	s := m.sources[source]
 	m.cfg.Hooks.Set(SetInfo{
 		Source: source, Pods: len(s.pods), Refused: len(s.refused) + len(s.taken),
-		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update),
+		Removed: len(c.remove), Added: len(c.add), Updated: len(c.update), Shown: len(c.shown),
 	})
 }
 

@@ -159,6 +159,34 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 	}
 }
 
+// A follower is a journal that wants to hear of statuses, too.
+type follower struct{ journal }
+
+func (f *follower) ReconcilePods(pods []*v1.Pod) { f.put("reconcile", pods, true) }
+
+func TestASinkThatReconcilesHearsOfStatuses(t *testing.T) { // src-7, src-10
+	synctest.Test(t, func(t *testing.T) {
+		running := func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }
+		var memory podsource.Memory
+		var sink follower
+		var infos []podsource.SetInfo
+		startMerge(t, podsource.MergeConfig{
+			Sources: map[string]podsource.PodSource{"api": &memory}, Sink: &sink,
+			Hooks: podsource.Hooks{Set: func(i podsource.SetInfo) { infos = append(infos, i) }},
+		})
+		memory.Set(pod("a"), pod("b", running))
+		sink.take()
+		memory.Set(pod("a", running), pod("b", running))
+		assert.Equal(t, []string{"reconcile api/a"}, sink.take())
+		assert.Equal(t, v1.PodRunning, sink.pods["a"].Status.Phase)
+		assert.Equal(t, 1, infos[1].Shown)
+		memory.Set(pod("a"), pod("b", image("2")), pod("c", running))
+		assert.Equal(t, []string{"add api/c", "update api/b", "reconcile api/a api/b"}, sink.take())
+		memory.Set(pod("a"), pod("b", image("2")), pod("c", running))
+		assert.Empty(t, sink.take(), "inv-13")
+	})
+}
+
 func TestMergeMarksItsOwnCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memory podsource.Memory
@@ -319,7 +347,7 @@ func TestNewMergeRefusesABadConfig(t *testing.T) {
 // Whatever the sources want in whatever order, applying the calls gives their
 // union; the journal panics on an add of a known pod, or an update or a
 // removal of an unknown one.
-func TestTheCallsAddUpToTheSets(t *testing.T) {
+func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package podsource_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,7 +18,7 @@ import (
 
 // What every source promises (L-34): it delivers the whole set, again after a
 // restart, and each change; it ends with its context.
-func TestSourcesKeepTheContract(t *testing.T) {
+func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 	for name, setUp := range map[string]func(t *testing.T) (source podsource.PodSource, want func(names ...string)){
 		"Memory": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			m := new(podsource.Memory)
@@ -53,6 +54,25 @@ func TestSourcesKeepTheContract(t *testing.T) {
 					require.ErrorIs(t, err, os.ErrNotExist)
 				}
 				require.NoError(t, os.Rename(next, dir))
+			}
+		},
+		"URL": func(t *testing.T) (podsource.PodSource, func(...string)) {
+			s := new(site)
+			u, err := podsource.NewURL(podsource.URLConfig{
+				URL: "http://pods.example", NodeName: "n", Client: &http.Client{Transport: s}, Period: 5 * time.Millisecond,
+			})
+			require.NoError(t, err)
+			return u, func(names ...string) { s.now(func(s *site) { s.body = podList(names...) }) }
+		},
+		"Checkpoint": func(t *testing.T) (podsource.PodSource, func(...string)) {
+			m := new(podsource.Memory)
+			c, _ := remembering(t, t.TempDir(), m)
+			return c, func(names ...string) {
+				var pods []*v1.Pod
+				for _, name := range names {
+					pods = append(pods, pod(name))
+				}
+				m.Set(pods...)
 			}
 		},
 	} {

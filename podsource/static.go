@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,14 +31,17 @@ import (
 //     manifest has a UID of its own (lq-25).
 //   - It tolerates every NoExecute taint (src-19).
 func Static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
-	pod, err := static(manifest, nodeName, origin)
+	pod, err := static(manifest, nodeName, origin, false)
 	if err != nil {
 		return nil, fmt.Errorf("podsource: %s: %w", origin, err)
 	}
+	tolerateNoExecute(&pod.Spec)
 	return pod, nil
 }
 
-func static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
+// static is Static without the toleration, which pods of a URL do not get. With
+// localObjects pods may refer to ConfigMaps, Secrets and CSI drivers.
+func static(manifest []byte, nodeName, origin string, localObjects bool) (*v1.Pod, error) {
 	decoded, canonical, err := decode(manifest)
 	if err != nil {
 		return nil, err
@@ -52,7 +56,13 @@ func static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 	}
 	// Validated before it is marked, so that errors show what the author
 	// wrote.
-	if errs := append(Validate(pod), ValidateStatic(pod)...); len(errs) > 0 {
+	refused := ValidateStatic(pod)
+	if localObjects {
+		refused = slices.DeleteFunc(refused, func(e *field.Error) bool {
+			return slices.Contains([]string{staticMayNot + "secrets", staticMayNot + "configmaps", staticMayNot + "csidrivers"}, e.Detail)
+		})
+	}
+	if errs := append(Validate(pod), refused...); len(errs) > 0 {
 		return nil, fieldErrors(errs)
 	}
 
@@ -72,7 +82,6 @@ func static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
 		pod.Annotations = make(map[string]string)
 	}
 	pod.Annotations[HashAnnotation] = hash
-	tolerateNoExecute(&pod.Spec)
 	return pod, nil
 }
 

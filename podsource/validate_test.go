@@ -13,7 +13,7 @@ import (
 // Each row puts lines of YAML into a pod that is valid without them: at the
 // level of the spec, or of its container if they begin with "c:". Rows without
 // errors are valid.
-func TestValidate(t *testing.T) {
+func TestValidate(t *testing.T) { // src-20
 	probe := "httpGet: {port: 80}"
 	for name, tc := range map[string]struct {
 		put  string

@@ -5,6 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// staticMayNot begins what is said of such references.
+const staticMayNot = "static pods may not reference "
+
 // ValidateStatic says what in a pod a static pod may not have, since it would
 // need the API server (src-21): a node's static pods have to start without it,
 // and must not be a way to read secrets around its permissions. Errors say
@@ -15,7 +18,7 @@ import (
 func ValidateStatic(pod *v1.Pod) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {
-			errs = append(errs, field.Forbidden(path, "static pods may not reference "+what))
+			errs = append(errs, field.Forbidden(path, staticMayNot+what))
 		}
 	}
 	if _, ok := pod.Annotations[MirrorAnnotation]; ok {
@@ -58,7 +61,7 @@ func ValidateStatic(pod *v1.Pod) (errs field.ErrorList) {
 func validateStaticVolume(v *v1.Volume, path *field.Path) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {
-			errs = append(errs, field.Forbidden(path, "static pods may not reference "+what))
+			errs = append(errs, field.Forbidden(path, staticMayNot+what))
 		}
 	}
 	refuse(v.Secret != nil, path.Child("secret"), "secrets")

@@ -153,7 +153,7 @@ func TestStepsTakeAllOfTheTimeOfACall(t *testing.T) { // L-54, L-22
 // lagging is a node whose volumes take two seconds.
 type lagging struct{ *node }
 
-func (l *lagging) Mount(context.Context, *v1.Pod) (map[string]string, error) {
+func (l *lagging) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
 	time.Sleep(2 * time.Second)
 	return nil, nil
 }

@@ -37,7 +37,7 @@ type life struct {
 	doom *KillOptions
 }
 
-// An input is one thing that happens to a life: wanted, unwanted, killed,
+// An input is one thing that happens to a life: wanted, shown, unwanted, killed,
 // found, turn or returned.
 type input any
 
@@ -50,6 +50,9 @@ type (
 		pod                            *v1.Pod
 		create, first, static, stopped bool
 	}
+
+	// shown: the pod's record has another status than before.
+	shown struct{ pod *v1.Pod }
 
 	// unwanted: no source wants the pod any more.
 	unwanted struct{}
@@ -90,6 +93,8 @@ func step(l life, in input) (life, effect) {
 	switch in := in.(type) {
 	case wanted:
 		return l.want(in)
+	case shown:
+		return l.show(in.pod)
 	case unwanted:
 		return l.remove()
 	case killed:

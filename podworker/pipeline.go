@@ -32,22 +32,13 @@ type Reporter interface {
 
 // Volumes get a pod's volumes ready and away.
 type Volumes interface {
-	// Mount waits until every volume of the pod is ready, and returns where:
-	// host paths by volume name. An error that is a *Refusal (wrapped, too)
+	// Mount waits until every volume of the pod that a container uses is ready,
+	// and returns where, by the names of the volumes. An error that is a *Refusal (wrapped, too)
 	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
-	Mount(ctx context.Context, pod *v1.Pod) (map[string]string, error)
+	Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error)
 
 	// Unmount waits until no volume of the pod is left.
 	Unmount(ctx context.Context, pod *v1.Pod) error
-}
-
-// Cgroups make the cgroup that holds a pod.
-type Cgroups interface {
-	// Ensure makes the pod's cgroup what its spec says.
-	Ensure(ctx context.Context, pod *v1.Pod) error
-
-	// Remove ends what is left in the pod's cgroup, and removes it.
-	Remove(ctx context.Context, uid types.UID) error
 }
 
 // Probes watch over the containers of a pod. Their methods don't block.
@@ -67,6 +58,19 @@ type Probes interface {
 	Remove(uid types.UID)
 }
 
+// Objects hold what pods refer to by name: Secrets, ConfigMaps, and whatever
+// else is fetched for them. Their methods don't block.
+type Objects interface {
+	// Register says that the pod is about to be worked on, so that what it
+	// refers to will be asked for. It comes before anything of it is, at each
+	// sync: a second call brings what the pod's object refers to now (oc-2).
+	Register(pod *v1.Pod)
+
+	// Unregister says that nothing of the pod will be asked for any more. A UID
+	// that is not registered is no error.
+	Unregister(uid types.UID)
+}
+
 // A PipelineConfig names the subsystems of a [Pipeline]. All but Runtime may be
 // nil: that subsystem is not there.
 type PipelineConfig struct {
@@ -77,6 +81,7 @@ type PipelineConfig struct {
 	Cgroups Cgroups
 	Probes  Probes
 	Mirrors Mirrors
+	Objects Objects
 
 	// Readmit asks Admit also about pods that run already, as the kubelet
 	// does, which a full node may end (lq-28, L-60).
@@ -205,6 +210,12 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		p.event(w.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
 		return next, err
 	}
+	if p.cfg.Objects != nil {
+		p.cfg.Objects.Register(w.Pod)
+	}
+	if p.outside(w) {
+		return next, p.bringIn(ctx, w)
+	}
 	if p.cfg.Cgroups != nil {
 		p.at(w.UID, "cgroup")
 		if err := p.cfg.Cgroups.Ensure(ctx, w.Pod); err != nil {
@@ -216,7 +227,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		p.at(w.UID, "mirror pod")
 		p.mirror(ctx, w)
 	}
-	var volumes map[string]string
+	var volumes map[string]runtime.Volume
 	if p.cfg.Volumes != nil {
 		var err error
 		p.at(w.UID, "volumes")
@@ -315,6 +326,9 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 			return fmt.Errorf("podworker: unmount volumes: %w", err)
 		}
 	}
+	if p.cfg.Objects != nil {
+		p.cfg.Objects.Unregister(w.UID) // vol-30: its volumes are the last to read of them
+	}
 	if p.cfg.Cgroups != nil {
 		p.at(w.UID, "cgroup")
 		if err := p.cfg.Cgroups.Remove(ctx, w.UID); err != nil {
@@ -329,6 +343,9 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 
 // Forget implements [Forgetter].
 func (p *Pipeline) Forget(pod *v1.Pod) {
+	if p.cfg.Objects != nil {
+		p.cfg.Objects.Unregister(pod.UID) // one that never came to its cleanup
+	}
 	p.forget(pod.UID)
 	p.release(pod.UID)
 	p.cfg.Status.Forget(pod)

@@ -56,8 +56,8 @@ func (n *node) Admit(context.Context, *v1.Pod) *podworker.Refusal {
 	return n.refuse
 }
 
-func (n *node) Mount(context.Context, *v1.Pod) (map[string]string, error) {
-	return map[string]string{"data": "/vol/data"}, n.ask("mount")
+func (n *node) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
+	return map[string]runtime.Volume{"data": {Path: "/vol/data"}}, n.ask("mount")
 }
 func (n *node) Unmount(context.Context, *v1.Pod) error { return n.ask("unmount") }
 
@@ -115,7 +115,7 @@ func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, next)
 	assert.Equal(t, []string{"admit", "report", "network", "ensure cgroup", "mount", "probe", "sync", "relist"}, n.asked, "section 3.3, sl-36")
-	assert.Equal(t, map[string]string{"data": "/vol/data"}, n.sync.Volumes)
+	assert.Equal(t, map[string]runtime.Volume{"data": {Path: "/vol/data"}}, n.sync.Volumes)
 	assert.Equal(t, runtime.ProbeFailure, n.sync.Probes.Liveness["mem://1"], "what probes came to is the runtime's to act on")
 }
 

@@ -36,7 +36,7 @@ func (c *crowded) Sync(_ context.Context, w podworker.Work) (podworker.Next, err
 	var victims []podworker.Victim
 	for uid := range c.held {
 		victims = append(victims, podworker.Victim{UID: uid, Kill: podworker.KillOptions{
-			Ending: runtime.Ending{Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod"}, Evict: true,
+			Ending: runtime.Ending{Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod", Disruption: "Pod was preempted by Kubelet to accommodate a critical pod."}, Evict: true,
 		}})
 	}
 	return podworker.Next{Victims: victims}, errors.New("no room yet")
@@ -49,7 +49,7 @@ func (c *crowded) Terminate(_ context.Context, w podworker.Work) error {
 
 func (c *crowded) Cleanup(_ context.Context, w podworker.Work) error {
 	time.Sleep(2 * time.Second)
-	c.trace(string(w.UID) + " has gone: " + w.Ending.Reason)
+	c.trace(string(w.UID) + " has gone: " + w.Ending.Reason + ": " + w.Ending.Disruption)
 	delete(c.held, w.UID)
 	return nil
 }
@@ -75,7 +75,7 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10
 		assert.Contains(t, e.String(), "It waits for the end of pods that give way to it: web; it is tried again then, or in ")
 		time.Sleep(10 * time.Second)
 		stop()
-		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting", "5s critical runs"}, trace, "no sooner and no later than there is room")
+		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
 		assert.Equal(t, []string{"web Warning Preempting: Preempted in order to admit critical pod"}, events)
 	})
 }

@@ -122,6 +122,10 @@ type ContainerStatus struct {
 	Reason     string
 	Message    string
 
+	// User that its first process was started as; nil if the runtime does not
+	// tell. Shared: don't change it.
+	User *v1.ContainerUser
+
 	// LogPath on this host; "" if the runtime keeps none.
 	LogPath string
 

@@ -85,15 +85,34 @@ type SyncRequest struct {
 	// observations are the way to two instances of one container: don't.
 	Status *PodStatus
 
-	// Volumes maps the names of the pod's volumes to the host paths where they
-	// are ready for use. A container that mounts a volume which is not
-	// listed is not started (CreateContainerConfigError).
-	Volumes map[string]string
+	// Volumes maps the names of the pod's volumes to where they are ready for
+	// use. A container that uses a volume which is not listed is not started
+	// (CreateContainerConfigError). Images that are volumes need not be listed:
+	// the runtime has them.
+	Volumes map[string]Volume
 
 	// Probes are the results that liveness and startup probes have come to.
 	// Nil: nobody probes here, and a container that runs counts as live and
 	// started (rt-48, rt-60 … rt-62).
 	Probes *ProbeResults
+}
+
+// A Volume is where one of a pod's volumes is on this machine, ready for use: a
+// directory, or a block device.
+type Volume struct {
+	// Path of its files. Empty if it is a device.
+	Path string
+
+	// Device is the path of a block device, or of a link to it, which
+	// containers have by their volumeDevices (vol-74). Empty if it is files.
+	Device string
+
+	// ReadOnly volumes are not written to, whatever a volumeMount says.
+	ReadOnly bool
+
+	// SELinuxRelabel: the files are the pod's own, and get the label of its
+	// containers where SELinux is on (vol-72).
+	SELinuxRelabel bool
 }
 
 // A KillRequest says which pod should stop, and how fast.
@@ -178,6 +197,12 @@ type Ending struct {
 	Failed  bool
 	Reason  string
 	Message string
+
+	// Disruption, if it is not empty: the node ends a pod that could have run
+	// on (an eviction, a preemption, a shutdown), and its condition
+	// DisruptionTarget says so, with reason TerminationByKubelet and this
+	// message (ev-54, ev-62).
+	Disruption string
 }
 
 // An Event is something a person would want to read about a pod or the node,
@@ -191,4 +216,8 @@ type Event struct {
 	Type    string
 	Reason  string
 	Message string
+
+	// Annotations of the event object, for machines: what an eviction was
+	// decided by (ev-53). Nil: none.
+	Annotations map[string]string
 }

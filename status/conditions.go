@@ -42,6 +42,9 @@ type ConditionFacts struct {
 	// are about (al-12).
 	Resize []v1.PodCondition
 
+	// Disruption as in [runtime.Ending].
+	Disruption string
+
 	Now time.Time
 }
 
@@ -71,10 +74,7 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 			all = append(all, f.dated(c))
 		}
 	}
-	// A disruption is named once and never taken back by the node (st-37).
-	if c := Condition(f.Previous, v1.DisruptionTarget); c != nil {
-		all = append(all, *c)
-	} else if c := Condition(f.Pod.Status.Conditions, v1.DisruptionTarget); c != nil {
+	if c := disrupted(&f); c != nil {
 		all = append(all, *c)
 	}
 	for _, c := range own {
@@ -82,6 +82,33 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 		all = append(all, f.dated(c))
 	}
 	return all
+}
+
+// disrupted returns the condition DisruptionTarget, or nil. What the node says of
+// it is said once and never taken back (st-37), and goes before what others said
+// of the pod; what they say stays theirs, also when they change or remove it, and
+// after the pod's end nobody is gainsaid (st-75).
+func disrupted(f *ConditionFacts) *v1.PodCondition {
+	theirs := Condition(f.Pod.Status.Conditions, v1.DisruptionTarget)
+	was := Condition(f.Previous, v1.DisruptionTarget)
+	switch {
+	case theirs != nil && Terminal(f.Pod.Status.Phase):
+		return theirs
+	case was != nil && disruptedHere(was):
+		return was
+	case f.Disruption != "":
+		return new(f.dated(v1.PodCondition{
+			Type: v1.DisruptionTarget, Status: v1.ConditionTrue, ObservedGeneration: f.Status.ObservedGeneration,
+			Reason: v1.PodReasonTerminationByKubelet, Message: f.Disruption,
+		}))
+	default:
+		return theirs
+	}
+}
+
+// disruptedHere reports whether it is the node that said this disruption.
+func disruptedHere(c *v1.PodCondition) bool {
+	return c.Type == v1.DisruptionTarget && c.Reason == v1.PodReasonTerminationByKubelet
 }
 
 // dated returns c with the time since when it has its status (st-51).

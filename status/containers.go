@@ -76,7 +76,10 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 		presumeDone(&s, f)
 	}
 	explain(&s, f, c, k)
-	s.VolumeMounts = volumeMounts(c, old)
+	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
+	if f.Health != nil {
+		s.AllocatedResourcesStatus = f.Health[c.Name]
+	}
 	s.Ready, s.Started = readiness(&s, f, c, k, old)
 	return s
 }
@@ -137,6 +140,12 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 	s.ImageID = now.ImageRef
 	if s.ImageID == "" {
 		s.ImageID = now.ImageID
+	}
+
+	if now.User != nil {
+		s.User = now.User
+	} else if old == nil || old.ContainerID != now.ID {
+		s.User = nil // that was another's
 	}
 
 	s.LastTerminationState = lastState(now, before, old)
@@ -247,8 +256,12 @@ func presumeDone(s *v1.ContainerStatus, f *Facts) {
 		sandbox = f.Observed.Sandboxes[0].ID
 	}
 	if hasRegular(f.Pod, f.Observed, sandbox) {
+		id := s.ContainerID
+		if t := s.LastTerminationState.Terminated; t != nil && t.ContainerID == id {
+			id = "" // that one has failed: it was a later one
+		}
 		s.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			Reason: "Completed", Message: initPresumedDone, ContainerID: s.ContainerID,
+			Reason: "Completed", Message: initPresumedDone, ContainerID: id,
 		}}
 	}
 }
@@ -299,9 +312,8 @@ func passed(r ProbeResult, before bool) bool {
 }
 
 // volumeMounts tells how the volumes are mounted (st-14); once said it stays.
-// IfPossible shows as Disabled: whether the runtime's handler can do more is
-// not known here, and less must not be taken for more.
-func volumeMounts(c *v1.Container, old *v1.ContainerStatus) []v1.VolumeMountStatus {
+// What IfPossible comes to depends on what the runtime's handler can do.
+func volumeMounts(c *v1.Container, old *v1.ContainerStatus, possible bool) []v1.VolumeMountStatus {
 	if old != nil && len(old.VolumeMounts) > 0 {
 		return old.VolumeMounts
 	}
@@ -310,7 +322,7 @@ func volumeMounts(c *v1.Container, old *v1.ContainerStatus) []v1.VolumeMountStat
 		st := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
 			st.RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled)
-			if m.RecursiveReadOnly != nil && *m.RecursiveReadOnly == v1.RecursiveReadOnlyEnabled {
+			if r := m.RecursiveReadOnly; r != nil && (*r == v1.RecursiveReadOnlyEnabled || *r == v1.RecursiveReadOnlyIfPossible && possible) {
 				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
 			}
 		}

@@ -204,6 +204,39 @@ func TestVolumeMountsAreSaidOnce(t *testing.T) { // st-14
 	}
 	assert.Equal(t, "rw:- ro:Disabled all:Enabled perhaps:Disabled", strings.Join(modes, " "))
 
+	f.RecursiveReadOnly = true
+	can := status.Compute(f).ContainerStatuses[0].VolumeMounts[3]
+	assert.Equal(t, v1.RecursiveReadOnlyEnabled, *can.RecursiveReadOnly, "where the handler can, it is possible")
+
 	f.Previous, f.Pod = first, podOf("", "a")
 	assert.Equal(t, first.ContainerStatuses[0].VolumeMounts, status.Compute(f).ContainerStatuses[0].VolumeMounts)
+}
+
+func TestWhoAContainerRunsAsIsToldOfThatInstance(t *testing.T) {
+	me := &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: 1000, GID: 1000, SupplementalGroups: []int64{4, 27}}}
+	c := runningC("a", 0)
+	c.User = me
+	f := status.Facts{Pod: podOf("", "a"), Observed: seen(c), Now: t0}
+	f.Previous = status.Compute(f)
+	assert.Equal(t, me, f.Previous.ContainerStatuses[0].User)
+	assert.NotSame(t, me, f.Previous.ContainerStatuses[0].User, "the runtime's own is shared")
+
+	f.Observed = seen(exitedC("a", 0, 1))
+	f.Previous = status.Compute(f)
+	assert.Equal(t, me, f.Previous.ContainerStatuses[0].User, "a runtime that forgets")
+	f.Observed = seen(runningC("a", 1), exitedC("a", 0, 1))
+	assert.Nil(t, status.Compute(f).ContainerStatuses[0].User, "the next one's is not known")
+}
+
+func TestTheHealthOfDevicesIsShown(t *testing.T) { // st-34
+	sick := []v1.ResourceStatus{{Name: "example.com/gpu", Resources: []v1.ResourceHealth{{ResourceID: "0", Health: v1.ResourceHealthStatusUnhealthy}}}}
+	f := status.Facts{Pod: podOf("", "a", "b"), Observed: seen(runningC("a", 0), runningC("b", 0)), Now: t0}
+	f.Health = map[string][]v1.ResourceStatus{"a": sick}
+	f.Previous = status.Compute(f)
+	assert.Equal(t, sick, f.Previous.ContainerStatuses[0].AllocatedResourcesStatus)
+	assert.Nil(t, f.Previous.ContainerStatuses[1].AllocatedResourcesStatus)
+	f.Health = nil
+	assert.Equal(t, sick, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus, "nobody looked")
+	f.Health = map[string][]v1.ResourceStatus{}
+	assert.Nil(t, status.Compute(f).ContainerStatuses[0].AllocatedResourcesStatus)
 }

@@ -68,6 +68,7 @@ type call struct {
 	e       *entry
 	pod     *v1.Pod
 	deleted bool         // DeletePod, else UpdatePodStatus
+	again   bool         // somebody else wrote over it (st-71)
 	status  v1.PodStatus // what is said
 	version uint64
 	since   time.Time
@@ -78,9 +79,13 @@ func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.inFlight < m.cfg.Parallel {
-		if e := m.queue.next(time.Now()); e != nil {
-			m.inFlight++
-			return e.call(), 0, time.Time{}, nil
+		for e := m.queue.next(time.Now()); e != nil; e = m.queue.next(time.Now()) {
+			if e.due() || e.edited {
+				m.inFlight++
+				return e.call(), 0, time.Time{}, nil
+			}
+			e.spot = idle // what had been edited is as it should be again
+			m.pushLocked(e)
 		}
 		retryAt = m.queue.retryAt()
 	}
@@ -95,14 +100,11 @@ func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <
 func (e *entry) call() *call {
 	c := &call{e: e, pod: e.pod, version: e.version, since: e.since}
 	e.since = time.Time{} // changes from here on are the next call's
-	switch {
-	case e.version == e.sent:
+	if e.version == e.sent && !e.edited {
 		c.deleted = true
-	case e.held:
-		c.status = Hold(e.status, e.said, &e.pod.Status)
-	default:
-		c.status = e.status
+		return c
 	}
+	c.status, c.again = e.say(), e.version == e.sent
 	return c
 }
 
@@ -126,8 +128,8 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 			"pod", c.pod.Namespace+"/"+c.pod.Name, "uid", c.pod.UID, "delete", c.deleted, "err", err)
 	}
 	if m.cfg.Hooks.Delivered != nil {
-		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Err: err}
-		if !c.deleted {
+		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Again: c.again, Err: err}
+		if !c.deleted && !c.again {
 			info.Latency = now.Sub(c.since)
 		}
 		m.cfg.Hooks.Delivered(info)
@@ -143,6 +145,7 @@ func (m *Manager) note(c *call, err error, cut bool, now time.Time) {
 	e := c.e
 	m.inFlight--
 	e.spot = idle
+	e.lastErr = err
 	switch {
 	case err != nil:
 		e.since = c.since
@@ -154,7 +157,11 @@ func (m *Manager) note(c *call, err error, cut bool, now time.Time) {
 		e.failures, e.deleted = 0, true
 	default:
 		e.failures, e.sent = 0, c.version
-		e.said = said(&c.status)
+		e.said, e.ready = said(&c.status), IsReady(&c.status)
+		if e.edited {
+			e.edited, e.corrected = false, now
+			e.corrections++
+		}
 	}
 	m.pushLocked(e)
 }
@@ -168,15 +175,46 @@ func (m *Manager) backoff(failures int) time.Duration {
 	return min(d, m.cfg.RetryMax)
 }
 
-// pushLocked queues an idle entry if it is due, and drops one that is done
-// with. Entries that are elsewhere come by here again.
-func (m *Manager) pushLocked(e *entry) {
-	if e.spot != idle || m.pods[e.pod.UID] != e {
-		return // under way, or behind an older incarnation
+// correctIn returns how long what was edited is left, after that many corrections
+// before this one.
+func (m *Manager) correctIn(corrections int) time.Duration {
+	d, most := m.cfg.RetryMin, 10*m.cfg.RetryMax
+	for ; corrections > 0 && d < most; corrections-- {
+		d *= 2
 	}
-	if e.due() {
-		m.queue.add(e)
-		m.wakeLocked()
+	return min(d, most)
+}
+
+// pushLocked queues an entry if it is due, and drops one that is done with.
+// Entries that are under way, or rest after a failure, come by here again.
+func (m *Manager) pushLocked(e *entry) {
+	if m.pods[e.pod.UID] != e {
+		return // behind an older incarnation
+	}
+	if e.spot == idle && e.shown != nil && !e.due() {
+		now := time.Now()
+		if e.compare(now); e.edited {
+			m.queue.delay(e, now.Add(m.correctIn(e.corrections)))
+			m.wakeLocked()
+		}
+	}
+	switch e.spot {
+	case delayed:
+		if e.failures > 0 || !e.due() {
+			if e.shown != nil && e.failures == 0 {
+				e.compare(time.Now()) // its turn comes all the same
+			}
+			return
+		}
+		m.queue.undelay(e) // there is more to say than what was edited
+		fallthrough
+	case idle:
+		if e.due() {
+			m.queue.add(e)
+			m.wakeLocked()
+			return
+		}
+	default:
 		return
 	}
 	if !e.gone {

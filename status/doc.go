@@ -15,11 +15,14 @@
 //	CheckTransition     what may not be said after what was said
 //	Held, Hold          whether a terminal phase has to wait, and what is said meanwhile
 //	Same                whether a status says anything new
+//	Merge               what to write over what others have written
+//	Merge               what to write over what others have written
 //	Describe, Summary   a change, and a status, in words
 //
 // A [Manager] decides when a status goes to a [StatusSink]: at once when it
 // says something new, in order for one pod, in parallel for many, again after
-// a failure. [MemorySink], [JSONLines] and [Tee] are sinks.
+// a failure, and again when somebody else wrote over it. What others act on goes
+// first (L-38). [MemorySink], [JSONLines], [Snapshot] and [Tee] are sinks.
 //
 // # Usage
 //
@@ -28,6 +31,8 @@
 //	s := m.Report(pod, observed, starts, ending)     // after each look at a pod
 //	m.Finish(pod)                                    // nothing runs, all given back
 //	m.Forget(pod)                                    // left its source
+//	m.Reconcile(pod)                                 // its record shows pod.Status now
+//	o, ok := m.Outstanding(uid)                      // what the sink is yet to be told, and why
 //	err = m.Flush(shutdown)                          // the last thing an agent does
 //
 // Only [Compute] is needed by those who deliver statuses their own way.
@@ -55,7 +60,12 @@
 // terminal phase is not said while something of the pod runs (inv-6), and never
 // together with Ready (inv-8). DeletePod comes after the final status (inv-9).
 // These hold across a restart of the agent as far as the source gives back, in
-// pod.Status, what was said.
+// pod.Status, what was said, or else a [Snapshot] does.
+//
+// What somebody else writes over a status is mended, a second later at first, and
+// with growing pauses when it does not last: a pod costs a call in ten minutes at
+// most then (st-71). Someone has to say what the record shows (Reconcile): a source
+// whose sets have the pods' statuses, through podsource.Merge and podworker.Loop.
 //
 // Without a prober (Facts.Probes is nil) every probe counts as passed: a pod
 // that declares probes nobody runs is as ready as its containers run.
@@ -65,11 +75,8 @@
 // last given. A container that nothing was granted and that has nothing shows no
 // resources, where the kubelet shows empty ones.
 //
-// Not covered yet: the states of a pod that restarts all its containers (rt-139,
-// rt-142), readiness pushed by a prober between reports (st-55,
-// st-56), merging with what an API server has (st-74 … st-76; package
-// kube/client needs it), and resending when somebody else changed a field
-// there (st-71).
+// Readiness reaches a status by a report, not by a call of its own (st-55, st-56):
+// who probes has the pod reported when a result changes.
 //
 // # Differences from the kubelet
 //
@@ -104,8 +111,7 @@
 //   - Messages are cut between characters, not inside them.
 //   - A pod that was turned away has no container statuses made up.
 //   - Nobody's input is changed (lq-22).
-//   - HostIPsIPFamilyMismatch (st-44) is not announced, and IfPossible mounts
-//     show as Disabled (st-14): the handler's features are not known here.
+//   - HostIPsIPFamilyMismatch (st-44) is not announced.
 //
 // # Testing
 //

@@ -44,6 +44,14 @@ type Facts struct {
 	// with a probe that is not in here has no result yet.
 	Probes map[string]Probed
 
+	// RecursiveReadOnly: the pod's runtime handler can mount recursively read-only,
+	// so that IfPossible means Enabled (st-14). False: not, or it is not known.
+	RecursiveReadOnly bool
+
+	// Health tells, by container name, how the devices are that it was given
+	// (st-34). Nil: nobody watches over devices.
+	Health map[string][]v1.ResourceStatus
+
 	// Resize tells how a resize of the pod stands. Zero: there is none.
 	Resize Resize
 
@@ -125,7 +133,7 @@ func Compute(f Facts) v1.PodStatus {
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	s.Conditions = Conditions(ConditionFacts{
 		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed,
-		Resize: f.Resize.Conditions, Now: f.Now,
+		Resize: f.Resize.Conditions, Disruption: disruption(&f, prev), Now: f.Now,
 	})
 	return *s.DeepCopy()
 }
@@ -151,6 +159,15 @@ func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Ending
 		return phase, prev.Reason, prev.Message
 	}
 	return phase, "", ""
+}
+
+// disruption returns why the node ends the pod, if that is why it has failed: of
+// one that had ended before nothing is disrupted any more (st-75).
+func disruption(f *Facts, prev *v1.PodStatus) string {
+	if Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
+		return ""
+	}
+	return f.Ending.Disruption
 }
 
 // Terminal reports whether a pod in this phase has ended.

@@ -236,16 +236,19 @@ func TestSameLooksAtOwnedContentOnly(t *testing.T) { // st-49
 		change func(*v1.PodStatus)
 		same   bool
 	}{
-		"nothing":              {func(*v1.PodStatus) {}, true},
-		"transition time":      {func(s *v1.PodStatus) { s.Conditions[0].LastTransitionTime = metav1.Now() }, true},
-		"order of conditions":  {func(s *v1.PodStatus) { s.Conditions[0], s.Conditions[1] = s.Conditions[1], s.Conditions[0] }, true},
-		"foreign condition":    {func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, v1.PodCondition{Type: "lb"}) }, true},
-		"resource claims":      {func(s *v1.PodStatus) { s.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "x"}} }, true},
-		"time zone":            {func(s *v1.PodStatus) { s.StartTime = new(metav1.NewTime(s.StartTime.Local())) }, true},
-		"phase":                {func(s *v1.PodStatus) { s.Phase = v1.PodFailed }, false},
-		"condition":            {func(s *v1.PodStatus) { s.Conditions[0].Status = v1.ConditionUnknown }, false},
-		"condition missing":    {func(s *v1.PodStatus) { s.Conditions = s.Conditions[1:] }, false},
-		"disruption":           {func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.DisruptionTarget}) }, false},
+		"nothing":             {func(*v1.PodStatus) {}, true},
+		"transition time":     {func(s *v1.PodStatus) { s.Conditions[0].LastTransitionTime = metav1.Now() }, true},
+		"order of conditions": {func(s *v1.PodStatus) { s.Conditions[0], s.Conditions[1] = s.Conditions[1], s.Conditions[0] }, true},
+		"foreign condition":   {func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, v1.PodCondition{Type: "lb"}) }, true},
+		"resource claims":     {func(s *v1.PodStatus) { s.ResourceClaimStatuses = []v1.PodResourceClaimStatus{{Name: "x"}} }, true},
+		"time zone":           {func(s *v1.PodStatus) { s.StartTime = new(metav1.NewTime(s.StartTime.Local())) }, true},
+		"phase":               {func(s *v1.PodStatus) { s.Phase = v1.PodFailed }, false},
+		"condition":           {func(s *v1.PodStatus) { s.Conditions[0].Status = v1.ConditionUnknown }, false},
+		"condition missing":   {func(s *v1.PodStatus) { s.Conditions = s.Conditions[1:] }, false},
+		"disruption": {func(s *v1.PodStatus) {
+			s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Reason: "TerminationByKubelet"})
+		}, false},
+		"another's disruption": {func(s *v1.PodStatus) { s.Conditions = append(s.Conditions, v1.PodCondition{Type: v1.DisruptionTarget}) }, true},
 		"restart count":        {func(s *v1.PodStatus) { s.ContainerStatuses[0].RestartCount++ }, false},
 		"observed generation":  {func(s *v1.PodStatus) { s.ObservedGeneration++ }, false},
 		"exit of another time": {func(s *v1.PodStatus) { s.ContainerStatuses[0].State = done("a", 1).State }, false},

@@ -2,6 +2,7 @@ package status
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -34,8 +35,8 @@ type Said struct {
 func said(s *v1.PodStatus) Said { return Said{s.Phase, s.Reason, s.Message} }
 
 // Hold returns s as it may be said while its terminal phase is held back: with
-// the phase, reason and message that was said last. A disruption that the source
-// does not know of is kept back too: it goes with the phase (st-75). Where
+// the phase, reason and message that was said last. The disruption that ends it is
+// kept back too: it goes with the phase (st-75). Where
 // nothing was said yet, the phase is Running or Pending. It does not change
 // what s points to.
 func Hold(s v1.PodStatus, said Said, source *v1.PodStatus) v1.PodStatus {
@@ -46,10 +47,30 @@ func Hold(s v1.PodStatus, said Said, source *v1.PodStatus) v1.PodStatus {
 			s.Phase = v1.PodRunning
 		}
 	}
-	if Condition(source.Conditions, v1.DisruptionTarget) == nil {
-		s.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c v1.PodCondition) bool {
-			return c.Type == v1.DisruptionTarget
-		})
+	if i := slices.IndexFunc(s.Conditions, func(c v1.PodCondition) bool { return disruptedHere(&c) }); i >= 0 {
+		s.Conditions = slices.Clone(s.Conditions)
+		if theirs := Condition(source.Conditions, v1.DisruptionTarget); theirs != nil {
+			s.Conditions[i] = *theirs
+		} else {
+			s.Conditions = slices.Delete(s.Conditions, i, i+1)
+		}
+	}
+	return s
+}
+
+// released returns s as it is said when its phase is held back no more: the
+// disruption that went with the phase begins now (st-75). It does not change what
+// s points to.
+func released(s v1.PodStatus, source *v1.PodStatus, now time.Time) v1.PodStatus {
+	if Condition(source.Conditions, v1.DisruptionTarget) != nil {
+		return s
+	}
+	for i := range s.Conditions {
+		if disruptedHere(&s.Conditions[i]) {
+			s.Conditions = slices.Clone(s.Conditions)
+			s.Conditions[i].LastTransitionTime = seconds(now)
+			break
+		}
 	}
 	return s
 }

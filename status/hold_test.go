@@ -33,7 +33,8 @@ func TestATerminalPhaseIsHeldWhileAnythingMayRun(t *testing.T) { // st-77
 }
 
 func TestHoldSaysThePhaseThatWasSaid(t *testing.T) { // st-75, st-77
-	disrupted := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue}
+	disrupted := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "TerminationByKubelet"}
+	theirs := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "EvictionByEvictionAPI"}
 	failed := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{disrupted, {Type: v1.PodReady}}}
 
 	s := status.Hold(failed, status.Said{Phase: v1.PodRunning, Reason: "R", Message: "M"}, &v1.PodStatus{})
@@ -41,9 +42,10 @@ func TestHoldSaysThePhaseThatWasSaid(t *testing.T) { // st-75, st-77
 	assert.Equal(t, []v1.PodCondition{{Type: v1.PodReady}}, s.Conditions)
 	assert.Len(t, failed.Conditions, 2, "left alone")
 
-	s = status.Hold(failed, status.Said{}, &v1.PodStatus{Conditions: []v1.PodCondition{disrupted}})
+	s = status.Hold(failed, status.Said{}, &v1.PodStatus{Conditions: []v1.PodCondition{theirs}})
 	assert.Equal(t, v1.PodPending, s.Phase, "nothing was said yet")
-	assert.Len(t, s.Conditions, 2, "the source knows of the disruption")
+	assert.Equal(t, []v1.PodCondition{theirs, {Type: v1.PodReady}}, s.Conditions, "of a disruption the source knows, the source's word stays")
+	assert.Equal(t, disrupted, failed.Conditions[0], "left alone")
 
 	failed.ContainerStatuses = []v1.ContainerStatus{up("a")}
 	assert.Equal(t, v1.PodRunning, status.Hold(failed, status.Said{}, &v1.PodStatus{}).Phase)

@@ -58,11 +58,16 @@ type DeliveredInfo struct {
 	// Deleted: the call was DeletePod; else UpdatePodStatus.
 	Deleted bool
 
+	// Again: the call says what was said before, because somebody else wrote
+	// over it (st-71).
+	Again bool
+
 	// Err is what the sink returned; it is tried again.
 	Err error
 
 	// Latency since the oldest change that this call was the first to carry.
-	// Zero for deletions.
+	// Zero for deletions, and for what is said again.
+	// (kubelet_pod_status_sync_duration_seconds, st-69.)
 	Latency time.Duration
 }
 

@@ -66,6 +66,9 @@ func anything(r *rand.Rand) status.Facts {
 		f.Starts = map[string]runtime.Waiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
 	}
 	f.Ending = runtime.Ending{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
+	if f.Ending.Failed && pick(2) == 0 {
+		f.Ending.Disruption = why
+	}
 	if pick(2) == 0 {
 		f.HostIPs = []string{"192.168.0.1", "fd00::1"}[pick(2):]
 	}
@@ -106,9 +109,64 @@ func checkCompute(t *testing.T, f status.Facts) {
 			require.False(t, now.Name == c.Name && now.RestartCount < c.RestartCount, "inv-10")
 		}
 	}
+	prev := &f.Previous
+	if prev.Phase == "" {
+		prev = &f.Pod.Status
+	}
+	for _, c := range s.Conditions {
+		if was := status.Condition(prev.Conditions, c.Type); was != nil && was.Status == c.Status {
+			require.Equal(t, was.LastTransitionTime, c.LastTransitionTime, "st-51: %s", c.Type)
+		}
+	}
+	checkHistory(t, prev.ContainerStatuses, s.ContainerStatuses)
+	checkHistory(t, prev.InitContainerStatuses, s.InitContainerStatuses)
+	checkMerge(t, *prev, s)
+	checkMerge(t, s, *prev)
 	final := status.Terminate(f.Pod, s, f.Now)
 	require.False(t, status.IsReady(&final) && status.Terminal(final.Phase), "inv-8")
 	status.Describe(&f.Previous, &s)
+}
+
+// checkHistory checks that what was said of exits is not taken back: a container
+// that has exited has exited, and an instance as it was first said (L-40).
+func checkHistory(t *testing.T, was, is []v1.ContainerStatus) {
+	exits := func(c v1.ContainerStatus) (list []*v1.ContainerStateTerminated) {
+		for _, e := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+			if e != nil {
+				list = append(list, e)
+			}
+		}
+		return list
+	}
+	for _, old := range was {
+		i := slices.IndexFunc(is, func(c v1.ContainerStatus) bool { return c.Name == old.Name })
+		if i < 0 {
+			continue // not in the spec any more
+		}
+		now := exits(is[i])
+		for _, e := range exits(old) {
+			// A runtime may take back what it said of an instance.
+			require.True(t, len(now) > 0 || e.ContainerID == is[i].ContainerID, "the end of %s is forgotten", old.Name)
+			for _, n := range now {
+				if e.ContainerID != "" && e.ContainerID == n.ContainerID && e.Reason != "ContainerStatusUnknown" && e.Reason != "RestartingAllContainers" {
+					require.Equal(t, e.ExitCode, n.ExitCode, "L-40: %s", old.Name)
+				}
+			}
+		}
+	}
+}
+
+// checkMerge checks what holds of any two statuses that are merged.
+func checkMerge(t *testing.T, theirs, ours v1.PodStatus) {
+	a, b := theirs.DeepCopy(), ours.DeepCopy()
+	s := status.Merge(theirs, ours)
+	require.Equal(t, a, &theirs, "left alone")
+	require.Equal(t, b, &ours, "left alone")
+	require.Equal(t, s, status.Merge(s, ours), "once merged, merged")
+	require.False(t, status.Terminal(s.Phase) && status.IsReady(&s), "inv-8")
+	if status.Terminal(theirs.Phase) {
+		require.Equal(t, theirs.Phase, s.Phase, "inv-7")
+	}
 }
 
 func cloneObserved(s *runtime.PodStatus) *runtime.PodStatus {

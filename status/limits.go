@@ -9,7 +9,8 @@ import (
 )
 
 // messageBudget is how many bytes the termination messages of all containers
-// of a pod may take together (st-53).
+// of a pod may take together (st-53). Other messages are held to it, too: no
+// registry's answer makes a status that the API does not take.
 const messageBudget = 12 << 10
 
 // seconds cuts a time to what the API can carry: whole seconds, UTC. A status
@@ -21,13 +22,19 @@ func seconds(t time.Time) metav1.Time {
 	return metav1.NewTime(t.UTC().Truncate(time.Second))
 }
 
-// truncate cuts termination messages to their share of the budget, which is
-// the same for each of n containers (st-53).
+// truncate cuts the messages of containers to their share of the budget, which is
+// the same for each of n containers (st-53), and the pod's own to all of it.
 func truncate(s *v1.PodStatus, n int) {
+	s.Message = head(s.Message, messageBudget)
 	limit := messageBudget / max(n, 1)
 	for _, list := range [][]v1.ContainerStatus{s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses} {
 		for i := range list {
 			for _, state := range []*v1.ContainerState{&list[i].State, &list[i].LastTerminationState} {
+				if w := state.Waiting; w != nil && len(w.Message) > limit {
+					cut := *w
+					cut.Message = head(w.Message, limit)
+					state.Waiting = &cut
+				}
 				if t := state.Terminated; t != nil && len(t.Message) > limit {
 					cut := *t // it may belong to an older status
 					cut.Message = head(t.Message, limit)

@@ -37,9 +37,23 @@ type Config struct {
 	// wired, every probe counts as passed.
 	Probes func(uid types.UID) map[string]Probed
 
+	// RecursiveReadOnly reports whether the pod's runtime handler can mount
+	// recursively read-only; see there in Facts. It is called with each report and
+	// must be quick. Nil: it is not known, and less is not taken for more.
+	RecursiveReadOnly func(pod *v1.Pod) bool
+
+	// Health returns how the devices of a pod's containers are; see Facts.Health. It
+	// is called with each report and must be quick. Nil: nobody watches over them.
+	Health func(uid types.UID) map[string][]v1.ResourceStatus
+
 	// Resize returns how a resize of a pod stands; see Facts.Resize. It is
 	// called with each report and must be quick. Nil: nobody resizes.
 	Resize func(uid types.UID) Resize
+
+	// Earlier returns what an earlier agent said last of a pod whose source does
+	// not give it back: Snapshot.Status. It is called once for a pod, before its
+	// first report, and must be quick. Nil: what the source gives back counts.
+	Earlier func(uid types.UID) (v1.PodStatus, bool)
 
 	// Logger gets refused statuses and failed calls. Nil discards.
 	Logger *slog.Logger
@@ -83,18 +97,29 @@ type entry struct {
 
 	since time.Time // of the oldest change that no call has taken up; zero if none
 
-	said Said // what the sink has
+	said  Said // what the sink has
+	ready bool // and whether it is that the pod is ready
 
 	held     bool // the phase is terminal and may not be said yet
 	finished bool // Finish was called: the status is final
 	gone     bool // Forget was called
 	deleted  bool // the sink's DeletePod returned nil
 
+	// shown is what the record shows, as far as it has not been compared with what
+	// was said; else nil. edited: it was, and it differs, as it did corrections
+	// times before, the last time at corrected.
+	shown       *v1.PodStatus
+	edited      bool
+	corrections int
+	corrected   time.Time
+
 	refused error // what the last report wanted to say and may not; nil: nothing
 
 	failures int // calls in a row that failed
+	lastErr  error
 	spot     spot
 	retryAt  time.Time // while spot is delayed
+	index    int       // while spot is delayed: where in queue.delayed
 
 	next *entry // the incarnation after this one
 }
@@ -145,6 +170,12 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	if m.cfg.Probes != nil {
 		f.Probes = m.cfg.Probes(pod.UID)
 	}
+	if m.cfg.RecursiveReadOnly != nil {
+		f.RecursiveReadOnly = m.cfg.RecursiveReadOnly(pod)
+	}
+	if m.cfg.Health != nil {
+		f.Health = m.cfg.Health(pod.UID)
+	}
 	if m.cfg.Resize != nil {
 		f.Resize = m.cfg.Resize(pod.UID)
 	}
@@ -192,7 +223,7 @@ func (m *Manager) Finish(pod *v1.Pod) {
 		return
 	}
 	old := e.status
-	if e.version == 0 { // the first this agent hears of it is its end
+	if e.version == 0 && e.status.Phase == "" { // the first that anybody hears of it is its end
 		old = pod.Status
 	}
 	status := Terminate(pod, old, now)
@@ -211,6 +242,7 @@ func (m *Manager) Finish(pod *v1.Pod) {
 // called unless it was before, and then the manager knows nothing of the pod.
 // A pod that is not known is no error.
 func (m *Manager) Forget(pod *v1.Pod) {
+	now := time.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.pods[pod.UID].last()
@@ -220,7 +252,8 @@ func (m *Manager) Forget(pod *v1.Pod) {
 	e.pod, e.gone = pod, true
 	if e.held { // nothing runs any more
 		e.held = false
-		e.bump(time.Now())
+		e.bump(now)
+		e.status = released(e.status, &pod.Status, now)
 	}
 	m.pushLocked(e)
 }
@@ -252,10 +285,22 @@ func (m *Manager) openLocked(pod *v1.Pod) *entry {
 		e = e.next
 	}
 	if e.version == 0 {
-		e.said = said(&pod.Status)
+		e.begin(pod, e == m.pods[pod.UID], m.cfg.Earlier)
 	}
 	e.pod = pod
 	return e
+}
+
+// begin takes over what was said of the pod before its first report: by its
+// source, else, in its first life here, by an earlier agent.
+func (e *entry) begin(pod *v1.Pod, first bool, earlier func(types.UID) (v1.PodStatus, bool)) {
+	e.said, e.ready = said(&pod.Status), IsReady(&pod.Status)
+	if !first || earlier == nil || pod.Status.StartTime != nil {
+		return
+	}
+	if was, ok := earlier(pod.UID); ok {
+		e.status, e.said, e.ready = was, said(&was), IsReady(&was)
+	}
 }
 
 // last returns the newest incarnation; nil of nil.
@@ -274,6 +319,9 @@ func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.Pod
 	changed := e.version == 0 || !Same(&e.status, &status)
 	if changed || e.held && !held {
 		e.bump(now)
+	}
+	if e.held && !held {
+		status = released(status, &e.pod.Status, now)
 	}
 	e.status, e.held = status, held
 	m.pushLocked(e)

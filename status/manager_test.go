@@ -138,7 +138,7 @@ func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) { // L-36
 	})
 }
 
-func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39
+func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39, st-47, st-73
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
@@ -160,7 +160,7 @@ func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39
 	})
 }
 
-func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) {
+func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) { // st-68
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		begin := time.Now()
@@ -183,7 +183,7 @@ func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) {
 	})
 }
 
-func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) {
+func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) { // st-72, lq-19
 	synctest.Test(t, func(t *testing.T) {
 		good := new(status.MemorySink)
 		bad := named(podOf("", "a"), "bad")
@@ -201,7 +201,7 @@ func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) {
 	})
 }
 
-func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9
+func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9, st-70, st-79
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second, fail: func(call int) error {
 			if call%2 == 1 {
@@ -239,7 +239,7 @@ func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9
 	})
 }
 
-func TestAFinishedPodIsDeletedWhenItsDeletionComes(t *testing.T) {
+func TestAFinishedPodIsDeletedWhenItsDeletionComes(t *testing.T) { // st-54
 	synctest.Test(t, func(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
@@ -411,7 +411,7 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 	assert.Equal(t, pod.Status.ContainerStatuses[0].State, s.ContainerStatuses[0].State)
 }
 
-func TestProbesAreAskedWithEachReport(t *testing.T) {
+func TestProbesAreAskedWithEachReport(t *testing.T) { // st-34
 	result := status.ProbeFailure
 	m, err := status.New(status.Config{Sink: status.Tee(), Probes: func(types.UID) map[string]status.Probed {
 		return map[string]status.Probed{"a": {Readiness: result}}
@@ -455,5 +455,41 @@ func TestFlushAfterRunDeliversTheRestOrSaysHowMuchIsLeft(t *testing.T) {
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, time.Second, time.Since(begin), "back-off does not count")
 		assert.Len(t, sink.took("uid-web2"), 1)
+	})
+}
+
+func TestWithoutARunStatusesAreKeptAllTheSame(t *testing.T) { // st-63
+	m, err := status.New(status.Config{Sink: status.Tee()})
+	require.NoError(t, err)
+	pod := podOf(v1.RestartPolicyAlways, "a")
+	m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	s, ok := m.Status(pod.UID)
+	require.True(t, ok)
+	assert.Equal(t, v1.PodRunning, s.Phase)
+}
+
+func TestTheLatencyOfADeliveryCountsFromTheFirstChangeThatItCarries(t *testing.T) { // st-47, st-69
+	synctest.Test(t, func(t *testing.T) {
+		var took []time.Duration
+		fail := true
+		sink := &slowSink{t: t, fail: func(int) error {
+			if fail {
+				return errors.New("away")
+			}
+			return nil
+		}}
+		m := started(t, status.Config{Sink: sink, Hooks: status.Hooks{Delivered: func(i status.DeliveredInfo) {
+			if i.Err == nil {
+				took = append(took, i.Latency)
+			}
+		}}})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		m.Report(pod, seen(), nil, runtime.Ending{})
+		time.Sleep(500 * time.Millisecond)
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		fail = false
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{time.Second}, took)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestPhaseFollowsTheTable(t *testing.T) {
+func TestPhaseFollowsTheTable(t *testing.T) { // L-44
 	const (
 		always = v1.RestartPolicyAlways
 		onFail = v1.RestartPolicyOnFailure
@@ -88,7 +88,7 @@ func TestPhaseFollowsTheTable(t *testing.T) {
 	}
 }
 
-func TestHasInitializedLooksAtTheNewestReadySandboxOnly(t *testing.T) {
+func TestHasInitializedLooksAtTheNewestReadySandboxOnly(t *testing.T) { // st-21
 	pod := withSidecar(podOf(v1.RestartPolicyAlways, "a"), "s")
 	assert.False(t, status.HasInitialized(pod, nil))
 	assert.False(t, status.HasInitialized(pod, seen(runningC("s", 0))), "a sidecar is no regular container")

@@ -16,17 +16,27 @@ const (
 	busy                // a call of the sink is under way
 )
 
-// A queue holds the entries with something to deliver: the ready ones in the
-// order they came, the delayed ones by time. The manager's mu guards it.
+// inARow is how many urgent entries go before one that is not, while there are
+// both: what is urgent is soon said, and nothing waits for ever (L-38).
+const inARow = 4
+
+// A queue holds the entries with something to deliver: the ready ones in two
+// lanes, each in the order they came, the delayed ones by time. The manager's mu
+// guards it.
 type queue struct {
-	ready   []*entry
-	delayed byRetry
+	urgent, routine lane
+	row             int // urgent ones taken since the last routine one
+	delayed         byRetry
 }
 
-// add puts an idle entry at the end of the ready ones.
+// add puts an entry at the end of its lane.
 func (q *queue) add(e *entry) {
 	e.spot = ready
-	q.ready = append(q.ready, e)
+	if e.matters() {
+		q.urgent = append(q.urgent, e)
+	} else {
+		q.routine = append(q.routine, e)
+	}
 }
 
 // delay puts an entry aside until then.
@@ -35,20 +45,27 @@ func (q *queue) delay(e *entry, until time.Time) {
 	heap.Push(&q.delayed, e)
 }
 
+// undelay takes an entry from those put aside.
+func (q *queue) undelay(e *entry) {
+	heap.Remove(&q.delayed, e.index)
+	e.spot = idle
+}
+
 // next takes the first entry whose turn it is, or returns nil.
 func (q *queue) next(now time.Time) *entry {
 	for len(q.delayed) > 0 && !q.delayed[0].retryAt.After(now) {
 		q.add(heap.Pop(&q.delayed).(*entry))
 	}
-	if len(q.ready) == 0 {
+	from := &q.urgent
+	switch {
+	case len(q.urgent)+len(q.routine) == 0:
 		return nil
+	case len(q.urgent) == 0, len(q.routine) > 0 && q.row >= inARow:
+		from, q.row = &q.routine, 0
+	default:
+		q.row++
 	}
-	e := q.ready[0]
-	q.ready[0] = nil // let go of it
-	q.ready = q.ready[1:]
-	if len(q.ready) == 0 {
-		q.ready = nil // a burst does not hold its memory
-	}
+	e := from.take()
 	e.spot = busy
 	return e
 }
@@ -68,15 +85,44 @@ func (q *queue) hurry() {
 	}
 }
 
-func (q *queue) len() int { return len(q.ready) + len(q.delayed) }
+func (q *queue) len() int { return len(q.urgent) + len(q.routine) + len(q.delayed) }
+
+// A lane is entries that wait for their turn. One that has become urgent while
+// it waits stays where it is: it is soon done in any case.
+type lane []*entry
+
+func (l *lane) take() *entry {
+	e := (*l)[0]
+	(*l)[0] = nil // let go of it
+	*l = (*l)[1:]
+	if len(*l) == 0 {
+		*l = nil // a burst does not hold its memory
+	}
+	return e
+}
+
+// matters reports whether others act on what is to be said of the entry: whether
+// the pod serves, that it has ended, that it may be deleted.
+func (e *entry) matters() bool {
+	return e.version == e.sent || IsReady(&e.status) != e.ready || !e.held && Terminal(e.status.Phase) && !Terminal(e.said.Phase)
+}
 
 // byRetry is a heap of entries, soonest first.
 type byRetry []*entry
 
 func (h byRetry) Len() int           { return len(h) }
 func (h byRetry) Less(i, j int) bool { return h[i].retryAt.Before(h[j].retryAt) }
-func (h byRetry) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byRetry) Push(x any)        { *h = append(*h, x.(*entry)) }
+func (h byRetry) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *byRetry) Push(x any) {
+	e := x.(*entry)
+	e.index = len(*h)
+	*h = append(*h, e)
+}
+
 func (h *byRetry) Pop() any {
 	last := len(*h) - 1
 	e := (*h)[last]

@@ -93,7 +93,7 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 // sameConditions reports whether each owned condition in a is also in b.
 func sameConditions(a, b []v1.PodCondition) bool {
 	for i := range a {
-		if !Owned(a[i].Type) && a[i].Type != v1.DisruptionTarget {
+		if !Owned(a[i].Type) && !disruptedHere(&a[i]) {
 			continue
 		}
 		other := Condition(b, a[i].Type)

@@ -34,6 +34,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	main!CrashLoopBackOff                       why it is not started; holds till the next change of it
 //	sandbox=ready|stopped|new                   "new" is ready, one attempt later
 //	end=terminal end=failed(Evicted) end=failed(Evicted,"low on memory")
+//	end=disrupted                               which is the condition DisruptionTarget
 //	delete finish agent-restart
 //
 // Each step is a second later than the one before, and leads to one line, the
@@ -160,6 +161,8 @@ func (s *scenario) take(what, sign, value, detail, message string) error {
 		s.facts.Ending.Terminal = true
 	case what == "end" && value == "failed":
 		s.facts.Ending.Failed, s.facts.Ending.Reason, s.facts.Ending.Message = true, detail, message
+	case what == "end" && value == "disrupted":
+		s.facts.Ending.Disruption = "The node was low on resource: memory."
 	case what == "delete" && sign == "":
 		s.facts.Pod.DeletionTimestamp = new(metav1.NewTime(s.now))
 	case what == "finish" && sign == "":
@@ -255,7 +258,9 @@ func describeAll(s *v1.PodStatus) string {
 	}
 	var not []string
 	for _, c := range s.Conditions {
-		if c.Status != v1.ConditionTrue {
+		if c.Type == v1.DisruptionTarget {
+			fmt.Fprintf(&b, "; %s:%s", c.Type, c.Reason)
+		} else if c.Status != v1.ConditionTrue {
 			not = append(not, strings.TrimSuffix(string(c.Type)+":"+c.Reason, ":"))
 		}
 	}

@@ -77,7 +77,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestTeeJoinsErrorsAndTellsAll(t *testing.T) {
+func TestTeeJoinsErrorsAndTellsAll(t *testing.T) { // L-43
 	var memory status.MemorySink
 	pod := podOf("", "a")
 	sink := status.Tee(status.NewJSONLines(brokenWriter{}), &memory)

@@ -63,7 +63,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	tick := time.NewTicker(c.cfg.MaxAge)
 	defer tick.Stop()
 	for {
-		if got, err := c.renew(ctx); err == nil && got.err != nil && ctx.Err() == nil {
+		if got, err := c.renew(ctx, true); err == nil && got.err != nil && ctx.Err() == nil {
 			c.cfg.Logger.Warn("stats are not complete", "err", got.err)
 		}
 		select {
@@ -79,7 +79,7 @@ func (c *Collector) collect(ctx context.Context) (*collected, error) {
 	if got := c.young(); got != nil {
 		return got, nil
 	}
-	return c.renew(ctx)
+	return c.renew(ctx, false)
 }
 
 // young allows for the pass of Run that is under way when the last one's numbers
@@ -93,8 +93,9 @@ func (c *Collector) young() *collected {
 	return c.cached
 }
 
-// renew collects, or takes what somebody else has collected while it waited.
-func (c *Collector) renew(ctx context.Context) (*collected, error) {
+// renew collects, or takes what somebody else has collected while it waited: with
+// anyway only if that was begun later.
+func (c *Collector) renew(ctx context.Context, anyway bool) (*collected, error) {
 	asked := time.Now()
 	select {
 	case c.turn <- struct{}{}:
@@ -102,7 +103,7 @@ func (c *Collector) renew(ctx context.Context) (*collected, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("stats: %w", ctx.Err())
 	}
-	if got := c.young(); got != nil && got.at.After(asked) {
+	if got := c.young(); got != nil && (!anyway || got.at.After(asked)) {
 		return got, nil
 	}
 	now := time.Now()

@@ -16,9 +16,10 @@ type rates struct {
 }
 
 type sample struct {
-	at   time.Time
+	at   time.Time // by the clock of who measured
 	used uint64
 	rate *uint64
+	seen time.Time // by ours
 }
 
 func newRates() *rates { return &rates{last: map[string]sample{}} }
@@ -31,9 +32,11 @@ func (r *rates) of(key string, at time.Time, used uint64) *uint64 {
 	defer r.mu.Unlock()
 	last, ok := r.last[key]
 	if ok && !at.After(last.at) {
+		last.seen = time.Now()
+		r.last[key] = last
 		return last.rate
 	}
-	next := sample{at: at, used: used}
+	next := sample{at: at, used: used, seen: time.Now()}
 	if ok && used >= last.used {
 		rate := uint64(float64(used-last.used) / at.Sub(last.at).Seconds())
 		next.rate = &rate
@@ -47,7 +50,7 @@ func (r *rates) forget(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for key, s := range r.last {
-		if now.Sub(s.at) > keepRates {
+		if now.Sub(s.seen) > keepRates {
 			delete(r.last, key)
 		}
 	}

@@ -44,9 +44,10 @@ func thisNode(name string, maxPods int32, allocatable v1.ResourceList) admission
 	return node
 }
 
-// fits says whether a pod may run on node, and a resize be granted there.
-func fits(node admission.Node) func(context.Context, allocation.Request) *allocation.Refusal {
+// fits says whether a pod may run on the node, and a resize be granted there.
+func fits(this func() admission.Node) func(context.Context, allocation.Request) *allocation.Refusal {
 	return func(_ context.Context, req allocation.Request) *allocation.Refusal {
+		node := this()
 		if req.Operation == allocation.Resize {
 			return first(admission.Fit(req.Pod, req.Others, node))
 		}
@@ -113,7 +114,7 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 			for _, victim := range r.Victims {
 				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Kill: podworker.KillOptions{
 					Evict:  true,
-					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage},
+					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},
 				}})
 			}
 			return refusal

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 )
 
@@ -27,7 +28,9 @@ func asks(name string, priority int32, memory string) *v1.Pod {
 }
 
 func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-10 … adm-12
-	admit := fits(thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")}))
+	admit := fits(func() admission.Node {
+		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
+	})
 	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
 		return admit(context.Background(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
 	}
@@ -58,7 +61,7 @@ func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-1
 	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Victims)
 
 	// What the machine does not tell is not limited; the number of pods is.
-	unknown := fits(thisNode("node", 110, nil))
+	unknown := fits(func() admission.Node { return thisNode("node", 110, nil) })
 	assert.Nil(t, unknown(context.Background(), allocation.Request{Operation: allocation.Add, Pod: asks("web", 0, "400Ti")}))
 	var full []*v1.Pod
 	for range 110 {

@@ -8,10 +8,12 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 
@@ -30,6 +32,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -108,6 +111,9 @@ func readNode(ctx context.Context, opts options, service internalapi.RuntimeServ
 	capacity, err := cm.ReadCapacity(os.DirFS("/"))
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := capacity[v1.ResourceCPU]; !ok { // not Linux
+		capacity[v1.ResourceCPU] = *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI)
 	}
 	if disk, err := stats.Statfs(opts.root); err == nil {
 		capacity[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(min(disk.Capacity, math.MaxInt64)), resource.BinarySI)
@@ -268,6 +274,18 @@ func configured(facts podconfig.Node, k kubeletconfig.KubeletConfiguration, n *p
 	return facts
 }
 
+// machine is what the node's status says of it (cm-22); process IDs are no resource of
+// pods.
+func (n *podNode) machine(maxPods int32) node.Machine {
+	capacity := maps.Clone(n.capacity)
+	delete(capacity, cm.ResourcePID)
+	return node.Machine{
+		Capacity:    func() (v1.ResourceList, error) { return capacity, nil },
+		Allocatable: func() (v1.ResourceList, error) { return n.allocatable, nil },
+		MaxPods:     int64(maxPods),
+	}
+}
+
 // intoGroups makes the runtime put pods into their cgroups.
 func (n *podNode) intoGroups(cfg *cri.Config) {
 	cfg.Node.Allocatable = n.allocatable
@@ -311,9 +329,9 @@ func (n *podNode) Run(ctx context.Context) error {
 }
 
 // collector makes summaries of what the node and its pods use.
-func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, logger *slog.Logger) (*stats.Collector, error) {
+func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) []statsapi.VolumeStats, logger *slog.Logger) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Logger: logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Volumes: volumes, Logger: logger,
 		LogDir: func(namespace, name string, uid types.UID) string {
 			return filepath.Join(opts.logs, namespace+"_"+name+"_"+string(uid))
 		},

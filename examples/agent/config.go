@@ -24,17 +24,29 @@ import (
 // flag, if it has one, to declare in flags.go.
 var honoured = []string{
 	"apiVersion", "kind",
-	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
+	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
+	// of a node of a cluster
+	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
+	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
+	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
 
 	// cgroups.go
 	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
-	"reservedSystemCPUs", "enforceNodeAllocatable", "evictionHard", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
+	"reservedSystemCPUs", "enforceNodeAllocatable", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
 	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
 	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
 
 	// managers.go
 	"cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy", "reservedMemory",
 	"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
+
+	// evict.go
+	"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionPressureTransitionPeriod",
+	"evictionMaxPodGracePeriod", "mergeDefaultEvictionSettings", "kernelMemcgNotification", "localStorageCapacityIsolation",
+
+	// logs.go
+	"containerLogMaxSize", "containerLogMaxFiles", "containerLogMaxWorkers", "containerLogMonitorInterval",
 }
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.

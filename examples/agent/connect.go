@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	internalapi "k8s.io/cri-api/pkg/apis"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -25,6 +26,9 @@ const dialTimeout = 20 * time.Second
 type connected struct {
 	*cri.Runtime
 	name     string
+	typ      string // of runtime: "containerd"
+	cri      internalapi.RuntimeService
+	images   internalapi.ImageManagerService
 	facts    podconfig.Node
 	node     *podNode
 	managers *nodeManagers
@@ -34,7 +38,7 @@ type connected struct {
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
-func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs func() []string, pods *view, changed func(types.UID), record func(runtime.Event)) (connected, error) {
+func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, objects cri.Objects, pods *view, logger *slog.Logger, hostIPs func() []string, changed func(types.UID), record func(runtime.Event)) (connected, error) {
 	var c connected
 	keyring, err := nodeCredentials(opts, logger)
 	if err != nil {
@@ -47,7 +51,7 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 	c.facts = facts
 	cfg := cri.Config{
 		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
-		Keyring: keyring, Streams: new(streaming.Client), Record: record, Logger: logger,
+		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: record, Logger: logger,
 	}
 	if opts.runtime == "process" {
 		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})
@@ -86,7 +90,8 @@ func connect(ctx context.Context, opts options, logger *slog.Logger, hostIPs fun
 	c.managers.intoContainers(&cfg)
 	c.facts = configured(facts, opts.kubelet, c.node)
 	cfg.Node.Facts = c.facts
-	c.Runtime, err = cri.New(cfg)
+	c.typ, c.cri, c.images = cfg.Name, cfg.Runtime, cfg.Images
+	c.Runtime, err = cri.New(vols.runtime(joined.runtime(cfg)))
 	return c, err
 }
 

@@ -17,6 +17,7 @@ import (
 type options struct {
 	runtime   string
 	manifests string
+	objects   string
 	root      string
 	logs      string
 	nodeName  string
@@ -24,10 +25,14 @@ type options struct {
 
 	providers, providerBin string // of credentials for images
 
+	cluster clusterOptions
+
 	devicePlugins, podResources string // directories of sockets
 
 	leave   bool
 	verbose bool
+
+	memoryGroup string // directory of the cgroup whose memory is the node's
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
@@ -37,10 +42,11 @@ type options struct {
 	ignored []string
 }
 
-const usage = `agent runs pods from manifests, without a cluster.
+const usage = `agent runs pods from manifests, without a cluster, or those of a cluster.
 
   agent --manifests=DIR                       as plain processes of this machine
   agent --manifests=DIR --runtime=unix://SOCK as containers of a CRI runtime
+  agent --kubeconfig=FILE --runtime=unix://SOCK as a node of a cluster
 
 Put a pod's YAML into DIR and it starts; change it and it is replaced; remove it
 and it stops. A file that can't be used is named, and hurts no other.
@@ -55,17 +61,20 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.Usage = func() {}
 	fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields that nothing is done with are named in a warning")
 	fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "what runs containers: `process`, or the unix:// address of a CRI socket")
-	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required)")
+	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig)")
+	fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
 	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 	fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
 	fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
 	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
-	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over")
+	o.cluster.flags(fs)
+	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 	declareCgroups(fs, o)
 	declareManagers(fs, o)
+	declareEviction(fs, o)
 	return fs
 }
 
@@ -102,7 +111,11 @@ func parseFlags(args []string) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if o.manifests == "" {
+	if err := o.cluster.check(); err != nil {
+		return o, err
+	}
+	o.leave = o.leave || o.cluster.kubeconfig != "" // it is for the cluster to say what is to go
+	if o.manifests == "" && o.cluster.kubeconfig == "" {
 		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
 	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {

@@ -12,13 +12,13 @@ import (
 )
 
 // garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, their probes, and their cgroups.
+// of what they were granted, their probes, their cgroups, and the directories of
+// their volumes.
 type garbage struct {
-	runtime.GarbageCollector
-	granted  *allocation.Manager
-	probes   *prober.Manager
-	node     *podNode
-	managers *nodeManagers
+	connected
+	granted *allocation.Manager
+	probes  *prober.Manager
+	volumes *volumes
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -26,11 +26,14 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
-		g.managers.retain(keep)
+		g.connected.managers.retain(keep)
 	}
-	err := g.GarbageCollector.CollectGarbage(ctx, policy)
+	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
-		err = errors.Join(err, g.node.clean(ctx, policy.Removed)) // behind the containers that are in them
+		err = errors.Join(err,
+			g.volumes.collect(ctx, g.connected, policy.Removed),
+			g.connected.node.clean(ctx, policy.Removed), // behind the containers that are in them
+		)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,6 +48,7 @@ type agent struct {
 	dir       string
 	manifests string
 	addr      string
+	flags     []string // beside those that every agent gets
 	cmd       *exec.Cmd
 	out       *output
 }
@@ -78,10 +80,10 @@ func (a *agent) start(more ...string) {
 	require.NoError(a.t, err)
 	a.addr = free.Addr().String()
 	require.NoError(a.t, free.Close())
-	a.cmd = exec.Command(os.Args[0], append([]string{
+	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
 		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
 		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=" + a.addr, "--cgroup-root=" + a.cgroupRoot(),
-	}, more...)...)
+	}, a.flags, more)...)
 	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.t, a.cmd.Start())

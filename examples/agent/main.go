@@ -16,7 +16,7 @@
 //	again, and it takes over what runs.
 //
 // With --runtime=unix:///run/containerd/containerd.sock the same pods run as
-// containers.
+// containers. With --kubeconfig the agent is a node of a cluster as well.
 package main
 
 import (
@@ -25,13 +25,17 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -84,18 +88,32 @@ func run(opts options) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 
-	// What runs containers.
+	// The cluster, if there is one.
 	out := &printer{w: os.Stdout}
 	if len(opts.ignored) > 0 {
 		out.line("agent", fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
 	}
-	ips := nodeIPs()
-	hostIPs := func() []string { return ips }
+	joined, err := join(ctx, opts, logger)
+	if err != nil {
+		return err
+	}
+	hostIPs, record := joined.hostIPs(nodeIPs()), joined.record(out.event)
 
 	// What those tell the loop below who are made before it, and ask of it.
 	inbox, pods := new(podworker.Inbox), new(view)
 
-	rt, err := connect(ctx, opts, logger, hostIPs, pods, inbox.PodChanged, out.event)
+	// What runs containers, and what they refer to.
+	objects, err := objectsOf(opts, logger)
+	if err != nil {
+		return err
+	}
+	// Which volumes containers get.
+	var machine admission.Node
+	vols, err := volumesOf(opts, joined, objects, func() v1.ResourceList { return machine.Allocatable }, record, logger)
+	if err != nil {
+		return err
+	}
+	rt, err := connect(ctx, opts, joined, vols, objects.forRuntime(), pods, logger, hostIPs, inbox.PodChanged, record)
 	if err != nil {
 		return err
 	}
@@ -110,11 +128,18 @@ func run(opts options) error {
 
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
+	machine = thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
 	granted, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Admit: fits(thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)), Ready: inbox.Synced, Changed: inbox.PodChanged,
-		Record: out.event, Logger: logger,
+		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
+		Record: record, Logger: logger,
 	})
+	if err != nil {
+		return err
+	}
+
+	// What the node has too little of.
+	short, err := newPressure(opts, joined == nil, func(what string) { out.line("agent", what) })
 	if err != nil {
 		return err
 	}
@@ -134,14 +159,23 @@ func run(opts options) error {
 	}
 
 	// Whether containers are well.
-	probes, err := probing(opts, rt, changes, hostIPs, out.event, logger)
+	probes, err := probing(opts, rt, changes, hostIPs, record, logger)
 	if err != nil {
 		return err
 	}
 
-	// What becomes known of pods goes to people, through the printer.
+	// What the cluster is told of this machine.
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy,
+		machine: rt.node.machine(opts.kubelet.MaxPods), pressure: short.node, volumesInUse: vols.InUse,
+	}); err != nil {
+		return err
+	}
+
+	// What becomes known of pods goes to people, through the printer, and to the
+	// cluster.
 	statuses, err := status.New(status.Config{
-		Sink: out, HostIPs: hostIPs, Logger: logger,
+		Sink: joined.sink(out), HostIPs: hostIPs, Logger: logger,
 		Probes: probed(probes),
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
@@ -151,44 +185,60 @@ func run(opts options) error {
 		return err
 	}
 
-	// What is done for a pod, and when.
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Admit: append(admitters(new(podconfig.Sysctls), granted, rt), rt.managers.admit(pods)), Allocation: granted, Network: health.Network, Probes: probes, Cgroups: rt.node.forPods(),
-		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
-		Record: out.event, Logger: logger,
-	})
+	// Which images stay on the node.
+	var loop *podworker.Loop
+	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
 	if err != nil {
 		return err
 	}
-	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: out.event, Logger: logger})
+
+	// What is done for a pod, and when.
+	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
+		Runtime: images.over(rt), Status: statuses, Admit: slices.Concat(podworker.Admitters{short}, admitters(new(podconfig.Sysctls), granted, rt), podworker.Admitters{rt.managers.admit(pods)}), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
+		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
+		Record: record, Logger: logger,
+	}))
+	if err != nil {
+		return err
+	}
+	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: record, Logger: logger})
 	if err != nil {
 		return err
 	}
 	pods.workers = workers
-	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{"file"}, Garbage: garbage{rt, granted, probes, rt.node, rt.managers}, Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
-
-	// What all of them use.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), logger)
-	if err != nil {
-		return err
-	}
 
 	// Which pods are wanted.
-	files, err := podsource.NewFile(podsource.FileConfig{
-		Path: opts.manifests, NodeName: opts.nodeName, Logger: slog.New(slog.DiscardHandler),
-		Hooks: podsource.FileHooks{Problem: out.problem, Mended: out.mended},
-	})
+	files, wanted, err := sourcesOf(opts, out)
 	if err != nil {
 		return err
 	}
-	merge, err := podsource.NewMerge(podsource.MergeConfig{
-		Sources: map[string]podsource.PodSource{"file": files}, Sink: loop, Record: out.event, Logger: logger,
-	})
+	wanted = joined.sources(wanted)
+	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
+	}))
+	if err != nil {
+		return err
+	}
+	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: loop, Record: record, Logger: logger})
+	if err != nil {
+		return err
+	}
+
+	// What all of them use, and who has to go when that is too much.
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, logger)
+	if err != nil {
+		return err
+	}
+	evictions, err := evictor{
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
+		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
+	}.manager()
+	if err != nil {
+		return err
+	}
+
+	// How much they may write.
+	logs, err := rotation(opts.kubelet, rt, logger)
 	if err != nil {
 		return err
 	}
@@ -201,17 +251,17 @@ func run(opts options) error {
 		return err
 	}
 
-	out.line("agent", fmt.Sprintf("node %s, %s, manifests from %s, state in %s", opts.nodeName, rt.name, opts.manifests, opts.root))
+	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(opts.manifests), opts.root))
 	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range []func(context.Context) error{
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run,
-		rt.node.Run, rt.managers.Run, usage.Run, watchOOM(opts.nodeName, out.event, logger),
+	for _, part := range append(joined.parts(loop),
+		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
+		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
-	} {
+	) {
 		group.Go(func() error { return part(ctx) })
 	}
 	sources, stopSources := context.WithCancel(ctx)

@@ -137,6 +137,9 @@ func explain(w http.ResponseWriter, r *http.Request, loop *podworker.Loop, worke
 // manifestsOf returns a check of the manifests that can't be used.
 func manifestsOf(files *podsource.File) func() error {
 	return func() error {
+		if files == nil {
+			return nil
+		}
 		var errs []error
 		for _, p := range files.Problems() {
 			errs = append(errs, p.Err)

@@ -30,6 +30,11 @@ type ContainerdConfig struct {
 
 	// Images are imported besides Busybox and Pause.
 	Images []Image
+
+	// RootMiB gives the daemon a file system of its own of that size for its root,
+	// where images and writable layers are, so that a test can fill it. 0: it has
+	// the machine's.
+	RootMiB int
 }
 
 // Containerd starts a containerd that belongs to this test, waits until its
@@ -50,6 +55,9 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	d.layout.dir = dir
 	t.Cleanup(d.cleanup)
 	d.must("prepare", d.prepare(cfg.Binary))
+	if cfg.RootMiB > 0 {
+		d.must("make a file system", smallDisk(d.layout.root(), cfg.RootMiB))
+	}
 	d.Start()
 	for _, build := range []func() (Image, error){busyboxImage, func() (Image, error) { return pauseImage(dir) }} {
 		img, err := build()
@@ -61,6 +69,22 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	}
 	return d
 }
+
+// smallDisk mounts a file system in memory on a new directory. The cleanup finds it
+// among what is mounted below the daemon's.
+func smallDisk(dir string, mib int) error {
+	if err := os.Mkdir(dir, 0o711); err != nil {
+		return err
+	}
+	out, err := exec.Command("mount", "-t", "tmpfs", "-o", fmt.Sprintf("size=%dm,mode=711", mib), "kubeparts-lab", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("mount a tmpfs: %w: %s", err, out)
+	}
+	return nil
+}
+
+// Root is the directory where the daemon keeps images and writable layers.
+func (d *Daemon) Root() string { return d.layout.root() }
 
 // prepare does all that comes before the first start.
 func (d *Daemon) prepare(binary string) (err error) {

@@ -1,7 +1,7 @@
 // Package lab starts real components for integration tests: a private
-// containerd with its own root, state, socket, network and images, of which
-// nothing is left when the test ends. It is test support; no library package
-// imports it.
+// containerd with its own root, state, socket, network and images, and a
+// Kubernetes control plane without nodes, of which nothing is left when the test
+// ends. It is test support; no library package imports it.
 //
 // # What it decides
 //
@@ -17,6 +17,11 @@
 //		ctrd.Kill()  // SIGKILL: the daemon dies, its containers live on
 //		ctrd.Start() // and comes back
 //	}
+//
+// [NewControlPlane] starts etcd, an API server, the controllers and the scheduler,
+// and makes kubeconfig files for whoever is to speak to them: an administrator, a
+// node, a machine that is to become one. Its API server can be stopped and started
+// again.
 //
 // A [Registry] serves images to it, also to those with credentials only.
 //

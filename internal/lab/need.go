@@ -34,10 +34,18 @@ var needs = map[string]need{
 		get:   "apt-get install containerd runc, or set KUBEPARTS_CONTAINERD to a containerd with its shim and ctr beside it",
 		with:  []string{"linux", "root", "runc", "cni", "ip", "busybox"},
 	},
+	"kubernetes": {
+		check: kubernetesInstalled,
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
+		with:  []string{"linux", "etcd"},
+	},
+	"etcd":     {check: etcdInstalled, get: "apt-get install etcd-server"},
 	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
 	"iptables": {check: inPath("iptables"), get: "apt-get install iptables"},
 	"cni":      {check: cniInstalled, get: "apt-get install containernetworking-plugins"},
+	"qemu":     {check: inPath("qemu-system-x86_64"), get: "apt-get install qemu-system-x86"},
+	"kernel":   {check: kernelThere, get: "bash .ci/run kernel, or set KUBEPARTS_KERNEL to a vmlinuz with cgroup v2 built in"},
 	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
 }
 
@@ -159,16 +167,3 @@ func busyboxInstalled() error {
 	_, err := busybox()
 	return err
 }
-
-// NeedHere is Need for a test that asks no daemon for anything: it runs where the
-// integration tests do, and in the emulated machine of [Kernel].
-func NeedHere(t testing.TB, names ...string) {
-	t.Helper()
-	if os.Getenv(insideKernel) != "" {
-		return
-	}
-	Need(t, names...)
-}
-
-// insideKernel is set in the emulated machine.
-const insideKernel = "KUBEPARTS_INSIDE_KERNEL"

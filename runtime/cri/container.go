@@ -106,15 +106,11 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 		Container: c, RestartCount: restartCount, Image: image, User: user, TargetID: s.targetID(c.Name),
 	}
 	inst.Env = env.EnvVars()
-	if inst.Volumes, err = s.volumesOf(c, env); err != nil {
+	if inst.Volumes, err = s.volumesOf(ctx, c, env); err != nil {
 		return nil, err
 	}
-	for _, d := range c.VolumeDevices {
-		host, err := s.hostPath(d.Name)
-		if err != nil {
-			return nil, fmt.Errorf("volumeDevice %q of container %q: %w", d.Name, c.Name, err)
-		}
-		inst.BlockDevices = append(inst.BlockDevices, podconfig.BlockDevice{HostPath: host})
+	if inst.BlockDevices, err = s.devicesOf(c); err != nil {
+		return nil, err
 	}
 	if podconfig.WantsHosts(s.pod, c, s.ips) { // pe-14
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {

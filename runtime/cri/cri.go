@@ -77,6 +77,11 @@ type Config struct {
 	// of its containers get (vol-68). Nil: there are none.
 	VolumeGroups func(pod *v1.Pod) []int64
 
+	// SubPath returns the path on this machine of a part of a volume, safe from
+	// who can write to the volume (vol-70): volume.SubPaths is one. Nil: the
+	// path is looked up once, and handed to the runtime as it was then.
+	SubPath func(ctx context.Context, sub SubPath) (path string, err error)
+
 	// Backoff of containers that crash; zero values are the kubelet's.
 	Backoff plan.BackoffConfig
 
@@ -216,6 +221,7 @@ var (
 
 	_ runtime.StatsProvider        = (*Runtime)(nil)
 	_ runtime.ImageFSReporter      = (*Runtime)(nil)
+	_ runtime.ImageStore           = (*Runtime)(nil)
 	_ runtime.FeatureReporter      = (*Runtime)(nil)
 	_ runtime.CgroupDriverReporter = (*Runtime)(nil)
 	_ runtime.Checkpointer         = (*Runtime)(nil)

@@ -36,7 +36,7 @@ func TestWhatTheRuntimeIsSent(t *testing.T) {
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3500m")},
 		},
 	})
-	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: tellingPod(), Volumes: map[string]string{"data": volume, "conf": volume}})
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: tellingPod(), Volumes: map[string]runtime.Volume{"data": {Path: volume}, "conf": {Path: volume}}})
 	require.NoError(t, err)
 	hide := strings.NewReplacer(volume, "VOLUME", filepath.Dir(filepath.Dir(f.sandboxes()[0].Config.LogDirectory)), "DIR")
 	golden(t, "sandbox.json", f.sandboxes()[0].Config, hide)

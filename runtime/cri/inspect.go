@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -122,7 +123,7 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 	c := runtime.ContainerStatus{
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
 		RestartCount: podconfig.RestartCountOf(s.Annotations), Hash: podconfig.HashOf(s.Annotations),
-		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef,
+		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef, User: userOf(s.GetUser()),
 		CreatedAt: nanos(s.CreatedAt), LogPath: s.LogPath,
 	}
 	if c.ImageID == "" {
@@ -144,4 +145,13 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		c.Resources = reported(s.GetResources().GetLinux())
 	}
 	return c
+}
+
+// userOf returns who a container runs as; nil if the runtime does not tell.
+func userOf(u *runtimeapi.ContainerUser) *v1.ContainerUser {
+	linux := u.GetLinux()
+	if linux == nil {
+		return nil
+	}
+	return &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: linux.Uid, GID: linux.Gid, SupplementalGroups: linux.SupplementalGroups}}
 }

@@ -110,7 +110,7 @@ type actor struct {
 	*stage
 	t       *testing.T
 	pod     *v1.Pod
-	volumes map[string]string
+	volumes map[string]runtime.Volume
 	probes  *runtime.ProbeResults
 
 	// failures are the actions that failed, but for back-off, in order.
@@ -125,7 +125,7 @@ func (s *stage) actor(t *testing.T, containers ...v1.Container) *actor {
 	n := s.pods.Add(1)
 	pod.Name, pod.UID = fmt.Sprintf("pod-%d", n), types.UID(fmt.Sprintf("uid-%d", n))
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(2))
-	a := &actor{stage: s, t: t, pod: pod, volumes: map[string]string{}}
+	a := &actor{stage: s, t: t, pod: pod, volumes: map[string]runtime.Volume{}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -140,7 +140,7 @@ func (a *actor) volume() string {
 	dir := a.t.TempDir()
 	require.NoError(a.t, os.Chmod(dir, 0o777))
 	a.pod.Spec.Volumes = append(a.pod.Spec.Volumes, v1.Volume{Name: "v"})
-	a.volumes["v"] = dir
+	a.volumes["v"] = runtime.Volume{Path: dir}
 	for _, list := range [][]v1.Container{a.pod.Spec.InitContainers, a.pod.Spec.Containers} {
 		for i := range list {
 			list[i].VolumeMounts = append(list[i].VolumeMounts, v1.VolumeMount{Name: "v", MountPath: "/v"})

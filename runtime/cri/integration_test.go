@@ -40,7 +40,7 @@ func onContainerd(t *testing.T) (*cri.Runtime, *lab.Daemon, *events, string) {
 }
 
 // drive syncs the pod as an agent would, until its status is as wanted.
-func drive(t *testing.T, rt *cri.Runtime, pod *v1.Pod, volumes map[string]string, wanted func(*runtime.PodStatus) bool) *runtime.PodStatus {
+func drive(t *testing.T, rt *cri.Runtime, pod *v1.Pod, volumes map[string]runtime.Volume, wanted func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	end := time.Now().Add(time.Minute)
 	for {
@@ -83,7 +83,7 @@ func TestIntegrationAPodLivesOnContainerd(t *testing.T) {
 	pod.Spec.InitContainers = []v1.Container{setup}
 	pod.Spec.Volumes = []v1.Volume{{Name: "data"}}
 	pod.Spec.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"192.0.2.53"}}
-	volumes := map[string]string{"data": data}
+	volumes := map[string]runtime.Volume{"data": {Path: data}}
 
 	st := drive(t, rt, pod, volumes, func(st *runtime.PodStatus) bool {
 		c := st.Container("crash")

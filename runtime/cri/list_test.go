@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -273,6 +274,7 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 			want := tc.want
 			want.ID, want.Name, want.SandboxID, want.RestartCount, want.CreatedAt = "fake://s1-web/2", "web", "s1", 2, got.CreatedAt
 			want.Image, want.LogPath = "img:1", got.LogPath
+			want.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{SupplementalGroups: []int64{0}}}
 			if want.ImageID == "" {
 				want.ImageID, want.ImageRef = "img:1", "img:1"
 			}

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,15 +12,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // volumesOf returns what the volumeMounts of container c lead to, sub-paths
 // included (vol-69 … vol-71).
-func (s *step) volumesOf(c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
+func (s *step) volumesOf(ctx context.Context, c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
 	var volumes []podconfig.Volume
 	for i := range c.VolumeMounts {
-		v, err := s.volume(&c.VolumeMounts[i], env)
+		v, err := s.volume(ctx, c, i, env)
 		if err != nil {
 			return nil, fmt.Errorf("volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, err)
 		}
@@ -28,8 +30,20 @@ func (s *step) volumesOf(c *v1.Container, env *podenv.Env) ([]podconfig.Volume, 
 	return volumes, nil
 }
 
+// A SubPath is the part of a volume that one volumeMount of a container wants.
+type SubPath struct {
+	Pod       *v1.Pod
+	Container string
+	Index     int    // of the volumeMount in the container
+	Name      string // of the volume
+	Volume    runtime.Volume
+	Path      string // in the volume, its variables expanded
+	ReadOnly  bool
+}
+
 // volume returns what a volumeMount leads to.
-func (s *step) volume(m *v1.VolumeMount, env *podenv.Env) (podconfig.Volume, error) {
+func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *podenv.Env) (podconfig.Volume, error) {
+	m := &c.VolumeMounts[index]
 	sub := m.SubPath
 	if m.SubPathExpr != "" {
 		var err error
@@ -46,25 +60,58 @@ func (s *step) volume(m *v1.VolumeMount, env *podenv.Env) (podconfig.Volume, err
 		}
 		return podconfig.Volume{Image: got.Image.Spec, ImageSubPath: sub}, nil
 	}
-	host, err := s.hostPath(m.Name)
-	if err != nil {
+	v, err := s.ready(m.Name)
+	switch {
+	case err != nil:
 		return podconfig.Volume{}, err
+	case v.Path == "":
+		return podconfig.Volume{}, fmt.Errorf("volume %q is a block device: it belongs to volumeDevices", m.Name)
 	}
+	host := v.Path
 	if sub != "" {
-		if host, err = inVolume(host, sub); err != nil {
+		if s.r.cfg.SubPath != nil {
+			host, err = s.r.cfg.SubPath(ctx, SubPath{
+				Pod: s.pod, Container: c.Name, Index: index, Name: m.Name, Volume: v, Path: sub, ReadOnly: m.ReadOnly || v.ReadOnly,
+			})
+		} else {
+			host, err = inVolume(host, sub)
+		}
+		if err != nil {
 			return podconfig.Volume{}, fmt.Errorf("failed to prepare subPath: %w", err)
 		}
 	}
-	return podconfig.Volume{HostPath: host}, nil
+	return podconfig.Volume{HostPath: host, ReadOnly: v.ReadOnly, Relabel: v.SELinuxRelabel}, nil
 }
 
-// hostPath returns where one of the pod's volumes is on this machine.
-func (s *step) hostPath(volume string) (string, error) {
-	host, ok := s.volumes[volume]
-	if !ok {
-		return "", fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", volume)
+// devicesOf returns what the volumeDevices of container c lead to (vol-74).
+func (s *step) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
+	var devices []podconfig.BlockDevice
+	for _, d := range c.VolumeDevices {
+		v, err := s.ready(d.Name)
+		switch {
+		case err != nil:
+		case v.Device == "":
+			err = fmt.Errorf("volume %q is a directory: it belongs to volumeMounts", d.Name)
+		default:
+			if _, err := os.Stat(v.Device); errors.Is(err, fs.ErrNotExist) {
+				v.Device = "" // left out
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("volumeDevice %q of container %q: %w", d.Name, c.Name, err)
+		}
+		devices = append(devices, podconfig.BlockDevice{HostPath: v.Device, ReadOnly: v.ReadOnly})
 	}
-	return host, nil
+	return devices, nil
+}
+
+// ready returns where one of the pod's volumes is on this machine.
+func (s *step) ready(volume string) (runtime.Volume, error) {
+	v, ok := s.volumes[volume]
+	if !ok || v.Path == "" && v.Device == "" {
+		return v, fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", volume)
+	}
+	return v, nil
 }
 
 // expandAll expands a subPathExpr. In a path, a variable that does not exist
@@ -88,7 +135,7 @@ func expandAll(expr string, env *podenv.Env) (string, error) {
 // it is not there. Neither "..", nor a link that a container has put there,
 // leads out of the volume. The path is the runtime's to open: who can write to
 // the volume between this look and that one can still mislead it; closing that
-// gap takes a bind mount, which is the business of who mounts volumes (vol-70).
+// gap takes a bind mount, which is what Config.SubPath is for (vol-70).
 func inVolume(volume, sub string) (string, error) {
 	if !filepath.IsLocal(sub) {
 		return "", fmt.Errorf("%q leads out of the volume", sub)

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -43,29 +45,52 @@ func TestSubPathsStayInTheVolume(t *testing.T) {
 func TestVolumeMounts(t *testing.T) {
 	dir := t.TempDir()
 	s := &step{
-		r: new(Runtime), volumes: map[string]string{"data": dir, "secret": dir},
+		r: new(Runtime), volumes: map[string]runtime.Volume{"data": {Path: dir, SELinuxRelabel: true}, "secret": {Path: dir, ReadOnly: true}, "disk": {Device: dir}, "gone": {Device: dir + "/gone"}},
 		pod: &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{
 			{Name: "data"}, {Name: "secret", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
 		}}},
 	}
 	env, err := podenv.Make(podenv.Facts{Pod: s.pod}, &v1.Container{Env: []v1.EnvVar{{Name: "A", Value: "x"}}})
 	require.NoError(t, err)
-	v, err := s.volume(&v1.VolumeMount{Name: "data", MountPath: "/d", SubPathExpr: "$(A)/y"}, env)
+	volume := func(m v1.VolumeMount) (podconfig.Volume, error) {
+		return s.volume(t.Context(), &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{m}}, 0, env)
+	}
+	v, err := volume(v1.VolumeMount{Name: "data", MountPath: "/d", SubPathExpr: "$(A)/y"})
 	require.NoError(t, err)
 	assert.Equal(t, "y", filepath.Base(v.HostPath))
+	assert.True(t, v.Relabel)
+	v, err = volume(v1.VolumeMount{Name: "secret", MountPath: "/s"})
+	require.NoError(t, err)
+	assert.Equal(t, podconfig.Volume{HostPath: dir, ReadOnly: true}, v)
 	for _, bad := range []v1.VolumeMount{
 		{Name: "none", MountPath: "/n"},
+		{Name: "disk", MountPath: "/n"},
 		{Name: "data", SubPathExpr: "$(B)/y"}, // vol-71
 		{Name: "data", SubPathExpr: "$(A)/../.."},
 		{Name: "image", SubPathExpr: "$(A)/../.."},
 	} {
-		_, err := s.volume(&bad, env)
+		_, err := volume(bad)
 		assert.Error(t, err, "%v", bad)
 	}
 	s.imageVolumes = map[string]images.Result{"image": {Image: images.Image{Spec: &runtimeapi.ImageSpec{Image: "sha256:1"}}}}
-	v, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "bin"}, env)
+	v, err = volume(v1.VolumeMount{Name: "image", SubPath: "bin"})
 	require.NoError(t, err)
 	assert.Equal(t, podconfig.Volume{Image: s.imageVolumes["image"].Image.Spec, ImageSubPath: "bin"}, v)
-	_, err = s.volume(&v1.VolumeMount{Name: "image", SubPath: "../bin"}, env)
+	_, err = volume(v1.VolumeMount{Name: "image", SubPath: "../bin"})
+	assert.Error(t, err)
+
+	s.r.cfg.SubPath = func(_ context.Context, sub SubPath) (string, error) { // vol-70
+		assert.Equal(t, SubPath{Pod: s.pod, Container: "c", Name: "secret", Volume: s.volumes["secret"], Path: "x/y", ReadOnly: true}, sub)
+		return "/bound", nil
+	}
+	v, err = volume(v1.VolumeMount{Name: "secret", SubPathExpr: "$(A)/y"})
+	require.NoError(t, err)
+	assert.Equal(t, podconfig.Volume{HostPath: "/bound", ReadOnly: true}, v)
+
+	// Devices (vol-74): one that is not there is left out.
+	devices, err := s.devicesOf(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "disk"}, {Name: "gone"}}})
+	require.NoError(t, err)
+	assert.Equal(t, []podconfig.BlockDevice{{HostPath: dir}, {}}, devices)
+	_, err = s.devicesOf(&v1.Container{VolumeDevices: []v1.VolumeDevice{{Name: "data"}}})
 	assert.Error(t, err)
 }

@@ -36,9 +36,9 @@ func (s *step) environment(ctx context.Context, c *v1.Container) (*podenv.Env, e
 	needs := podenv.Needs(s.pod, c)
 	for _, n := range needs.Files {
 		var got podenv.Fetched[[]byte]
-		dir, err := s.hostPath(n.Volume)
+		v, err := s.ready(n.Volume)
 		if err == nil {
-			got.Object, err = podenv.ReadFile(dir, n.Path)
+			got.Object, err = podenv.ReadFile(v.Path, n.Path)
 		}
 		got.Err = err
 		facts.Files[n.File] = got

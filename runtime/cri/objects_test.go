@@ -59,7 +59,7 @@ func TestTheEnvironmentComesFromObjects(t *testing.T) { // pe-1 … pe-12
 	}
 	pod := podOf(web)
 	pod.Spec.Volumes = []v1.Volume{{Name: "env", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
-	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]string{"env": volume}})
+	_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]runtime.Volume{"env": {Path: volume}}})
 	require.NoError(t, err)
 	env := map[string]string{}
 	for _, kv := range f.newest("web").Config.Envs {

@@ -21,7 +21,7 @@ type step struct {
 	r       *Runtime
 	pod     *v1.Pod
 	status  *runtime.PodStatus
-	volumes map[string]string
+	volumes map[string]runtime.Volume
 
 	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
 	sandbox string                       // its ID

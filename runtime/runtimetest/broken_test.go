@@ -220,7 +220,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	},
 	"MissingVolumeIsAConfigError": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-			req.Volumes = map[string]string{"data": "/anywhere"}
+			req.Volumes = map[string]runtime.Volume{"data": {Path: "/anywhere"}}
 			return rt.SyncPod(ctx, req)
 		}
 	},

@@ -280,7 +280,7 @@ var syncPromises = []promise{
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
 			pod := t.pod(v1.RestartPolicyAlways, mounts)
 			pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
-			if _, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]string{"data": t.TempDir()}}); err != nil {
+			if _, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Volumes: map[string]runtime.Volume{"data": {Path: t.TempDir()}}}); err != nil {
 				t.Errorf("SyncPod: %v", err)
 			}
 			if s := t.look(pod.UID); !in(s, "mounts", runtime.ContainerRunning) {

@@ -33,6 +33,13 @@ func TestMain(m *testing.M) {
 }
 
 func child(act string) {
+	if act == "delegate" {
+		if err := delegated(); err != nil {
+			fmt.Println(err)
+			os.Exit(5)
+		}
+		os.Exit(0)
+	}
 	for dir := range strings.SplitSeq(os.Getenv(asChild+"_DIRS"), ":") {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0); err != nil && !os.IsNotExist(err) { // devices of v1 are left to the runtime
 			fmt.Println("move:", err)
@@ -186,7 +193,7 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 		_, _ = run(t, tree, main, "memory=20")
 		eventually(t, "20 MiB are in use", func() bool {
 			s, err := tree.Stats(pod)
-			return err == nil && s.Memory.Usage > 20<<20 && s.Memory.WorkingSet > 20<<20 && s.Memory.RSS > 20<<20
+			return err == nil && min(s.Memory.Usage, s.Memory.WorkingSet, s.Memory.RSS) > 16<<20
 		})
 		require.NoError(t, tree.Remove(t.Context(), main))
 	})
@@ -247,4 +254,63 @@ func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
 	})
 	t.Logf("before: %s", before)
 	assert.ErrorContains(t, tree.Remove(t.Context(), base), "this process")
+}
+
+// An agent without privileges makes pods' cgroups in the subtree that it was given
+// (F-61). The controllers that were not passed on to it are missing, which is said,
+// and not fatal.
+func TestIntegrationADelegatedSubtree(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	if tree.Facts().Version != 2 {
+		t.Skip("cgroup v1 subtrees can't be delegated")
+	}
+	given := base.Child("given")
+	require.NoError(t, tree.Apply(t.Context(), given, cgroups.Resources{}))
+	dir, above := tree.Dirs(given)[0], tree.Dirs(base)[0]
+	require.NoError(t, os.WriteFile(filepath.Join(above, "cgroup.subtree_control"), []byte("-hugetlb"), 0))
+	for _, file := range []string{"", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"} {
+		require.NoError(t, os.Chown(filepath.Join(dir, file), 1000, 1000))
+	}
+	in, err := os.Open(dir)
+	require.NoError(t, err)
+	defer in.Close()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), asChild+"=delegate")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(in.Fd()), Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), "missing [hugetlb]\n")
+	assert.Contains(t, string(out), "pod: cpu weight 59, cpu quota 50000, cpu period 100000, memory 67108864")
+	assert.Contains(t, string(out), "again: <nil>\n")
+}
+
+// delegated is what the agent of that test does.
+func delegated() error {
+	root, err := host.Delegate()
+	if err != nil {
+		return err
+	}
+	tree, err := host.New(host.Config{Root: root})
+	if err != nil {
+		return err
+	}
+	fmt.Println("missing", tree.Facts().Missing())
+	pod := cgroups.Name{"kubepods", "pod1"}
+	err = tree.Apply(context.Background(), pod, cgroups.Resources{
+		CPUShares: new(int64(512)), CPUQuota: new(int64(50_000)), Memory: new(int64(64 << 20)), HugePages: map[int64]int64{2 << 20: 0},
+	})
+	if err != nil {
+		return err
+	}
+	r, err := tree.Read(pod)
+	if err != nil {
+		return err
+	}
+	fmt.Println("pod:", r)
+	if err := tree.Remove(context.Background(), pod.Parent()); err != nil {
+		return err
+	}
+	_, err = host.Delegate()
+	fmt.Println("again:", err)
+	return nil
 }

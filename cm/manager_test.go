@@ -1,0 +1,302 @@
+package cm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+func TestWhereAPodsContainersGo(t *testing.T) { // cm-6, cm-7, cm-21
+	p := pod("1-2", burstable)
+	for _, tc := range []struct {
+		cfg  cm.Config
+		want string
+	}{
+		{cm.Config{}, "/kubepods/burstable/pod1-2"},
+		{cm.Config{Driver: cgroups.Systemd}, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice"},
+		{cm.Config{Root: cgroups.Name{"top"}}, "/top/kubepods/burstable/pod1-2"},
+		{cm.Config{Root: cgroups.Name{"top"}, Flat: true, Enforce: []string{"none"}}, "/top"},
+	} {
+		assert.Equal(t, tc.want, newNode(t, tc.cfg).CgroupParent(p))
+	}
+	flat := newNode(t, cm.Config{Flat: true, Enforce: []string{"none"}})
+	require.NoError(t, flat.Setup(t.Context()))
+	require.NoError(t, flat.Ensure(t.Context(), p))
+	assert.True(t, flat.Has(p), "cm-20: there is none to miss")
+	require.NoError(t, flat.Remove(t.Context(), p.UID))
+	require.NoError(t, flat.Resize(t.Context(), p, v1.ResourceCPU, v1.ResourceRequirements{}))
+	require.NoError(t, flat.Sync(t.Context()))
+	pods, err := flat.Pods()
+	require.NoError(t, err)
+	assert.Empty(t, pods)
+	assert.Equal(t, "/: \n", flat.tree.String(), "cm-21: nothing is made")
+}
+
+func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
+	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
+	for says, cfg := range map[string]cm.Config{
+		"Config.Tree is nil":                              {},
+		`no driver "runit"`:                               {Tree: tree, Driver: "runit"},
+		"bad cgroup name":                                 {Tree: tree, Root: cgroups.Name{"a_b"}},
+		"Period is negative":                              {Tree: tree, Period: -1},
+		`unknown key "pod"`:                               {Tree: tree, Enforce: []string{"pod"}},
+		`"none" goes with no other key`:                   {Tree: tree, Enforce: []string{"none", "pods"}},
+		`"pods" needs cgroups of pods`:                    {Tree: tree, Flat: true},
+		`"kube-reserved" needs Config.KubeReservedCgroup`: {Tree: tree, Enforce: []string{"kube-reserved"}},
+		"exclude each other":                              {Tree: tree, Enforce: []string{"system-reserved", "system-reserved-compressible"}, SystemReservedCgroup: "/system"},
+		"want 0 to 100% of memory":                        {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
+		"Expected capacity >= reservation.":               {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
+	} {
+		_, err := cm.New(cfg)
+		assert.ErrorContains(t, err, says)
+	}
+	n := newNode(t, cm.Config{})
+	assert.ErrorContains(t, n.Ensure(t.Context(), pod("", burstable)), "has no UID")
+	assert.ErrorIs(t, n.Ensure(t.Context(), pod("a/b", burstable)), cgroups.ErrBadName)
+}
+
+func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
+	cfg := cm.Config{
+		Reserved: cm.Reserved{System: list("cpu=1 memory=1Gi"), Kube: list("cpu=2 memory=1Gi")},
+		Enforce:  []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube",
+	}
+	n := newNode(t, cfg)
+	assert.ErrorContains(t, n.Setup(t.Context()), "enforce system-reserved: cgroup /system has to exist")
+	n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
+	n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
+	require.NoError(t, n.Setup(t.Context()))
+	assert.EqualValues(t, 1<<30, *n.has(t, "/system").Memory)
+	assert.EqualValues(t, 100, *n.has(t, "/system").CPUWeight)
+	assert.EqualValues(t, cgroups.Unlimited, *n.has(t, "/kube").Memory, "compressible: CPU alone")
+	assert.EqualValues(t, 174, *n.has(t, "/kube").CPUWeight)
+	assert.EqualValues(t, 6<<30, *n.has(t, "/kubepods").Memory, "cm-23")
+
+	raw := newNode(t, cm.Config{Reserved: cfg.Reserved, Enforce: []string{"none"}})
+	require.NoError(t, raw.Setup(t.Context()))
+	assert.EqualValues(t, 8<<30, *raw.has(t, "/kubepods").Memory, "cm-23: without pods the capacity")
+}
+
+func TestAnEnforcementThatFailsIsTriedAgainForEver(t *testing.T) { // cm-24
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, cm.Config{})
+		begun := time.Now()
+		n.tree.Fail(func(op string, name cgroups.Name) error {
+			if time.Since(begun) < 150*time.Second && op == "apply" && name.String() == "/kubepods" && n.existed(name) {
+				return errors.New("device or resource busy")
+			}
+			return nil
+		})
+		require.NoError(t, n.Setup(t.Context()), "a limit alone does not keep the node from starting")
+		assert.Equal(t, []string{`Warning FailedNodeAllocatableEnforcement Failed to update Node Allocatable Limits "/kubepods": cm: update cgroup: device or resource busy`}, n.events)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- n.Run(ctx) }()
+		time.Sleep(241 * time.Second)
+		cancel()
+		assert.NoError(t, <-done)
+		require.Len(t, n.events, 4, "three times in vain, and once it holds it is not done again")
+		assert.Equal(t, "Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods", n.events[3])
+	})
+}
+
+// existed is for faults, which hold the tree.
+func (n *node) existed(name cgroups.Name) bool {
+	return slices.Contains(n.ops, "create "+name.String())
+}
+
+func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10, F-57
+	group := cgroups.Name{"kubepods", "podg-1"}
+	other := cgroups.Resources{Pids: new(int64(5)), Memory: new(int64(32 << 20))}
+	for _, keep := range []bool{false, true} {
+		n := newNode(t, cm.Config{Compat: cm.Compat{KeepExisting: keep}})
+		require.NoError(t, n.Setup(t.Context()))
+		n.tree.Tamper(group, other) // an earlier agent's
+		require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+		if keep {
+			assert.EqualValues(t, 5, *n.has(t, "/kubepods/podg-1").Pids, "cm-12")
+			require.NoError(t, n.Sync(t.Context()))
+			assert.Empty(t, n.fixed)
+			continue
+		}
+		assert.EqualValues(t, -1, *n.has(t, "/kubepods/podg-1").Pids)
+		assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
+		n.fixed = nil
+		require.NoError(t, n.Sync(t.Context()))
+		assert.Empty(t, n.fixed, "what is right is left alone")
+		n.tree.Tamper(group, other)
+		n.tree.Tamper(cgroups.Name{"kubepods", "besteffort"}, cgroups.Resources{CPUWeight: new(int64(500))})
+		require.NoError(t, n.Sync(t.Context()))
+		assert.Equal(t, []string{"/kubepods/podg-1 [memory is 33554432, not 67108864 pids is 5, not -1]"}, n.fixed, "F-57")
+		assert.EqualValues(t, 1, *n.has(t, "/kubepods/besteffort").CPUWeight, "cm-18: each minute")
+
+		// One that has vanished is left to the pod's next sync.
+		require.NoError(t, n.tree.Remove(t.Context(), group))
+		require.NoError(t, n.Sync(t.Context()))
+		assert.False(t, n.there("/kubepods/podg-1"))
+		require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+		assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
+	}
+}
+
+// A resize was cut short: the pod's spec says less than what a container has.
+func TestWhatContainersWereGivenIsNotNarrowed(t *testing.T) { // cm-43
+	n := newNode(t, cm.Config{})
+	require.NoError(t, n.Setup(t.Context()))
+	group := cgroups.Name{"kubepods", "podg-1"}
+	n.tree.Tamper(group, cgroups.Resources{Memory: new(int64(128 << 20)), CPUQuota: new(int64(200_000)), Pids: new(int64(5))})
+	n.tree.Tamper(group.Child("c"), cgroups.Resources{Memory: new(int64(128 << 20)), CPUQuota: new(int64(20_000))})
+	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+	has := n.has(t, "/kubepods/podg-1")
+	assert.EqualValues(t, 128<<20, *has.Memory, "the container has more than the spec")
+	assert.EqualValues(t, 50_000, *has.CPUQuota, "the container has less")
+	assert.EqualValues(t, -1, *has.Pids)
+}
+
+func TestALimitThatCannotBeSetFailsTheStart(t *testing.T) { // cm-10, nq-10
+	for _, lenient := range []bool{false, true} {
+		n := newNode(t, cm.Config{Compat: cm.Compat{IgnoreSetErrors: lenient}})
+		require.NoError(t, n.Setup(t.Context()))
+		n.tree.Tamper(cgroups.Name{"kubepods", "podg-1"}, cgroups.Resources{}) // made, but not set
+		n.tree.Fail(func(op string, name cgroups.Name) error {
+			if op == "apply" {
+				return fmt.Errorf("set limits: %w", cgroups.ErrReadOnly)
+			}
+			return nil
+		})
+		err := n.Ensure(t.Context(), pod("g-1", guaranteed))
+		if lenient {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorIs(t, err, cgroups.ErrReadOnly, "a read-only cgroupfs is named")
+		}
+		assert.ErrorIs(t, n.Ensure(t.Context(), pod("g-2", guaranteed)), cgroups.ErrReadOnly, "one that can't be made is no cgroup")
+	}
+	n := newNode(t, cm.Config{})
+	n.tree.Fail(func(string, cgroups.Name) error { return cgroups.ErrReadOnly })
+	assert.ErrorIs(t, n.Setup(t.Context()), cgroups.ErrReadOnly)
+}
+
+func TestMissingControllersAreNotFatal(t *testing.T) { // cm-9, F-61
+	n := newNode(t, cm.Config{Tree: cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"pids"}}), Policy: cm.Policy{PodPids: 9}})
+	require.NoError(t, n.Setup(t.Context()))
+	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+	assert.Equal(t, "pids 9", n.has(t, "/kubepods/podg-1").String())
+	require.NoError(t, n.Sync(t.Context()))
+	assert.Empty(t, n.fixed)
+}
+
+func TestAClassLimitBelowUseIsTriedAtUse(t *testing.T) { // cm-19
+	n := newNode(t, cm.Config{
+		Tree:     cgroups.NewTree(cgroups.Facts{Version: 1, Controllers: every}),
+		Policy:   cm.Policy{QOSReserved: map[v1.ResourceName]int64{"memory": 100}},
+		Capacity: list("cpu=4 memory=1Gi"),
+	})
+	require.NoError(t, n.Setup(t.Context()))
+	n.tree.Use(cgroups.Name{"kubepods", "burstable"}, cgroups.Stats{Memory: &cgroups.MemoryStats{Usage: 980 << 20}})
+	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+	assert.EqualValues(t, 980<<20, *n.has(t, "/kubepods/burstable").Memory, "960Mi would be busy")
+	assert.EqualValues(t, 960<<20, *n.has(t, "/kubepods/besteffort").Memory)
+}
+
+func TestAResizeOfAPodsCgroup(t *testing.T) { // cm-43
+	n := newNode(t, cm.Config{})
+	require.NoError(t, n.Setup(t.Context()))
+	p := pod("b-1", "cpu=250m memory=32Mi / cpu=500m memory=64Mi")
+	require.NoError(t, n.Ensure(t.Context(), p))
+	after := v1.ResourceRequirements{Requests: list("cpu=500m memory=64Mi"), Limits: list("cpu=1 memory=128Mi")}
+	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceCPU, after))
+	has := n.has(t, "/kubepods/burstable/podb-1")
+	assert.EqualValues(t, 100_000, *has.CPUQuota)
+	assert.EqualValues(t, 59, *has.CPUWeight)
+	assert.EqualValues(t, 64<<20, *has.Memory, "the other resource stays")
+	assert.EqualValues(t, 59, *n.has(t, "/kubepods/burstable").CPUWeight, "cm-18: of the class, too")
+	require.NoError(t, n.Resize(t.Context(), p, v1.ResourceMemory, after))
+	require.NoError(t, n.Ensure(t.Context(), p), "the pod that is told may be older than the resize")
+	require.NoError(t, n.Sync(t.Context()))
+	assert.EqualValues(t, 128<<20, *n.has(t, "/kubepods/burstable/podb-1").Memory)
+	assert.Empty(t, n.fixed)
+
+	n.tree.Use(cgroups.Name{"kubepods", "burstable", "podb-1"}, cgroups.Stats{Memory: &cgroups.MemoryStats{Usage: 100 << 20}})
+	after.Limits = list("cpu=1 memory=64Mi")
+	assert.ErrorContains(t, n.Resize(t.Context(), p, v1.ResourceMemory, after), "104857600 bytes of memory are in use", "cm-43: not below what is in use")
+	assert.EqualValues(t, 128<<20, *n.has(t, "/kubepods/burstable/podb-1").Memory)
+	assert.ErrorContains(t, n.Resize(t.Context(), p, "gpu", after), "only cpu and memory")
+	require.NoError(t, n.tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-1"}))
+	assert.ErrorIs(t, n.Resize(t.Context(), p, v1.ResourceCPU, after), fs.ErrNotExist, "vanished under us")
+}
+
+func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
+	n := newNode(t, cm.Config{})
+	require.NoError(t, n.Setup(t.Context()))
+	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort), pod("v-1", burstable)} {
+		require.NoError(t, n.Ensure(t.Context(), p))
+	}
+	for _, other := range []string{"podpodx", "system"} { // nobody's
+		n.tree.Tamper(cgroups.Name{"kubepods", other}, cgroups.Resources{})
+	}
+	n.tree.Tamper(cgroups.Name{"kubepods", "burstable", "podold-1"}, cgroups.Resources{}) // of an earlier agent
+	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, true, 99)
+	pods, err := n.Pods()
+	require.NoError(t, err)
+	require.NoError(t, n.Ensure(t.Context(), pod("new-1", burstable))) // hk-2: it comes in between
+	gone := func(uid types.UID) bool { return uid != "g-1" }
+	volumes := func(uid types.UID) bool { return uid == "v-1" }
+	err = n.Clean(t.Context(), pods, gone, volumes)
+	assert.ErrorContains(t, err, "processes [99] do not end", "cm-45: the cgroup stays")
+	assert.True(t, n.there("/kubepods/besteffort/pode-1"))
+	assert.True(t, n.there("/kubepods/podg-1"))
+	assert.True(t, n.there("/kubepods/podpodx"), "cm-8")
+	assert.True(t, n.there("/kubepods/burstable/podnew-1"), "hk-2")
+	assert.False(t, n.there("/kubepods/burstable/podb-1"))
+	assert.False(t, n.there("/kubepods/burstable/podold-1"))
+	assert.EqualValues(t, 1, *n.has(t, "/kubepods/burstable/podv-1").CPUWeight, "cm-44: its volumes are there")
+	require.NoError(t, n.Sync(t.Context()))
+	assert.EqualValues(t, 1, *n.has(t, "/kubepods/burstable/podv-1").CPUWeight)
+
+	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, false)
+	require.NoError(t, n.Clean(t.Context(), pods, gone, nil), "the next pass")
+	assert.False(t, n.there("/kubepods/besteffort/pode-1"))
+	assert.False(t, n.there("/kubepods/burstable/podv-1"))
+	assert.EqualValues(t, 35, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")
+}
+
+// Many pods come and go side by side; in the end the classes have what is left.
+func TestPodsComeAndGoSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
+		m, err := cm.New(cm.Config{Tree: tree, Capacity: list("cpu=4")})
+		require.NoError(t, err)
+		require.NoError(t, m.Setup(t.Context()))
+		done := make(chan error)
+		for i := range 100 {
+			go func() {
+				p := pod(fmt.Sprintf("p-%d", i), burstable)
+				err := m.Ensure(t.Context(), p)
+				if i > 0 {
+					err = errors.Join(err, m.Remove(t.Context(), p.UID))
+				}
+				done <- err
+			}()
+		}
+		for range 100 {
+			assert.NoError(t, <-done)
+		}
+		require.NoError(t, m.Sync(t.Context()))
+		class, err := tree.Read(cgroups.Name{"kubepods", "burstable"})
+		require.NoError(t, err)
+		assert.EqualValues(t, 35, *class.CPUWeight)
+	})
+}

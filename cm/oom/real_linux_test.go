@@ -1,0 +1,97 @@
+package oom_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
+	"github.com/kubeparts/kubeparts/cm/oom"
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+const asHog = "KUBEPARTS_TEST_HOG"
+
+func TestMain(m *testing.M) {
+	if dirs := os.Getenv(asHog); dirs != "" {
+		for dir := range strings.SplitSeq(dirs, ":") {
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0)
+		}
+		var hog [][]byte
+		for range 100 {
+			piece := make([]byte, 4<<20)
+			for i := 0; i < len(piece); i += 4096 {
+				piece[i] = 1
+			}
+			hog = append(hog, piece)
+		}
+		fmt.Println(len(hog))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
+	lab.NeedHere(t, "root")
+	tree, err := host.New(host.Config{})
+	require.NoError(t, err)
+	base := cgroups.Name{fmt.Sprintf("kubeparts-oom-%d", os.Getpid())}
+	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
+	pod := base.Child("pod1")
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(40 << 20))}))
+
+	kills := make(chan oom.Kill, 16)
+	counters := func() (map[string]uint64, error) {
+		s, err := tree.Stats(pod)
+		if err != nil {
+			return nil, err
+		}
+		return map[string]uint64{pod.String(): s.Memory.OOMKills}, nil
+	}
+	hear := func(k oom.Kill) { kills <- k }
+	log, err := oom.New(oom.Config{Kmsg: oom.OpenKmsg, Handle: hear})
+	require.NoError(t, err)
+	count, err := oom.New(oom.Config{Counters: counters, Handle: hear, Period: 50 * time.Millisecond})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 2)
+	go func() { done <- log.Run(ctx) }()
+	go func() { done <- count.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		assert.NoError(t, <-done)
+		assert.NoError(t, <-done)
+	})
+
+	var seen [2]bool
+	for deadline := time.After(30 * time.Second); !seen[0] || !seen[1]; {
+		// The watchers may have begun after the first one.
+		hog := exec.Command(os.Args[0])
+		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(pod), ":"))
+		require.Error(t, hog.Run(), "it has a tenth of what it wants")
+		select {
+		case k := <-kills:
+			t.Log(k)
+			assert.True(t, strings.HasSuffix(k.Cgroup, pod.String()), k.Cgroup)
+			assert.False(t, k.System())
+			if k.PID != 0 {
+				seen[0] = true
+				assert.True(t, strings.HasSuffix(k.Victim, pod.String()), k.Victim)
+			} else {
+				seen[1] = true
+			}
+		case <-time.After(300 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("seen in the log and in counters: %v", seen)
+		}
+	}
+}

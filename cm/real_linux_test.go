@@ -1,0 +1,117 @@
+package cm_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// realNode is a manager on the machine's cgroups, in a place of its own.
+func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.Name) {
+	t.Helper()
+	lab.NeedHere(t, "root")
+	tree, err := host.New(host.Config{})
+	require.NoError(t, err)
+	base := cgroups.Name{fmt.Sprintf("kubeparts-cm-%d", os.Getpid())}
+	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
+	m, err := cm.New(cm.Config{
+		Tree: tree, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
+		Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768")},
+	})
+	require.NoError(t, err)
+	require.NoError(t, m.Setup(t.Context()))
+	return m, tree, base
+}
+
+// files reads the files of a cgroup past all of this house's readers: "" where a
+// controller is not there.
+func files(tree *host.Tree, name cgroups.Name) func(file string) string {
+	return func(file string) string {
+		for _, dir := range tree.Dirs(name) {
+			if text, err := os.ReadFile(filepath.Join(dir, file)); err == nil {
+				return strings.TrimSpace(string(text))
+			}
+		}
+		return ""
+	}
+}
+
+func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23, cm-38
+	m, tree, base := realNode(t, cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered})
+	v2 := tree.Facts().Version == 2
+	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)} {
+		require.NoError(t, m.Ensure(t.Context(), p))
+	}
+	unlimited := "9223372036854771712"
+	want := map[string]map[string]string{
+		"/kubepods":                   {"cpu.shares": "3584", "memory.limit_in_bytes": "805306368", "pids.max": "32000", "cpu.cfs_quota_us": "-1"},
+		"/kubepods/burstable":         {"cpu.shares": "256", "memory.limit_in_bytes": unlimited, "pids.max": "max"},
+		"/kubepods/besteffort":        {"cpu.shares": "2", "memory.limit_in_bytes": unlimited, "pids.max": "max"},
+		"/kubepods/podg-1":            {"cpu.shares": "512", "cpu.cfs_quota_us": "50000", "cpu.cfs_period_us": "100000", "memory.limit_in_bytes": "67108864", "pids.max": "1024"},
+		"/kubepods/burstable/podb-1":  {"cpu.shares": "256", "cpu.cfs_quota_us": "-1", "memory.limit_in_bytes": unlimited, "pids.max": "1024"},
+		"/kubepods/besteffort/pode-1": {"cpu.shares": "2", "cpu.cfs_quota_us": "-1", "memory.limit_in_bytes": unlimited, "pids.max": "1024"},
+	}
+	if v2 {
+		want = map[string]map[string]string{
+			"/kubepods":                   {"cpu.weight": "272", "cpu.max": "max 100000", "memory.max": "805306368", "pids.max": "32000", "memory.min": "67108864", "memory.low": "33554432"},
+			"/kubepods/burstable":         {"cpu.weight": "35", "memory.max": "max", "pids.max": "max", "memory.low": "33554432"},
+			"/kubepods/besteffort":        {"cpu.weight": "1", "memory.max": "max", "pids.max": "max", "memory.min": "0"},
+			"/kubepods/podg-1":            {"cpu.weight": "59", "cpu.max": "50000 100000", "memory.max": "67108864", "memory.min": "67108864", "pids.max": "1024"},
+			"/kubepods/burstable/podb-1":  {"cpu.weight": "35", "cpu.max": "max 100000", "memory.max": "max", "memory.low": "33554432", "memory.high": "max", "pids.max": "1024"},
+			"/kubepods/besteffort/pode-1": {"cpu.weight": "1", "cpu.max": "max 100000", "memory.max": "max", "pids.max": "1024"},
+		}
+	}
+	for path, values := range want {
+		read := files(tree, base.Child(cgroups.ParsePath(path, cgroups.Cgroupfs)...))
+		for file, value := range values {
+			assert.Equal(t, value, read(file), "%s %s", path, file)
+		}
+	}
+
+	// A resize, what somebody else changes, and what is removed.
+	after := v1.ResourceRequirements{Requests: list("cpu=1 memory=128Mi"), Limits: list("cpu=1 memory=128Mi")}
+	g := pod("g-1", guaranteed)
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		require.NoError(t, m.Resize(t.Context(), g, name, after)) // cm-43
+	}
+	group := base.Child("kubepods", "podg-1")
+	has, err := tree.Read(group)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100_000, *has.CPUQuota)
+	assert.EqualValues(t, 128<<20, *has.Memory)
+	require.NoError(t, tree.Apply(t.Context(), group, cgroups.Resources{Memory: new(int64(32 << 20)), Pids: new(int64(3))}))
+	require.NoError(t, m.Sync(t.Context())) // F-57
+	has, err = tree.Read(group)
+	require.NoError(t, err)
+	assert.EqualValues(t, 128<<20, *has.Memory)
+	assert.EqualValues(t, 1024, *has.Pids)
+
+	pods, err := m.Pods()
+	require.NoError(t, err)
+	assert.Len(t, pods, 3)
+	require.NoError(t, m.Clean(t.Context(), pods, func(uid types.UID) bool { return uid != "b-1" }, nil)) // cm-44
+	pods, err = m.Pods()
+	require.NoError(t, err)
+	assert.Len(t, pods, 1)
+	require.NoError(t, m.Remove(t.Context(), "b-1"))
+
+	// Gone under us.
+	require.NoError(t, m.Ensure(t.Context(), g))
+	require.NoError(t, tree.Remove(t.Context(), base.Child("kubepods")))
+	require.NoError(t, m.Ensure(t.Context(), g))
+	_, err = tree.Read(group)
+	require.NoError(t, err)
+}

@@ -1,0 +1,11 @@
+package eviction_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "eviction", Max: 300, House: []string{"internal/qos", "internal/staticpod", "runtime"}}.Check(t)
+}

@@ -1,0 +1,97 @@
+package eviction_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// examplePod is a pod that asks for some memory.
+func examplePod(name, memory string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: name, Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)},
+		}}}},
+	}
+}
+
+// exampleSummary is a node of 4 GiB, and what its two pods use.
+func exampleSummary(web, batch uint64) *statsapi.Summary {
+	const mi = 1 << 20
+	available, used := (4096-web-batch)*mi, (web+batch)*mi
+	pod := func(name string, n uint64) statsapi.PodStats {
+		memory := &statsapi.MemoryStats{WorkingSetBytes: new(n * mi)}
+		return statsapi.PodStats{PodRef: statsapi.PodReference{UID: name}, Memory: memory, Containers: []statsapi.ContainerStats{{Name: name, Memory: memory}}}
+	}
+	return &statsapi.Summary{
+		Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}},
+		Pods: []statsapi.PodStats{pod("web", web), pod("batch", batch)},
+	}
+}
+
+// A plan is a dry run: who would go now, and why?
+func ExampleInputs_Plan() {
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "10%"}}.Parse()
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan := eviction.Inputs{
+		Policy:  eviction.Policy{Thresholds: thresholds},
+		Now:     time.Now(),
+		Summary: exampleSummary(2000, 1900),
+		Pods:    []*v1.Pod{examplePod("web", "2Gi"), examplePod("batch", "1Gi")},
+	}.Plan()
+	fmt.Println(plan.Conditions)
+	for _, r := range plan.Ranking {
+		fmt.Printf("%s, by %q\n", r.Pod.Name, r.Decided)
+	}
+	fmt.Println(plan.Eviction(0).Explanation)
+	// Output:
+	// [MemoryPressure]
+	// batch, by "usage above request"
+	// web, by ""
+	// memory.available was 205520896 of 4294967296, below 10%; default/batch was place 1 of 2, before default/web by usage above request
+}
+
+// A pass measures, decides and acts. Everything it knows of the node comes from
+// functions (F-27).
+func ExampleManager_Pass() {
+	pods := []*v1.Pod{examplePod("web", "2Gi"), examplePod("batch", "1Gi")}
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "400Mi"}}.Parse()
+	if err != nil {
+		log.Fatal(err)
+	}
+	manager, err := eviction.New(eviction.Config{
+		Policy:  eviction.Policy{Thresholds: thresholds},
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return exampleSummary(2000, 1900), nil },
+		Pods:    func() []*v1.Pod { return pods },
+		Kill: func(_ context.Context, e eviction.Eviction) error {
+			fmt.Println("kill", e.Pod.Name, "within", e.GracePeriodSeconds, "s")
+			return nil
+		},
+		Record: func(e runtime.Event) { fmt.Printf("%s: %q\n", e.Reason, e.Message) },
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := manager.Pass(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(manager.Admit(examplePod("more", "0")))
+	// Output:
+	// EvictionThresholdMet: "Attempting to reclaim memory"
+	// Evicted: "The node was low on resource: memory. Threshold quantity: 400Mi, available: 196Mi. Container batch was using 1900Mi, request is 1Gi, has larger consumption of memory. "
+	// kill batch within 1 s
+	// The node had condition: [MemoryPressure].
+}

@@ -1,0 +1,241 @@
+package eviction_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+)
+
+// pressed is a world of one pod that uses all of the memory.
+func pressed(t *testing.T) *world {
+	w := newWorld()
+	w.capacity["memory.available"] = 2 << 30
+	thresholds, err := eviction.Settings{Hard: values{"memory.available": "1Gi"}, EnforcePods: true}.Parse()
+	require.NoError(t, err)
+	w.config.Policy.Thresholds = thresholds
+	w.pods = []*worldPod{{Pod: podOf("hog"), stats: true, uses: map[eviction.Signal]int64{"memory.available": 3 << 29}}}
+	return w
+}
+
+// notifier is told levels, and speaks when the test wants.
+type notifier struct {
+	mu     sync.Mutex
+	levels [][]int64
+	low    func()
+	fail   error
+}
+
+func (n *notifier) Run(ctx context.Context, low func()) error {
+	n.mu.Lock()
+	n.low = low
+	fail := n.fail
+	n.mu.Unlock()
+	if fail != nil {
+		return fail
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (n *notifier) Update(levels []int64) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.levels = append(n.levels, levels)
+	return errors.New("it is not ready")
+}
+
+func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		w := pressed(t)
+		w.pods[0].uses["memory.available"] = 0
+		n, broken := new(notifier), &notifier{fail: errors.New("no such cgroup")}
+		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n, "allocatableMemory.available": broken}
+		m, err := w.manager()
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		time.Sleep(3 * time.Second)
+		w.mu.Lock()
+		w.pods[0].uses["memory.available"] = 3 << 29
+		w.mu.Unlock()
+		synctest.Wait()
+		assert.Empty(t, w.take(), "the next pass is far")
+		for range 3 { // who cannot stop is heard once
+			n.low()
+		}
+		synctest.Wait()
+		assert.Contains(t, w.take()[2], "evicted hog")
+		n.mu.Lock()
+		assert.Equal(t, [][]int64{{1 << 30}}, n.levels)
+		n.mu.Unlock()
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		n.mu.Lock()
+		assert.Len(t, n.levels, 2, "each ten seconds")
+		n.mu.Unlock()
+		assert.Empty(t, broken.levels, "the pods' cgroup is not measured")
+		stop()
+		assert.NoError(t, <-ended)
+	})
+}
+
+func TestWhoSpeaksWithoutEndDoesNotGetAllOfTheCPU(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		w := pressed(t)
+		w.pods = nil
+		passes := 0
+		w.config.Hooks.Passed = func(eviction.PassInfo) { passes++ }
+		n := new(notifier)
+		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n}
+		m, err := w.manager()
+		require.NoError(t, err)
+		go func() { _ = m.Run(ctx) }()
+		synctest.Wait()
+		for range 10_000 {
+			n.low()
+			time.Sleep(time.Millisecond)
+		}
+		stop()
+		synctest.Wait()
+		assert.InDelta(t, 100, passes, 5)
+	})
+}
+
+func TestHooksTellWhatMetricsCount(t *testing.T) { // ev-29
+	synctest.Test(t, func(t *testing.T) {
+		w := pressed(t)
+		w.measured, w.stale = time.Now().Add(-3*time.Second), true
+		stuck := &worldPod{Pod: podOf("stuck"), stats: true, unkilled: true, uses: map[eviction.Signal]int64{"memory.available": 1 << 28}}
+		stuck.Spec.Priority = new(int32(-1))
+		w.pods = append(w.pods, stuck)
+		var told []string
+		w.config.Hooks = eviction.Hooks{
+			Evicted:    func(e eviction.Eviction) { told = append(told, "evicted by "+e.Signal) },
+			KillFailed: func(e eviction.Eviction, err error) { told = append(told, "failed "+e.Pod.Name+": "+err.Error()) },
+			StatsAge:   func(s eviction.Signal, age time.Duration) { told = append(told, string(s)+" "+age.String()) },
+			Passed:     func(p eviction.PassInfo) { assert.NoError(t, p.Err) },
+		}
+		m, err := w.manager()
+		require.NoError(t, err)
+		result, err := m.Pass(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, []string{"memory.available 3s", "failed stuck: it does not end", "evicted by memory.available"}, told)
+		assert.Len(t, result.Failed, 1)
+		assert.Len(t, result.Evicted, 1)
+		assert.True(t, m.Under(v1.NodeMemoryPressure))
+		assert.False(t, m.Under(v1.NodeDiskPressure))
+		assert.Equal(t, []v1.NodeConditionType{v1.NodeMemoryPressure}, m.Conditions())
+		assert.Equal(t, "Evicted", m.Admit(podOf("new")).Reason)
+	})
+}
+
+func TestAPassThatCannotLookSaysWhy(t *testing.T) {
+	boom := errors.New("boom")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		change func(c *eviction.Config)
+		want   string
+	}{
+		"summary": {func(c *eviction.Config) {
+			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }
+		}, "eviction: summary: boom"},
+		"nothing": {func(c *eviction.Config) {
+			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }
+		}, "eviction: summary: there is none"},
+		"memory": {func(c *eviction.Config) {
+			c.Memory = func(context.Context) (eviction.MemoryFigure, error) { return eviction.MemoryFigure{}, boom }
+		}, "eviction: available memory: boom"},
+		"layout":   {func(c *eviction.Config) { c.Layout = func(context.Context) (eviction.Layout, error) { return 0, boom } }, "eviction: file systems: boom"},
+		"by stats": {func(c *eviction.Config) { c.Layout = nil }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := eviction.Config{
+				Summary: func(_ context.Context, fresh bool) (*statsapi.Summary, error) {
+					assert.True(t, fresh, "ev-16")
+					return &statsapi.Summary{}, nil
+				},
+				Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+			}
+			tc.change(&cfg)
+			m, err := eviction.New(cfg)
+			require.NoError(t, err)
+			_, err = m.Pass(t.Context())
+			if tc.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, tc.want)
+		})
+	}
+	m, err := eviction.New(eviction.Config{
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom },
+		Pods:    func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+		Policy: eviction.Policy{NoLocalLimits: true},
+	})
+	require.NoError(t, err)
+	_, err = m.Pass(t.Context())
+	assert.NoError(t, err, "ev-15: nothing is to be looked after")
+	assert.NoError(t, m.Run(ended))
+}
+
+func TestWhenStepsWereDoneAndNobodyCanLookNobodyGoes(t *testing.T) {
+	w := newWorld()
+	w.capacity["nodefs.available"], w.other["nodefs.available"] = 100, 99
+	w.config.Policy.Thresholds = []eviction.Threshold{{Signal: "nodefs.available", Value: eviction.Value{Percentage: 0.1}}}
+	w.pods = []*worldPod{{Pod: podOf("web"), stats: true}}
+	for _, all := range []bool{false, true} {
+		w.config.Policy.Compat.AllSteps = all
+		m, err := w.manager()
+		require.NoError(t, err)
+		w.summary, w.silentAfter = true, true
+		result, err := m.Pass(t.Context())
+		assert.EqualError(t, err, "eviction: summary: nobody answers")
+		assert.Empty(t, result.Evicted)
+		assert.NotEmpty(t, result.Steps)
+	}
+}
+
+func TestPassesDoNotOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := pressed(t)
+		m, err := w.manager()
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() { _, _ = m.Pass(t.Context()) })
+		}
+		wg.Wait()
+		var evicted int
+		for _, line := range w.take() {
+			if line[:7] == "evicted" {
+				evicted++
+			}
+		}
+		assert.Equal(t, 1, evicted)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		blocked := make(chan struct{})
+		w2 := pressed(t)
+		w2.block = blocked
+		m, err = w2.manager()
+		require.NoError(t, err)
+		go func() { _, _ = m.Pass(t.Context()) }()
+		synctest.Wait()
+		_, err = m.Pass(ctx)
+		assert.ErrorIs(t, err, context.Canceled)
+		close(blocked)
+	})
+}

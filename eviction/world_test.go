@@ -1,0 +1,320 @@
+package eviction_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A world is a node in memory: what it has, what its pods take of it, and a
+// Manager over it. What pods take comes back when they end.
+type world struct {
+	mu    sync.Mutex
+	began time.Time
+	trace []string
+
+	// amounts by signal: what there is in all, and what is used by nobody's pods.
+	capacity, other map[eviction.Signal]int64
+	missing         map[eviction.Signal]bool
+	cache           int64 // of the memory that is used
+	measured        time.Time
+	stale, summary  bool // no new figures; no summary at all
+	silentAfter     bool // no summary after the next one
+	lag             time.Duration
+	cached          *statsapi.Summary
+	block           chan struct{} // kills wait for it
+	pods            []*worldPod
+	yields          map[eviction.Step]map[eviction.Signal]int64 // what a step frees, once
+	failStep        map[eviction.Step]bool
+	layout          eviction.Layout
+	late            time.Duration // how long pods keep what they held
+	config          eviction.Config
+}
+
+type worldPod struct {
+	*v1.Pod
+	stats     bool
+	uses      map[eviction.Signal]int64
+	volumes   map[string]int64
+	logs      map[string]int64
+	rootfs    map[string]int64
+	total     *int64
+	unkilled  bool // a kill fails
+	ended     bool
+	endedAt   time.Time
+	imageSize int64
+	spare     *eviction.Spare
+}
+
+func newWorld() *world {
+	return &world{
+		began: time.Now(), capacity: map[eviction.Signal]int64{}, other: map[eviction.Signal]int64{},
+		missing: map[eviction.Signal]bool{}, yields: map[eviction.Step]map[eviction.Signal]int64{},
+		failStep: map[eviction.Step]bool{}, summary: true,
+	}
+}
+
+func (w *world) note(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace = append(w.trace, line)
+}
+
+func (w *world) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lines := w.trace
+	w.trace = nil
+	slices.SortStableFunc(lines, func(a, b string) int { // pods that end side by side
+		if strings.HasPrefix(a, "evicted") && strings.HasPrefix(b, "evicted") {
+			return strings.Compare(a, b)
+		}
+		return 0
+	})
+	return lines
+}
+
+func (w *world) manager() (*eviction.Manager, error) {
+	cfg := w.config
+	cfg.Summary = w.measure
+	cfg.Pods = w.active
+	cfg.Kill = w.kill
+	cfg.Cleaned = w.cleaned
+	cfg.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
+	cfg.Containers, cfg.GCPolicy = collector{w}, func() runtime.GCPolicy { return runtime.GCPolicy{MaxPerContainer: 1} }
+	cfg.Images = func(context.Context) error { return w.step(eviction.UnusedImages) }
+	cfg.ImageBytes = func(pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
+	cfg.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
+	cfg.Random = func() uint64 { return 0 }
+	cfg.Node = v1.ObjectReference{Kind: "Node", Name: "node"}
+	cfg.Record = func(e runtime.Event) {
+		if e.Object.Kind == "Node" {
+			w.note("event of the node: " + e.Reason + ": " + e.Message)
+		}
+	}
+	cfg.Hooks.Conditions = func(c []v1.NodeConditionType) {
+		var words []string
+		for _, t := range c {
+			words = append(words, string(t))
+		}
+		w.note("conditions: [" + strings.Join(words, " ") + "]")
+	}
+	cfg.Hooks.Invalid = func(i eviction.Invalid) { w.note("not believed: " + string(i.Signal) + ": " + i.Why) }
+	return eviction.New(cfg)
+}
+
+type collector struct{ w *world }
+
+func (c collector) CollectGarbage(context.Context, runtime.GCPolicy) error {
+	return c.w.step(eviction.UnusedContainers)
+}
+
+func (w *world) step(s eviction.Step) error {
+	w.note("step: " + string(s))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failStep[s] {
+		return errors.New("it fails")
+	}
+	for signal, n := range w.yields[s] {
+		w.other[signal] -= n
+	}
+	delete(w.yields, s)
+	return nil
+}
+
+func (w *world) find(name string) *worldPod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if i := slices.IndexFunc(w.pods, func(p *worldPod) bool { return p.Name == name }); i >= 0 {
+		return w.pods[i]
+	}
+	return nil
+}
+
+func (w *world) active() (pods []*v1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range w.pods {
+		if !p.ended {
+			pods = append(pods, p.Pod)
+		}
+	}
+	return pods
+}
+
+func (w *world) kill(_ context.Context, e eviction.Eviction) error {
+	if w.block != nil {
+		<-w.block
+	}
+	p := w.find(e.Pod.Name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p.unkilled {
+		w.trace = append(w.trace, "kill of "+p.Name+" fails")
+		return errors.New("it does not end")
+	}
+	p.ended, p.endedAt = true, time.Now()
+	words := []string{"evicted " + p.Name + " for " + e.Signal + ", grace " + (time.Duration(e.GracePeriodSeconds) * time.Second).String() + ": " + strings.TrimSpace(e.Message)}
+	if !e.Disruption {
+		words = append(words, "(no disruption)")
+	}
+	w.trace = append(w.trace, strings.Join(words, " "))
+	return nil
+}
+
+func (w *world) cleaned(pod *v1.Pod) bool {
+	p := w.find(pod.Name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.goneLocked(p)
+}
+
+func (w *world) goneLocked(p *worldPod) bool { return p.ended && time.Since(p.endedAt) >= w.late }
+
+// used is what pods and others take of a signal.
+func (w *world) usedLocked(s eviction.Signal) int64 {
+	s = w.alias(s)
+	n := w.other[s]
+	if s == eviction.AllocatableMemoryAvailable {
+		s = eviction.MemoryAvailable
+	}
+	for _, p := range w.pods {
+		if !w.goneLocked(p) {
+			n += p.uses[s]
+		}
+	}
+	return n
+}
+
+// alias is the signal of the file system that s is of.
+func (w *world) alias(s eviction.Signal) eviction.Signal {
+	fs, what, ok := strings.Cut(string(s), "fs.")
+	switch {
+	case !ok:
+		return s
+	case w.layout == eviction.SingleFS, w.layout == eviction.SplitImageFS && fs == "container":
+		return eviction.Signal("nodefs." + what)
+	case fs == "container":
+		return eviction.Signal("imagefs." + what)
+	default:
+		return s
+	}
+}
+
+func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.summary {
+		return nil, errors.New("nobody answers")
+	}
+	w.summary = !w.silentAfter
+	if w.measured.IsZero() || !w.stale && time.Since(w.measured) >= w.lag {
+		w.measured = time.Now()
+		w.cached = nil
+	}
+	if w.lag > 0 && w.cached != nil {
+		return w.cached, nil
+	}
+	at := metav1.NewTime(w.measured)
+	has := func(s eviction.Signal) bool {
+		_, ok := w.capacity[w.alias(s)]
+		return ok && !w.missing[w.alias(s)]
+	}
+	u := func(n int64) *uint64 { v := uint64(n); return &v }
+	memory := func(s eviction.Signal) *statsapi.MemoryStats {
+		if !has(s) {
+			return nil
+		}
+		used := w.usedLocked(s)
+		return &statsapi.MemoryStats{Time: at, AvailableBytes: u(w.capacity[s] - used), WorkingSetBytes: u(used), UsageBytes: u(used + w.cache)}
+	}
+	fs := func(bytes, inodes eviction.Signal) *statsapi.FsStats {
+		f := &statsapi.FsStats{Time: at}
+		if has(bytes) {
+			f.AvailableBytes, f.CapacityBytes = u(w.capacity[w.alias(bytes)]-w.usedLocked(bytes)), u(w.capacity[w.alias(bytes)])
+		}
+		if has(inodes) {
+			f.InodesFree, f.Inodes = u(w.capacity[w.alias(inodes)]-w.usedLocked(inodes)), u(w.capacity[w.alias(inodes)])
+		}
+		return f
+	}
+	sum := &statsapi.Summary{Node: statsapi.NodeStats{Memory: memory(eviction.MemoryAvailable), Fs: fs(eviction.NodeFSAvailable, eviction.NodeFSInodesFree)}}
+	sum.Node.Runtime = &statsapi.RuntimeStats{
+		ImageFs:     fs(eviction.ImageFSAvailable, eviction.ImageFSInodesFree),
+		ContainerFs: fs(eviction.ContainerFSAvailable, eviction.ContainerFSInodesFree),
+	}
+	if m := memory(eviction.AllocatableMemoryAvailable); m != nil {
+		sum.Node.SystemContainers = []statsapi.ContainerStats{{Name: statsapi.SystemContainerPods, Memory: m}}
+	}
+	if s := eviction.PIDAvailable; has(s) {
+		most, running := w.capacity[s], w.usedLocked(s)
+		sum.Node.Rlimit = &statsapi.RlimitStats{Time: at, MaxPID: &most, NumOfRunningProcesses: &running}
+	}
+	for _, p := range w.pods {
+		if p.stats && !w.goneLocked(p) {
+			sum.Pods = append(sum.Pods, p.measured(at))
+		}
+	}
+	w.cached = sum
+	return sum, nil
+}
+
+func (p *worldPod) measured(at metav1.Time) statsapi.PodStats {
+	u := func(n int64) *uint64 { v := uint64(n); return &v }
+	s := statsapi.PodStats{PodRef: statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)}}
+	memory := p.uses[eviction.MemoryAvailable]
+	s.Memory = &statsapi.MemoryStats{Time: at, WorkingSetBytes: u(memory)}
+	s.ProcessStats = &statsapi.ProcessStats{ProcessCount: u(p.uses[eviction.PIDAvailable])}
+	disk := p.uses[eviction.NodeFSAvailable] + p.uses[eviction.ImageFSAvailable]
+	inodes := p.uses[eviction.NodeFSInodesFree] + p.uses[eviction.ImageFSInodesFree]
+	for i, c := range p.Spec.Containers {
+		stats := statsapi.ContainerStats{
+			Name: c.Name, Memory: &statsapi.MemoryStats{WorkingSetBytes: u(0)},
+			Rootfs: &statsapi.FsStats{UsedBytes: u(p.rootfs[c.Name]), InodesUsed: u(0)}, Logs: &statsapi.FsStats{UsedBytes: u(p.logs[c.Name]), InodesUsed: u(0)},
+		}
+		if i == 0 {
+			stats.Memory.WorkingSetBytes = u(memory)
+			*stats.Rootfs.UsedBytes += uint64(disk)
+			stats.Rootfs.InodesUsed = u(inodes)
+		}
+		s.Containers = append(s.Containers, stats)
+	}
+	for _, v := range p.Spec.Volumes {
+		if n, ok := p.volumes[v.Name]; ok {
+			s.VolumeStats = append(s.VolumeStats, statsapi.VolumeStats{Name: v.Name, FsStats: statsapi.FsStats{UsedBytes: u(n)}})
+		}
+	}
+	if p.total != nil {
+		s.EphemeralStorage = &statsapi.FsStats{UsedBytes: u(*p.total)}
+	}
+	return s
+}
+
+// pod returns a pod with one container, and what is said of it.
+func podOf(name string) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name + "-uid")},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "main"}}},
+	}
+}
+
+func quantities(list v1.ResourceList, name v1.ResourceName, q resource.Quantity) v1.ResourceList {
+	if list == nil {
+		list = v1.ResourceList{}
+	}
+	list[name] = q
+	return list
+}

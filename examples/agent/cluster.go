@@ -1,0 +1,404 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/connrotation"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/kube/certs"
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// kubeletVersion is what the node says that its pods can rely on.
+const kubeletVersion = "v1.36.0+kubeparts"
+
+// clusterOptions are about being a node of a cluster.
+type clusterOptions struct {
+	kubeconfig string // "" for an agent that stands alone
+	bootstrap  string
+	certDir    string
+	nodeIP     string
+	labels     string
+	taints     string
+}
+
+func (o *clusterOptions) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`: be a node of that cluster, with its pods beside those of --manifests")
+	fs.StringVar(&o.bootstrap, "bootstrap-kubeconfig", "", "kubeconfig `file` of one who may ask for the node's certificate; used if --kubeconfig does not exist")
+	fs.StringVar(&o.certDir, "cert-dir", "", "`directory` for the certificates that are asked for (default: pki below --root)")
+	fs.StringVar(&o.nodeIP, "node-ip", "", "`address` of the node, or two of them, with a comma, one of each family (default: found out)")
+	fs.StringVar(&o.labels, "node-labels", "", "labels of the node, as `key=value,…`")
+	fs.StringVar(&o.taints, "register-with-taints", "", "taints that the node is made with, as `key=value:effect,…`")
+}
+
+func (o *clusterOptions) check() error {
+	if o.kubeconfig == "" && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "") {
+		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels and --register-with-taints are for nodes of a cluster: --kubeconfig is missing")
+	}
+	return nil
+}
+
+// A cluster is the agent's place in one. A nil *cluster is an agent that stands
+// alone: all methods may be called, and change nothing.
+type cluster struct {
+	kubelet   kubeletconfig.KubeletConfiguration
+	spec      node.Spec
+	addresses node.AddressConfig
+	logger    *slog.Logger
+
+	conn     *client.Connection
+	pods     *client.Pods
+	statuses *client.Statuses
+	mirrors  *client.Mirrors
+	events   *client.Events
+	objects  *client.Objects
+	node     *node.Node    // made by describe
+	known    chan struct{} // closed once the node's object is known
+	volumes  atomic.Pointer[volume.Manager]
+	more     []func(context.Context) error
+
+	closeConnections func() // which may hang
+}
+
+// join makes what speaks to the API server, which it does not do yet, but for
+// the node's first certificate. Without --kubeconfig there is no cluster.
+func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, error) {
+	o := opts.cluster
+	if o.kubeconfig == "" {
+		return nil, nil
+	}
+	labels, err := node.ParseLabels(o.labels)
+	if err != nil {
+		return nil, fmt.Errorf("--node-labels: %w", err)
+	}
+	taints, err := node.ParseTaints(o.taints)
+	if err != nil {
+		return nil, fmt.Errorf("--register-with-taints: %w", err)
+	}
+	strategy, err := client.ParseStrategy(cmp.Or(string(opts.kubelet.ConfigMapAndSecretChangeDetectionStrategy), "Watch"))
+	if err != nil {
+		return nil, fmt.Errorf("configMapAndSecretChangeDetectionStrategy: %w", err)
+	}
+	if o.taints == "" {
+		taints = opts.kubelet.RegisterWithTaints
+	}
+	c := &cluster{
+		kubelet:   opts.kubelet,
+		spec:      node.Spec{Name: opts.nodeName, Labels: labels, Taints: taints, ProvidedNodeIP: o.nodeIP, ProviderID: opts.kubelet.ProviderID},
+		addresses: node.AddressConfig{NodeName: opts.nodeName}, logger: logger, known: make(chan struct{}),
+	}
+	for ip := range strings.SplitSeq(o.nodeIP, ",") {
+		if ip == "" {
+			continue
+		}
+		parsed := net.ParseIP(strings.TrimSpace(ip))
+		if parsed == nil {
+			return nil, fmt.Errorf("--node-ip: %q is no IP address", ip)
+		}
+		c.addresses.NodeIPs = append(c.addresses.NodeIPs, parsed)
+	}
+	if c.conn, err = c.connect(ctx, opts); err != nil {
+		return nil, err
+	}
+	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Logger: logger}); err != nil {
+		return nil, err
+	}
+	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Changed: c.objectChanged, Logger: logger}); err != nil {
+		return nil, err
+	}
+	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	c.statuses, err = client.NewStatuses(client.StatusesConfig{Client: c.conn.API, Pods: c.pods, Record: c.events.Record, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: c.conn.API, Node: func() (metav1.OwnerReference, bool) { return c.node.Owner() }})
+	return c, err
+}
+
+// connect makes the clients: of the kubeconfig file, with a certificate that is
+// renewed if the agent has asked for it itself.
+func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection, error) {
+	o := opts.cluster
+	cfg := client.Config{
+		Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent",
+		QPS: float32(deref(opts.kubelet.KubeAPIQPS)), Burst: int(opts.kubelet.KubeAPIBurst),
+		EventQPS: float32(deref(opts.kubelet.EventRecordQPS)), EventBurst: int(opts.kubelet.EventBurst),
+	}
+	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Logger: c.logger}
+	if mine.Dir == "" {
+		mine.Dir = filepath.Join(opts.root, "pki")
+	}
+	if o.bootstrap != "" {
+		first, err := client.RESTConfig(client.Config{Kubeconfig: o.bootstrap})
+		if err != nil {
+			return nil, fmt.Errorf("--bootstrap-kubeconfig: %w", err)
+		}
+		mine.Bootstrap = first
+		if err := certs.Bootstrap(ctx, mine); err != nil {
+			return nil, err
+		}
+	}
+	base, err := client.RESTConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if base.CertFile != mine.Current() {
+		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+		base.Dial, c.closeConnections = dialer.DialContext, dialer.CloseAll
+		return client.ConnectTo(base, cfg)
+	}
+	rotation, err := certs.NewRotation(base, mine)
+	if err != nil {
+		return nil, err
+	}
+	c.closeConnections, c.more = rotation.CloseConnections, append(c.more, rotation.Run)
+	return client.ConnectTo(rotation.Config(), cfg)
+}
+
+// ttl is for how long the control plane says that objects may be cached.
+func (c *cluster) ttl() time.Duration {
+	if c.node == nil || c.node.Object() == nil {
+		return 0
+	}
+	return client.TTLOf(c.node.Object())
+}
+
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// registered waits until the node's object is known.
+func (c *cluster) registered(ctx context.Context) error {
+	select {
+	case <-c.known:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// nodeFacts are what the parts of the agent know of the machine. Those after
+// machine may be nil.
+type nodeFacts struct {
+	runtime connected
+	health  *podworker.Health
+	pleg    func() error
+	machine node.Machine
+
+	pressure     func() node.Pressure
+	volumesInUse func() []v1.UniqueVolumeName
+}
+
+// describe makes the node.
+func (c *cluster) describe(f nodeFacts) (err error) {
+	if c == nil {
+		return nil
+	}
+	rt, health := f.runtime, f.health
+	var once sync.Once
+	seen := false // healthy, at some time
+	facts := node.Facts{
+		Addresses:    c.addresses.Addresses,
+		Machine:      f.machine,
+		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
+		Pressure:     f.pressure,
+		VolumesInUse: f.volumesInUse,
+		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
+			info, err := node.ReadInfo(os.DirFS("/"))
+			info.KubeletVersion = kubeletVersion
+			var version string
+			if v, verr := rt.cri.Version(ctx, ""); verr == nil {
+				version = v.RuntimeVersion
+			}
+			info.ContainerRuntimeVersion = node.RuntimeVersion(rt.typ, version)
+			return info, err
+		},
+		Images: func(ctx context.Context) ([]node.Image, error) {
+			list, err := rt.images.ListImages(ctx, nil)
+			var out []node.Image
+			for _, i := range list {
+				out = append(out, node.Image{ID: i.Id, Digests: i.RepoDigests, Tags: i.RepoTags, Size: int64(i.Size)})
+			}
+			return out, err
+		},
+		Handlers: func(ctx context.Context) ([]v1.NodeRuntimeHandler, error) {
+			f, err := rt.Features(ctx)
+			return handlersOf(f), err
+		},
+		Features: func(ctx context.Context) (*v1.NodeFeatures, error) {
+			f, err := rt.Features(ctx)
+			return &v1.NodeFeatures{SupplementalGroupsPolicy: &f.SupplementalGroupsPolicy}, err
+		},
+		Health: func() node.Health {
+			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
+			h.Unknown = !seen
+			return h
+		},
+	}
+	c.node, err = node.New(node.Config{
+		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
+		Existing: c.kubelet.RegisterNode != nil && !*c.kubelet.RegisterNode,
+		Period:   c.kubelet.NodeStatusUpdateFrequency.Duration,
+		// The kubelet's: who says how often to look, and not how often to
+		// report, wants both.
+		ReportPeriod:  cmp.Or(c.kubelet.NodeStatusReportFrequency.Duration, c.kubelet.NodeStatusUpdateFrequency.Duration),
+		LeaseDuration: time.Duration(c.kubelet.NodeLeaseDurationSeconds) * time.Second,
+		Setters:       facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
+		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }); c.volumesAttached() },
+	})
+	return err
+}
+
+// handlersOf returns what the node says of the runtime's handlers (ns-17).
+func handlersOf(f runtime.Features) []v1.NodeRuntimeHandler {
+	var out []v1.NodeRuntimeHandler
+	for _, name := range slices.Sorted(maps.Keys(f.Handlers)) {
+		h := f.Handlers[name]
+		out = append(out, v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{
+			RecursiveReadOnlyMounts: &h.RecursiveReadOnlyMounts, UserNamespaces: &h.UserNamespaces,
+		}})
+	}
+	return out
+}
+
+// record passes events to the API server as well.
+func (c *cluster) record(also func(runtime.Event)) func(runtime.Event) {
+	if c == nil {
+		return also
+	}
+	return func(e runtime.Event) {
+		also(e)
+		c.events.Record(e)
+	}
+}
+
+// hostIPs returns the addresses of the node, as its object has them; until that
+// is known, otherwise.
+func (c *cluster) hostIPs(otherwise []string) func() []string {
+	return func() []string {
+		if c == nil || c.node == nil || c.node.Object() == nil {
+			return otherwise
+		}
+		var ips []string
+		for _, a := range c.node.Object().Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				ips = append(ips, a.Address)
+			}
+		}
+		if len(ips) == 0 {
+			return otherwise
+		}
+		return ips
+	}
+}
+
+// runtime tells the runtime who knows what pods refer to.
+func (c *cluster) runtime(cfg cri.Config) cri.Config {
+	if c != nil {
+		cfg.Objects, cfg.RuntimeClass = c.objects, c.objects.RuntimeClass
+	}
+	return cfg
+}
+
+// place is where pods are to fit, with the labels and taints that the cluster
+// gave the node.
+func (c *cluster) place(n admission.Node) admission.Node {
+	if c == nil || c.node == nil || c.node.Object() == nil {
+		return n
+	}
+	o := c.node.Object()
+	n.Labels, n.Taints = o.Labels, o.Spec.Taints
+	return n
+}
+
+// sink is where statuses go: to people, and to the API server.
+func (c *cluster) sink(people status.StatusSink) status.StatusSink {
+	if c == nil {
+		return people
+	}
+	return status.Tee(people, c.statuses)
+}
+
+// pipeline adds what pods of a cluster need.
+func (c *cluster) pipeline(cfg podworker.PipelineConfig) podworker.PipelineConfig {
+	if c != nil {
+		cfg.Mirrors, cfg.Objects = c.mirrors, c.objects
+	}
+	return cfg
+}
+
+// loop makes the loop, which in a cluster looks after mirror pods too.
+func (c *cluster) loop(cfg podworker.LoopConfig) podworker.LoopConfig {
+	if c != nil {
+		cfg.Mirrors = c.mirrors
+	}
+	return cfg
+}
+
+// sources adds the API server to where pods come from.
+func (c *cluster) sources(all map[string]podsource.PodSource) map[string]podsource.PodSource {
+	if c != nil {
+		all[podsource.APISource] = c.pods
+	}
+	return all
+}
+
+// from says in words where pods come from.
+func (c *cluster) from(manifests string) string {
+	switch {
+	case c == nil:
+		return manifests
+	case manifests == "":
+		return c.conn.Config.Host
+	}
+	return manifests + " and " + c.conn.Config.Host
+}
+
+// parts are what is to run for the cluster, loop being told of static pods when
+// there is a node that they can belong to.
+func (c *cluster) parts(loop *podworker.Loop) []func(context.Context) error {
+	if c == nil {
+		return nil
+	}
+	return append([]func(context.Context) error{
+		c.node.Run, c.statuses.Run, c.events.Run, c.objects.Run,
+		func(ctx context.Context) error {
+			if c.registered(ctx) == nil {
+				loop.SyncStatic() // sl-65
+			}
+			return nil
+		},
+	}, c.more...)
+}

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// declareEviction declares the flags of the kubelet that say when pods are ended
+// for the node's sake. Without --config nothing is a reason: an agent that
+// somebody tries must not end his pods because his disk is full already.
+func declareEviction(fs *flag.FlagSet, o *options) {
+	k := &o.kubelet
+	if o.config == "" && k.EvictionHard == nil {
+		k.EvictionHard = map[string]string{}
+	}
+	fs.Func("eviction-hard", "`thresholds` at which pods are evicted at once: memory.available<100Mi,nodefs.available<10%", belowMap(&k.EvictionHard))
+	fs.Func("eviction-soft", "`thresholds` at which pods are evicted after a grace period", belowMap(&k.EvictionSoft))
+	fs.Func("eviction-soft-grace-period", "`periods` of the soft thresholds: memory.available=1m30s", equalMap(&k.EvictionSoftGracePeriod))
+	fs.Func("eviction-minimum-reclaim", "`amounts` to free beyond a threshold: nodefs.available=2Gi", equalMap(&k.EvictionMinimumReclaim))
+	fs.DurationVar(&k.EvictionPressureTransitionPeriod.Duration, "eviction-pressure-transition-period", k.EvictionPressureTransitionPeriod.Duration, "`time` for which a condition of the node stays (default 5m)")
+	fs.Func("eviction-max-pod-grace-period", "`seconds` that a pod has at a soft threshold (default 0)", func(s string) error {
+		_, err := fmt.Sscan(s, &k.EvictionMaxPodGracePeriod)
+		return err
+	})
+	fs.BoolVar(&k.KernelMemcgNotification, "kernel-memcg-notification", k.KernelMemcgNotification, "have the kernel tell at once when memory runs low")
+	fs.StringVar(&o.memoryGroup, "memory-cgroup", "", "`directory` of the cgroup of which the memory is the node's, if that is not all of the machine's")
+}
+
+func belowMap(m *map[string]string) func(string) error { return pairs(m, "<") }
+func equalMap(m *map[string]string) func(string) error { return pairs(m, "=") }
+
+func pairs(m *map[string]string, between string) func(string) error {
+	return func(text string) error {
+		*m = map[string]string{}
+		for pair := range strings.SplitSeq(text, ",") {
+			key, value, ok := strings.Cut(pair, between)
+			if !ok {
+				return fmt.Errorf("%q is not signal%samount", pair, between)
+			}
+			(*m)[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+		return nil
+	}
+}
+
+// evictionPolicy reads a KubeletConfiguration.
+func evictionPolicy(k kubeletconfig.KubeletConfiguration, warn func(string)) (eviction.Policy, error) {
+	settings := eviction.Settings{
+		Hard: k.EvictionHard, Soft: k.EvictionSoft, SoftGracePeriod: k.EvictionSoftGracePeriod, MinimumReclaim: k.EvictionMinimumReclaim,
+	}.WithDefaults(goruntime.GOOS, k.MergeDefaultEvictionSettings != nil && *k.MergeDefaultEvictionSettings)
+	for _, signal := range settings.Ignored() {
+		warn(fmt.Sprintf("the threshold of %s is not used: it follows from those of nodefs or imagefs", signal))
+	}
+	for _, of := range k.EnforceNodeAllocatable {
+		settings.EnforcePods = settings.EnforcePods || of == "pods"
+	}
+	thresholds, err := settings.Parse()
+	if err != nil {
+		return eviction.Policy{}, err
+	}
+	return eviction.Policy{
+		Thresholds: thresholds, MaxPodGracePeriod: int64(k.EvictionMaxPodGracePeriod),
+		Transition:    k.EvictionPressureTransitionPeriod.Duration,
+		NoLocalLimits: k.LocalStorageCapacityIsolation != nil && !*k.LocalStorageCapacityIsolation,
+	}, nil
+}
+
+// A pressure is what the node has too little of. The admission of pods asks for it,
+// which is made before what finds it out.
+type pressure struct {
+	policy     eviction.Policy
+	conditions atomic.Pointer[[]v1.NodeConditionType]
+}
+
+func (p *pressure) now() []v1.NodeConditionType {
+	if c := p.conditions.Load(); c != nil {
+		return *c
+	}
+	return nil
+}
+
+// under reports whether the node has too little of one thing.
+func (p *pressure) under(c v1.NodeConditionType) bool { return slices.Contains(p.now(), c) }
+
+// node is what the node's status says of it.
+func (p *pressure) node() node.Pressure {
+	return node.Pressure{Memory: p.under(v1.NodeMemoryPressure), Disk: p.under(v1.NodeDiskPressure), PID: p.under(v1.NodePIDPressure)}
+}
+
+// Admit implements podworker.Admitter.
+func (p *pressure) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+	if r := p.policy.Admit(pod, p.now()); r != nil {
+		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+	}
+	return nil
+}
+
+// newPressure reads what opts say of evictions. Where all pods are from manifests,
+// those that are critical are so by their priority: else nobody could be evicted.
+func newPressure(opts options, standalone bool, warn func(string)) (*pressure, error) {
+	policy, err := evictionPolicy(opts.kubelet, warn)
+	if err != nil {
+		return nil, err
+	}
+	if standalone {
+		policy.Critical = func(pod *v1.Pod) bool {
+			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
+		}
+	}
+	return &pressure{policy: policy}, nil
+}
+
+// An evictor is what evictions are made with.
+type evictor struct {
+	opts     options
+	pressure *pressure
+	rt       connected
+	workers  *podworker.Workers
+	loop     *podworker.Loop
+	summary  func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	garbage  runtime.GarbageCollector
+	images   func(ctx context.Context) error // deletes those that are not used; nil: nobody does
+	record   func(runtime.Event)
+	say      func(what string) // to people
+	logger   *slog.Logger
+}
+
+// manager returns what keeps the node alive.
+func (e evictor) manager() (*eviction.Manager, error) {
+	cfg := eviction.Config{
+		Policy:  e.pressure.policy,
+		Summary: e.summary, Pods: e.pods, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
+		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images,
+		MachineMemory: e.rt.facts.MemoryBytes,
+		Node:          v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: e.opts.nodeName, UID: types.UID(e.opts.nodeName)},
+		Record:        e.record, Logger: e.logger,
+		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) {
+			e.pressure.conditions.Store(&c)
+			e.say(fmt.Sprintf("the node is under %v", c))
+		}},
+	}
+	if e.opts.memoryGroup != "" {
+		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(e.opts.memoryGroup)), 0
+	}
+	if e.opts.kubelet.KernelMemcgNotification {
+		n, err := notify.New(notify.Config{Dir: e.memoryDir(), Logger: e.logger})
+		if err != nil {
+			return nil, fmt.Errorf("the kernel cannot tell when memory runs low (kernelMemcgNotification): %w", err)
+		}
+		cfg.Notifiers = map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n}
+	}
+	return eviction.New(cfg)
+}
+
+// memoryDir is the cgroup of all that runs on the node.
+func (e evictor) memoryDir() string {
+	if e.opts.memoryGroup != "" {
+		return e.opts.memoryGroup
+	}
+	const root = "/sys/fs/cgroup"
+	if _, err := os.Stat(filepath.Join(root, "memory")); err == nil {
+		return filepath.Join(root, "memory") // v1
+	}
+	return root
+}
+
+// pods are those that may hold something of the node.
+func (e evictor) pods() (active []*v1.Pod) {
+	for _, s := range e.workers.States() {
+		if s.State == podworker.Finished {
+			continue
+		}
+		if pod, _ := e.loop.Pod(s.UID); pod != nil {
+			active = append(active, pod)
+		}
+	}
+	return active
+}
+
+func (e evictor) kill(ctx context.Context, ev eviction.Eviction) error {
+	outcome, err := e.workers.KillAndWait(ctx, ev.Pod.UID, podworker.KillOptions{
+		GracePeriodSeconds: &ev.GracePeriodSeconds, Evict: true, Ending: ev.Ending(),
+	})
+	if err == nil && outcome == podworker.Abandoned {
+		return errors.New("the agent ends")
+	}
+	return err
+}
+
+func (e evictor) cleaned(pod *v1.Pod) bool {
+	state, known := e.workers.Known(pod.UID)
+	return !known || state == podworker.Finished
+}
+
+// gcPolicy is that of the loop, for a collection out of turn.
+func (e evictor) gcPolicy() runtime.GCPolicy {
+	return runtime.GCPolicy{MaxPerContainer: 1, Removed: func(uid types.UID) bool {
+		if removable, known := e.workers.Removable(uid); known {
+			return removable
+		}
+		pod, _ := e.loop.Pod(uid)
+		return pod == nil && e.loop.Synced()
+	}}
+}
+
+// layout is which file systems the node's directory, images and layers are on.
+func (e evictor) layout(ctx context.Context) (eviction.Layout, error) {
+	images, containers, err := e.rt.ImageFS(ctx)
+	if err != nil {
+		return 0, err
+	}
+	root, err := deviceOf(e.opts.root)
+	if err != nil {
+		return 0, err
+	}
+	of := func(all []runtime.FSUsage) (string, error) {
+		if len(all) == 0 || all[0].Mountpoint == "" {
+			return root, nil // it does not say: where the rest is
+		}
+		dev, err := deviceOf(all[0].Mountpoint)
+		if errors.Is(err, fs.ErrNotExist) {
+			return root, nil // nothing was pulled yet
+		}
+		return dev, err
+	}
+	imageDevice, err := of(images)
+	if err != nil {
+		return 0, err
+	}
+	containerDevice := imageDevice
+	if len(containers) > 0 {
+		if containerDevice, err = of(containers); err != nil {
+			return 0, err
+		}
+	}
+	return eviction.LayoutByDevice(root, imageDevice, containerDevice, false), nil
+}

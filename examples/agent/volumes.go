@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	mount "k8s.io/mount-utils"
+	"k8s.io/utils/exec"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/configmap"
+	"github.com/kubeparts/kubeparts/volume/csi"
+	"github.com/kubeparts/kubeparts/volume/csi/register"
+	"github.com/kubeparts/kubeparts/volume/downward"
+	"github.com/kubeparts/kubeparts/volume/emptydir"
+	"github.com/kubeparts/kubeparts/volume/hostpath"
+	"github.com/kubeparts/kubeparts/volume/image"
+	"github.com/kubeparts/kubeparts/volume/local"
+	"github.com/kubeparts/kubeparts/volume/projected"
+	"github.com/kubeparts/kubeparts/volume/secret"
+	"github.com/kubeparts/kubeparts/volume/token"
+)
+
+// volumes are those of pods.
+type volumes struct {
+	*volume.Manager
+	mounts  bool              // this agent may mount
+	drivers *register.Watcher // of CSI; nil: none can register
+}
+
+// volumesOf makes what mounts the volumes of pods: every kind, as far as this
+// agent may mount and there is somebody who has what they are made from.
+func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable func() v1.ResourceList, record func(runtime.Event), logger *slog.Logger) (*volumes, error) {
+	v := &volumes{mounts: goruntime.GOOS == "linux" && os.Geteuid() == 0}
+	var mounter volume.Mounter = onDisk{mount.New("")}
+	if v.mounts {
+		mounter = mount.New("")
+	}
+	cfg := volume.Config{
+		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: record, Logger: logger,
+	}
+	var objects volume.Objects
+	var tokens *token.Cache
+	var attachments csi.Drivers
+	var err error
+	switch {
+	case joined != nil:
+		objects, attachments = joined.objects, drivers{joined}
+		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
+		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
+			return nil, err
+		}
+	case files != nil:
+		objects = files
+	}
+	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	cfg.Plugins = []volume.Plugin{empty, new(hostpath.Plugin), new(image.Plugin)}
+	add := func(p volume.Plugin, failed error) {
+		cfg.Plugins, err = append(cfg.Plugins, p), errors.Join(err, failed)
+	}
+	memory := empty.Tmpfs()
+	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
+	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
+	add(downward.New(downward.Config{Allocatable: allocatable, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, Allocatable: allocatable, Tmpfs: memory}))
+	add(local.New(local.Config{Root: opts.root, Mounter: mounter, Exec: exec.New()}))
+	if v.mounts {
+		driven, failed := csi.New(csi.Config{
+			Root: opts.root, NodeName: opts.nodeName, Mounter: mounter, Drivers: attachments, Objects: objects, Tokens: tokens,
+			Changed: func() { v.PluginChanged(csi.Name) }, Logger: logger,
+		})
+		add(driven, failed)
+		if v.drivers, failed = register.New(register.Config{
+			Dir: filepath.Join(opts.root, "plugins_registry"), Logger: logger,
+			Handlers: map[string]register.Handler{register.CSIPlugin: driven},
+		}); failed != nil {
+			return nil, failed
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.Manager, err = volume.New(cfg); err != nil {
+		return nil, err
+	}
+	files.OnChange(v.ObjectChanged)
+	joined.onChange(v.Manager)
+	return v, nil
+}
+
+// Run mounts and unmounts until ctx ends.
+func (v *volumes) Run(ctx context.Context) error {
+	if v.drivers == nil {
+		return v.Manager.Run(ctx)
+	}
+	stopped := make(chan error, 1)
+	watching, stop := context.WithCancel(ctx)
+	go func() { stopped <- v.drivers.Run(watching) }()
+	err := v.Manager.Run(ctx)
+	stop()
+	return errors.Join(err, <-stopped)
+}
+
+// runtime tells the runtime of groups that files belong to, and where the parts
+// of volumes are.
+func (v *volumes) runtime(cfg cri.Config) cri.Config {
+	cfg.VolumeGroups = v.Groups
+	if v.mounts {
+		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
+			return v.SubPath(ctx, volume.SubPath{
+				PodUID: s.Pod.UID, Volume: s.Name, Root: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
+			})
+		}
+	}
+	return cfg
+}
+
+// collect removes what is left of pods that are removed, and that the runtime has
+// nothing of any more.
+func (v *volumes) collect(ctx context.Context, rt runtime.Lister, removed func(types.UID) bool) error {
+	pods, err := rt.Pods(ctx)
+	if err != nil {
+		return err
+	}
+	held := map[types.UID]bool{}
+	for _, p := range pods {
+		held[p.UID] = true
+	}
+	return v.Collect(ctx, func(uid types.UID) bool { return held[uid] || !removed(uid) })
+}
+
+// onDisk stands in for a mounter where this agent may not mount: what should be in
+// memory lies in the agent's directory, which is for its user alone, and what
+// cannot be had without a mount is refused.
+type onDisk struct{ mount.Interface }
+
+func (onDisk) Mount(_, target, fstype string, _ []string) error {
+	if fstype == "tmpfs" {
+		return nil
+	}
+	return fmt.Errorf("mount %s: this agent may mount nothing: it is not root", target)
+}
+
+func (d onDisk) MountSensitive(source, target, fstype string, options, _ []string) error {
+	return d.Mount(source, target, fstype, options)
+}
+
+func (d onDisk) MountSensitiveWithoutSystemd(source, target, fstype string, options, _ []string) error {
+	return d.Mount(source, target, fstype, options)
+}
+
+func (d onDisk) MountSensitiveWithoutSystemdWithMountFlags(source, target, fstype string, options, _, _ []string) error {
+	return d.Mount(source, target, fstype, options)
+}
+
+func (onDisk) List() ([]mount.MountPoint, error)          { return nil, nil }
+func (onDisk) IsMountPoint(string) (bool, error)          { return false, nil }
+func (onDisk) IsLikelyNotMountPoint(string) (bool, error) { return true, nil }
+func (onDisk) Unmount(string) error                       { return nil }
+
+// drivers are what the API server knows of CSI drivers.
+type drivers struct{ *cluster }
+
+func (d drivers) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
+	return d.objects.CSIDriver(ctx, name)
+}
+
+func (d drivers) VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error) {
+	return d.conn.API.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
+}
+
+// object returns the node's object; nil until it is known.
+func (c *cluster) object() *v1.Node {
+	if c.node == nil {
+		return nil
+	}
+	return c.node.Object()
+}
+
+// attached reports whether the controller has attached a volume (vol-17).
+func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
+	o := c.object()
+	if o == nil {
+		return "", false
+	}
+	for _, a := range o.Status.VolumesAttached {
+		if a.Name == name {
+			return a.DevicePath, true
+		}
+	}
+	return "", false
+}
+
+// onChange has the volumes told of objects that change, and of what is attached.
+func (c *cluster) onChange(m *volume.Manager) {
+	if c != nil {
+		c.volumes.Store(m)
+	}
+}
+
+// objectChanged passes a change on, once there is somebody who wants to know.
+func (c *cluster) objectChanged(kind, namespace, name string) {
+	if m := c.volumes.Load(); m != nil {
+		m.ObjectChanged(kind, namespace, name)
+	}
+}
+
+// volumesAttached tells the volumes that the node's status may say that another
+// one is attached.
+func (c *cluster) volumesAttached() {
+	if m := c.volumes.Load(); m != nil {
+		m.AttachChanged()
+	}
+}

@@ -1,0 +1,11 @@
+package imagegc_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImportsStayLight(t *testing.T) {
+	deptest.Closure{Package: "imagegc", Max: 300, House: []string{"runtime", "internal/checkpoint"}}.Check(t)
+}

@@ -1,0 +1,99 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A child is a program of the control plane, which can be ended and started
+// again. Its output goes to a file.
+type child struct {
+	name   string
+	binary string
+	args   []string
+	log    string
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has been waited for; nil before the first start
+}
+
+func (c *child) start() error {
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.binary, c.args...)
+	cmd.Dir = filepath.Dir(c.log)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	c.cmd, c.exited = cmd, exited
+	go func() {
+		defer close(exited)
+		cmd.Wait() // how it ended shows in its log
+	}()
+	return nil
+}
+
+func (c *child) running() bool {
+	if c.exited == nil {
+		return false
+	}
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends it at once, and returns when it is gone.
+func (c *child) kill() error {
+	if !c.running() {
+		return nil
+	}
+	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-c.exited
+	return nil
+}
+
+// await calls check until it returns nil. It gives up when the child exits or
+// ctx ends, with check's last error.
+func (c *child) await(ctx context.Context, what string, check func(context.Context) error) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-c.exited:
+			return fmt.Errorf("%s exited while the lab waited for %s: %w", c.name, what, err)
+		case <-ctx.Done():
+			return fmt.Errorf("%s: no %s in time: %w", c.name, what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// tail returns the last lines of what it wrote, over all its starts.
+func (c *child) tail(lines int) string {
+	data, err := os.ReadFile(c.log)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

@@ -1,0 +1,405 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// BootstrapToken is what a machine that is no node yet shows: it may ask for a
+// certificate, and no more.
+const BootstrapToken = "kublab." + "0123456789abcdef"
+
+// ControlPlaneConfig says what control plane to start; the zero value will do.
+type ControlPlaneConfig struct {
+	// NodeMonitorGrace is how long a node may say nothing before it counts as
+	// not ready; 0 means 20 s. A node speaks every 10 s.
+	NodeMonitorGrace time.Duration
+
+	// APIServer are further arguments of kube-apiserver.
+	APIServer []string
+}
+
+// A ControlPlane is a Kubernetes without nodes: etcd, kube-apiserver,
+// kube-controller-manager and kube-scheduler, on a loopback address of their own.
+// Nodes are held to what nodes may do (the Node authorizer, NodeRestriction). Its
+// methods fail the test when they cannot do their work; call them on the test's
+// own goroutine.
+type ControlPlane struct {
+	// URL is where the API server listens. It stays the same over restarts.
+	URL string
+
+	// Kubeconfig is the file of somebody who may do everything.
+	Kubeconfig string
+
+	t      testing.TB
+	dir    string
+	ip     net.IP
+	ca     *authority
+	client *http.Client
+
+	etcd, api, controllers, scheduler *child
+}
+
+// NewControlPlane starts a control plane that belongs to this test, and waits
+// until its API server is ready and nodes may ask for certificates. The test's
+// cleanup removes all of it. A test on a machine that cannot is skipped or failed
+// as Need does.
+func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
+	t.Helper()
+	Need(t, "kubernetes")
+	if err := sweepDead(os.TempDir()); err != nil {
+		t.Logf("lab: sweep after tests that were killed: %v", err)
+	}
+	c := &ControlPlane{t: t}
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", dirPrefix, os.Getpid()))
+	c.must("make a directory", err)
+	c.dir = dir
+	t.Cleanup(c.cleanup)
+	c.must("prepare", c.prepare(cfg))
+	for _, p := range []*child{c.etcd, c.api, c.controllers, c.scheduler} {
+		c.must("start "+p.name, p.start())
+		if p == c.api {
+			// The others would try again, but say so in their logs.
+			c.must("start", c.awaitAPI())
+		}
+	}
+	c.must("let nodes ask for certificates", c.allowBootstrap())
+	return c
+}
+
+// prepare makes the certificates, the files and the commands.
+func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
+	assets, err := kubernetesDir()
+	if err != nil {
+		return err
+	}
+	if c.ca, err = newAuthority(); err != nil {
+		return err
+	}
+	ports := map[string]string{}
+	c.ip = ownLoopback(os.Getpid())
+	for _, name := range []string{"etcd", "peer", "api", "controllers", "scheduler"} {
+		if ports[name], err = freePort(c.ip); err != nil {
+			return err
+		}
+	}
+	c.URL = "https://" + net.JoinHostPort(c.ip.String(), ports["api"])
+	etcdURL := "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
+	peerURL := "http://" + net.JoinHostPort(c.ip.String(), ports["peer"])
+
+	serving, err := c.ca.server([]string{"kubernetes", "kubernetes.default.svc", "localhost"}, c.ip, net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1))
+	if err != nil {
+		return err
+	}
+	accountKey, accountPub, err := accountKeys()
+	if err != nil {
+		return err
+	}
+	caKey, err := keyPEM(c.ca.key)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{
+		"ca.crt": c.ca.pem, "ca.key": caKey, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
+	} {
+		if err := os.WriteFile(c.file(name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	if c.Kubeconfig, err = c.write("admin", "lab-admin", "system:masters"); err != nil {
+		return err
+	}
+	controllers, err := c.write("controllers", "system:kube-controller-manager")
+	if err != nil {
+		return err
+	}
+	scheduler, err := c.write("scheduler", "system:kube-scheduler")
+	if err != nil {
+		return err
+	}
+	if err := c.dial(); err != nil {
+		return err
+	}
+
+	grace := cfg.NodeMonitorGrace
+	if grace == 0 {
+		grace = 20 * time.Second
+	}
+	etcd, err := lookEtcd()
+	if err != nil {
+		return err
+	}
+	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
+		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn")
+	c.api = c.child("kube-apiserver", filepath.Join(assets, "kube-apiserver"), append([]string{
+		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
+		// The address is a loopback one, which may not be that of a service.
+		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + c.file("api.crt"), "--tls-private-key-file=" + c.file("api.key"), "--client-ca-file=" + c.file("ca.crt"),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
+		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
+	}, cfg.APIServer...)...)
+	c.controllers = c.child("kube-controller-manager", filepath.Join(assets, "kube-controller-manager"),
+		"--kubeconfig="+controllers, "--bind-address="+c.ip.String(), "--secure-port="+ports["controllers"], "--leader-elect=false",
+		"--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"), "--use-service-account-credentials=true",
+		"--cluster-signing-cert-file="+c.file("ca.crt"), "--cluster-signing-key-file="+c.file("ca.key"),
+		"--node-monitor-period=1s", "--node-monitor-grace-period="+grace.String(),
+		// What follows a stop of the API server should not take long.
+		"--kube-api-qps=200", "--kube-api-burst=400")
+	c.scheduler = c.child("kube-scheduler", filepath.Join(assets, "kube-scheduler"),
+		"--kubeconfig="+scheduler, "--bind-address="+c.ip.String(), "--secure-port="+ports["scheduler"], "--leader-elect=false")
+	return nil
+}
+
+func (c *ControlPlane) file(name string) string { return filepath.Join(c.dir, name) }
+
+func (c *ControlPlane) child(name, binary string, args ...string) *child {
+	return &child{name: name, binary: binary, args: args, log: c.file(name + ".log")}
+}
+
+// write makes the kubeconfig file of a user, and returns its path.
+func (c *ControlPlane) write(name, user string, groups ...string) (string, error) {
+	who, err := c.ca.client(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	return c.writeConfig(name, who, "")
+}
+
+func (c *ControlPlane) writeConfig(name string, who pair, token string) (string, error) {
+	data, err := kubeconfig(c.URL, c.ca.pem, who, token)
+	if err != nil {
+		return "", err
+	}
+	path := c.file(name + ".kubeconfig")
+	return path, os.WriteFile(path, data, 0o600)
+}
+
+// NodeKubeconfig makes the file of a node that has been let in.
+func (c *ControlPlane) NodeKubeconfig(node string) string {
+	c.t.Helper()
+	path, err := c.write("node-"+node, "system:node:"+node, "system:nodes")
+	c.must("make a node's kubeconfig", err)
+	return path
+}
+
+// UserKubeconfig makes the file of somebody in these groups; what they may do is
+// up to the roles that the test gives them.
+func (c *ControlPlane) UserKubeconfig(user string, groups ...string) string {
+	c.t.Helper()
+	path, err := c.write("user-"+user, user, groups...)
+	c.must("make a user's kubeconfig", err)
+	return path
+}
+
+// BootstrapKubeconfig makes the file of a machine that has BootstrapToken only.
+func (c *ControlPlane) BootstrapKubeconfig() string {
+	c.t.Helper()
+	path, err := c.writeConfig("bootstrap", pair{}, BootstrapToken)
+	c.must("make a kubeconfig", err)
+	return path
+}
+
+// CA is the certificate that the API server's is signed by, and clients' are.
+func (c *ControlPlane) CA() []byte { return bytes.Clone(c.ca.pem) }
+
+// StopAPI ends the API server at once. Everything else goes on.
+func (c *ControlPlane) StopAPI() {
+	c.t.Helper()
+	c.must("stop the API server", c.api.kill())
+}
+
+// StartAPI starts the API server after a StopAPI, and waits until it is ready. The
+// controller manager and the scheduler are started anew: by themselves they may
+// take a minute to find it again, for which no test should have to wait.
+func (c *ControlPlane) StartAPI() {
+	c.t.Helper()
+	if c.api.running() {
+		c.must("start the API server", errors.New("it runs already"))
+	}
+	c.must("start the API server", c.api.start())
+	c.must("start the API server", c.awaitAPI())
+	for _, p := range []*child{c.controllers, c.scheduler} {
+		c.must("start "+p.name, errors.Join(p.kill(), p.start()))
+	}
+}
+
+// RestartAPI is StopAPI and StartAPI.
+func (c *ControlPlane) RestartAPI() {
+	c.t.Helper()
+	c.StopAPI()
+	c.StartAPI()
+}
+
+// StopControllers ends the controller manager: nobody reacts to anything.
+func (c *ControlPlane) StopControllers() {
+	c.t.Helper()
+	c.must("stop the controller manager", c.controllers.kill())
+}
+
+// StartControllers starts it again.
+func (c *ControlPlane) StartControllers() {
+	c.t.Helper()
+	c.must("start the controller manager", c.controllers.start())
+}
+
+// Post creates an object by the path of its kind, as JSON, with all rights. That
+// it is there already is as good.
+func (c *ControlPlane) Post(path string, object any) {
+	c.t.Helper()
+	c.must("create an object at "+path, c.post(c.t.Context(), path, object))
+}
+
+func (c *ControlPlane) post(ctx context.Context, path string, object any) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := c.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	said, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode == http.StatusCreated || res.StatusCode == http.StatusConflict {
+		return err
+	}
+	return fmt.Errorf("%s: %s", res.Status, said)
+}
+
+func (c *ControlPlane) dial() error {
+	who, err := c.ca.client("lab-admin", "system:masters")
+	if err != nil {
+		return err
+	}
+	cert, err := tls.X509KeyPair(who.cert, who.key)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c.ca.cert)
+	c.client = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}}, DisableKeepAlives: true,
+	}}
+	return nil
+}
+
+// startPatience is how long a control plane may take to start where the compiler
+// has all the machine.
+const startPatience = 3 * time.Minute
+
+func (c *ControlPlane) awaitAPI() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), startPatience)
+	defer cancel()
+	return c.api.await(ctx, "readiness", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		res, err := c.client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			said, _ := io.ReadAll(res.Body)
+			return fmt.Errorf("%s: %s", res.Status, said)
+		}
+		return nil
+	})
+}
+
+// allowBootstrap makes BootstrapToken good, and lets the controller manager
+// approve what nodes ask for: their first certificate and the following ones.
+func (c *ControlPlane) allowBootstrap() error {
+	type object = map[string]any
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+	defer cancel()
+	err := c.api.await(ctx, "namespace kube-system", func(ctx context.Context) error {
+		return c.post(ctx, "/api/v1/namespaces/kube-system/secrets", object{
+			"metadata": object{"name": "bootstrap-token-" + BootstrapToken[:6]},
+			"type":     "bootstrap.kubernetes.io/token",
+			"stringData": object{
+				"token-id": BootstrapToken[:6], "token-secret": BootstrapToken[7:],
+				"usage-bootstrap-authentication": "true",
+			},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for role, group := range map[string]string{
+		"system:node-bootstrapper": "system:bootstrappers",
+		"system:certificates.k8s.io:certificatesigningrequests:nodeclient":     "system:bootstrappers",
+		"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient": "system:nodes",
+	} {
+		err := c.post(ctx, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object{
+			"metadata": object{"name": "lab:" + role},
+			"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+			"subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Log returns the last lines of each part's log.
+func (c *ControlPlane) Log(lines int) string {
+	var out bytes.Buffer
+	for _, p := range c.parts() {
+		fmt.Fprintf(&out, "--- %s\n%s\n", p.name, p.tail(lines))
+	}
+	return out.String()
+}
+
+// parts are those that were made so far.
+func (c *ControlPlane) parts() []*child {
+	var parts []*child
+	for _, p := range []*child{c.scheduler, c.controllers, c.api, c.etcd} {
+		if p != nil {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func (c *ControlPlane) must(act string, err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("lab: control plane: %s: %v\n%s", act, err, c.Log(15))
+	}
+}
+
+func (c *ControlPlane) cleanup() {
+	if c.t.Failed() {
+		c.t.Logf("lab: the end of the control plane's logs:\n%s", c.Log(25))
+	}
+	var errs []error
+	for _, p := range c.parts() {
+		errs = append(errs, p.kill())
+	}
+	if err := errors.Join(append(errs, sweep(c.dir))...); err != nil {
+		c.t.Errorf("lab: clean up: %v", err)
+	}
+}

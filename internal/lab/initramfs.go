@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// An archive is an initramfs in the making: a cpio in the format that the kernel
+// unpacks.
+type archive struct {
+	bytes.Buffer
+	files int
+}
+
+const (
+	cpioDir  = 0o040755
+	cpioFile = 0o100755
+)
+
+// add appends a file or, without content, what mode says.
+func (a *archive) add(name string, mode int, content []byte) {
+	a.files++
+	// Magic, inode, mode, uid, gid, links, mtime, size, device and its like (4),
+	// length of the name, checksum.
+	fmt.Fprintf(a, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X",
+		a.files, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name)+1, 0)
+	a.WriteString(name + "\x00")
+	a.pad()
+	a.Write(content)
+	a.pad()
+}
+
+// end closes the archive.
+func (a *archive) end() []byte {
+	a.add("TRAILER!!!", 0, nil)
+	return a.Bytes()
+}
+
+// pad fills up to a multiple of four bytes.
+func (a *archive) pad() {
+	for a.Len()%4 != 0 {
+		a.WriteByte(0)
+	}
+}

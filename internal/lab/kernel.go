@@ -1,0 +1,172 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// insideKernel is set in the emulated machine.
+const insideKernel = "KUBEPARTS_INSIDE_KERNEL"
+
+// InsideKernel reports whether this test runs in the machine of [Kernel].
+func InsideKernel() bool { return os.Getenv(insideKernel) != "" }
+
+// NeedHere is [Need] for a test that asks no daemon for anything: it runs where the
+// integration tests do, and in the emulated machine.
+func NeedHere(t testing.TB, names ...string) {
+	t.Helper()
+	if !InsideKernel() {
+		Need(t, names...)
+	}
+}
+
+// boot is the machine's first process. It runs each suite, and says what came of it
+// in a line of its own.
+const boot = `#!/bin/busybox sh
+/bin/busybox --install -s /bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+ip link set lo up
+export ` + insideKernel + `=1 PATH=/bin HOME=/tmp TMPDIR=/tmp
+cd /tmp
+for suite in /suites/*; do
+	$suite -test.v -test.timeout 5m -test.run Integration </dev/null
+	echo "kubeparts-suite ${suite##*/} exit $?"
+done
+poweroff -f
+`
+
+// Kernel boots an emulated machine that has cgroup v2 with all controllers, and
+// runs there, as root, the tests with Integration in their names of the packages
+// given. Each is a subtest of t with its output. Nothing of the machine is left.
+//
+// The kernel is the file that KUBEPARTS_KERNEL names, or the one that .ci/run keeps
+// in its cache.
+func Kernel(t *testing.T, packages ...string) {
+	t.Helper()
+	if InsideKernel() {
+		t.Skip("lab: one machine in another is enough")
+	}
+	Need(t, "qemu", "kernel", "busybox")
+	var a archive
+	for _, dir := range []string{"bin", "proc", "sys", "dev", "tmp", "suites"} {
+		a.add(dir, cpioDir, nil)
+	}
+	path, err := busybox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, from string) {
+		content, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.add(name, cpioFile, content)
+	}
+	put("bin/busybox", path)
+	a.add("init", cpioFile, []byte(boot))
+	dir := t.TempDir()
+	for _, pkg := range packages {
+		suite := filepath.Join(dir, suiteName(pkg))
+		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", suite, pkg)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("lab: build the tests of %s: %v\n%s", pkg, err, out)
+		}
+		put("suites/"+suiteName(pkg), suite)
+	}
+	initrd := filepath.Join(dir, "initrd")
+	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := run(t, initrd)
+	for _, pkg := range packages {
+		t.Run(suiteName(pkg), func(t *testing.T) {
+			out, err := verdict(said, suiteName(pkg))
+			t.Log(out)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// run boots the machine, and returns what it wrote to its console.
+func run(t *testing.T, initrd string) string {
+	t.Helper()
+	kernel, err := kernelImage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	// tcg: a machine in a cloud seldom lends its hardware on.
+	vm := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2", "-nographic", "-no-reboot",
+		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 quiet panic=-1 psi=1", "-nic", "none")
+	vm.WaitDelay = 10 * time.Second
+	out, err := vm.CombinedOutput()
+	if err != nil {
+		t.Fatalf("lab: the emulated machine: %v\n%s", errors.Join(err, ctx.Err()), out)
+	}
+	return strings.ReplaceAll(string(out), "\r", "")
+}
+
+// verdict finds the output of a suite, and whether it passed: with at least one
+// test that ran.
+func verdict(said, suite string) (string, error) {
+	begin := 0
+	for _, end := range regexp.MustCompile(`(?m)^kubeparts-suite (\S+) exit (\d+)$`).FindAllStringSubmatchIndex(said, -1) {
+		out := said[begin:end[0]]
+		begin = end[1]
+		if said[end[2]:end[3]] != suite {
+			continue
+		}
+		switch {
+		case said[end[4]:end[5]] != "0":
+			return out, fmt.Errorf("lab: %s failed in the emulated machine", suite)
+		case !strings.Contains(out, "--- PASS"):
+			return out, fmt.Errorf("lab: %s ran no test in the emulated machine", suite)
+		}
+		return out, nil
+	}
+	return said, fmt.Errorf("lab: %s did not end in the emulated machine", suite)
+}
+
+func suiteName(pkg string) string {
+	return strings.Trim(strings.NewReplacer("/", "-", ".", "").Replace(pkg), "-")
+}
+
+// kernelImage is the kernel to boot.
+func kernelImage() (string, error) {
+	if path := os.Getenv("KUBEPARTS_KERNEL"); path != "" {
+		_, err := os.Stat(path)
+		return path, err
+	}
+	cache := os.Getenv("KUBEPARTS_CACHE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(dir, "kubeparts")
+	}
+	path := filepath.Join(cache, "kernel", "vmlinuz")
+	_, err := os.Stat(path)
+	return path, err
+}
+
+func kernelThere() error {
+	_, err := kernelImage()
+	return err
+}

@@ -1,0 +1,42 @@
+package lab
+
+import (
+	"bytes"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestAnArchiveIsWhatCpioReads(t *testing.T) {
+	var a archive
+	a.add("dir", cpioDir, nil)
+	a.add("dir/file", cpioFile, []byte("text"))
+	text := a.end()
+	assert.Zero(t, len(text)%4)
+	assert.True(t, bytes.HasPrefix(text, []byte("070701")))
+	if _, err := exec.LookPath("cpio"); err != nil {
+		t.Skip("no cpio here to ask")
+	}
+	list := exec.Command("cpio", "-t", "--quiet")
+	list.Stdin = bytes.NewReader(text)
+	out, err := list.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Equal(t, "dir\ndir/file\n", string(out))
+}
+
+func TestWhatAMachineSaidIsJudged(t *testing.T) {
+	said := "boot\n--- PASS: TestA\nkubeparts-suite a exit 0\n--- FAIL: TestB\nkubeparts-suite b exit 1\nPASS\nkubeparts-suite c exit 0\npanic"
+	out, err := verdict(said, "a")
+	require.NoError(t, err)
+	assert.Equal(t, "boot\n--- PASS: TestA\n", out)
+	out, err = verdict(said, "b")
+	assert.ErrorContains(t, err, "b failed")
+	assert.Contains(t, out, "TestB")
+	_, err = verdict(said, "c")
+	assert.ErrorContains(t, err, "c ran no test")
+	_, err = verdict(said, "d")
+	assert.ErrorContains(t, err, "d did not end")
+	assert.Equal(t, "githubcom-x-y", suiteName("github.com/x/y"))
+}

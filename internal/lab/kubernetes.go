@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// KubernetesVersion is that of the control plane which .ci/run builds from
+// tools/kubernetes, where KUBEBUILDER_ASSETS does not name another.
+const KubernetesVersion = "v1.36.3"
+
+// kubernetesDir is where the programs of the control plane are: what
+// KUBEBUILDER_ASSETS says, as with envtest, or the cache that .ci/run fills.
+func kubernetesDir() (string, error) {
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		cache := os.Getenv("KUBEPARTS_CACHE")
+		if cache == "" {
+			user, err := os.UserCacheDir()
+			if err != nil {
+				return "", err
+			}
+			cache = filepath.Join(user, "kubeparts")
+		}
+		dir = filepath.Join(cache, "kubernetes-"+KubernetesVersion)
+	}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
+		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+func kubernetesInstalled() error {
+	_, err := kubernetesDir()
+	return err
+}
+
+// lookEtcd finds etcd beside the control plane, as envtest has it, or in PATH.
+func lookEtcd() (string, error) {
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		if path, err := exec.LookPath(filepath.Join(dir, "etcd")); err == nil {
+			return path, nil
+		}
+	}
+	return exec.LookPath("etcd")
+}
+
+func etcdInstalled() error {
+	_, err := lookEtcd()
+	return err
+}
+
+// ownLoopback is an address that no other process's lab has, so that ports which
+// are free stay so: Linux has all of 127.0.0.0/8 on the loopback link.
+func ownLoopback(pid int) net.IP {
+	return net.IPv4(127, byte(128|pid>>16&0x7f), byte(pid>>8), byte(pid))
+}
+
+// freePort returns a port of ip that nobody listens on.
+func freePort(ip net.IP) (string, error) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: ip})
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return "", fmt.Errorf("lab: %v is no TCP address", l.Addr())
+	}
+	return strconv.Itoa(addr.Port), nil
+}

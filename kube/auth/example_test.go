@@ -1,0 +1,23 @@
+package auth_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/kubeparts/kubeparts/kube/auth"
+)
+
+func ExampleChain() {
+	who := auth.Chain{auth.Certificates{}, auth.Anonymous{}}
+	r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
+	user, err := who.Authenticate(r)
+	fmt.Println(user.Name, err)
+
+	r.Header.Set("Authorization", "Bearer stolen")
+	_, err = who.Authenticate(r)
+	fmt.Println(err)
+	// Output:
+	// system:anonymous <nil>
+	// Unauthorized
+}

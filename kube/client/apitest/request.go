@@ -1,0 +1,144 @@
+package apitest
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// kinds are the resources there are.
+var kinds = map[string]struct {
+	kind   string
+	status bool // has a subresource status
+}{
+	"pods": {"Pod", true}, "nodes": {"Node", true}, "secrets": {"Secret", false}, "configmaps": {"ConfigMap", false},
+	"services": {"Service", true}, "events": {"Event", false}, "serviceaccounts": {"ServiceAccount", false}, "namespaces": {"Namespace", true},
+	"persistentvolumeclaims": {"PersistentVolumeClaim", true}, "persistentvolumes": {"PersistentVolume", true},
+	"runtimeclasses": {"RuntimeClass", false}, "csidrivers": {"CSIDriver", false}, "csinodes": {"CSINode", false},
+	"leases": {"Lease", false}, "clustertrustbundles": {"ClusterTrustBundle", false},
+	"certificatesigningrequests": {"CertificateSigningRequest", true},
+	"tokenreviews":               {"TokenReview", false}, "subjectaccessreviews": {"SubjectAccessReview", false},
+}
+
+// A request is a Call, understood.
+type request struct {
+	Call
+	gvr   schema.GroupVersionResource
+	gvk   schema.GroupVersionKind
+	query url.Values
+	body  []byte
+	mime  string // of the body
+}
+
+// parse understands the path and the query of a request.
+func parse(r *http.Request) (*request, error) {
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	req := &request{query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		req.gvr.Version, parts = parts[1], parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		req.gvr.Group, req.gvr.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return nil, notServed(r.URL.Path)
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		req.Namespace, parts = parts[1], parts[2:]
+	}
+	req.Resource = parts[0]
+	if len(parts) > 1 {
+		req.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		req.Subresource = parts[2]
+	}
+	kind, ok := kinds[req.Resource]
+	req.gvr.Resource = req.Resource
+	req.gvk = req.gvr.GroupVersion().WithKind(kind.kind)
+	if !ok || !scheme.Scheme.Recognizes(req.gvk) {
+		return nil, notServed(r.URL.Path)
+	}
+	req.Selector = req.query.Get("fieldSelector")
+	req.UserAgent = r.UserAgent()
+	req.Protobuf = strings.Contains(r.Header.Get("Accept"), "protobuf")
+	switch r.Method {
+	case http.MethodGet:
+		req.Verb = "get"
+		if req.Name == "" {
+			req.Verb = "list"
+		}
+		if watch := req.query.Get("watch"); watch == "true" || watch == "1" {
+			req.Verb = "watch"
+		}
+	case http.MethodPost:
+		req.Verb = "create"
+	case http.MethodPut:
+		req.Verb = "update"
+	case http.MethodPatch:
+		req.Verb = "patch"
+	case http.MethodDelete:
+		req.Verb = "delete"
+	default:
+		return nil, apierrors.NewMethodNotSupported(req.gvr.GroupResource(), r.Method)
+	}
+	return req, nil
+}
+
+func notServed(path string) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", fmt.Sprintf("the server could not find the requested resource (%s)", path), 0, true)
+}
+
+// decode reads the body, in whatever encoding it is.
+func (r *request) decode(into runtime.Object) (runtime.Object, error) {
+	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(r.body, nil, into)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return object, nil
+}
+
+// encoding returns how the answer is written.
+func (r *request) encoding() runtime.SerializerInfo {
+	mime := runtime.ContentTypeJSON
+	if r.Protobuf {
+		mime = runtime.ContentTypeProtobuf
+	}
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mime)
+	return info
+}
+
+// writeObject writes an answer.
+func writeObject(w http.ResponseWriter, r *request, object runtime.Object, code int) {
+	info := r.encoding()
+	object = object.DeepCopyObject() // an encoder writes the kind into it
+	data, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, r.gvr.GroupVersion()), object)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", info.MediaType)
+	w.WriteHeader(code)
+	_, _ = w.Write(data)
+}
+
+// writeError writes what went wrong, as JSON: every client reads that.
+func writeError(w http.ResponseWriter, err error) {
+	status := apierrors.NewInternalError(err).Status()
+	if known, ok := err.(apierrors.APIStatus); ok {
+		status = known.Status()
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	data, err := runtime.Encode(scheme.Codecs.LegacyCodec(schema.GroupVersion{Version: "v1"}), &status)
+	if err != nil {
+		panic(err) // a Status can be written
+	}
+	w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+	w.WriteHeader(int(status.Code))
+	_, _ = w.Write(data)
+}

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// defaultTTL is how long a cached object is good when the node does not say.
+const defaultTTL = time.Minute
+
+// TTLOf returns how long objects may be cached on a node, as the control plane
+// writes it on the node's object: the more nodes, the longer (oc-7). Zero: it
+// does not say.
+func TTLOf(node *v1.Node) time.Duration {
+	if node == nil {
+		return 0
+	}
+	seconds, err := strconv.Atoi(node.Annotations[v1.ObjectTTLAnnotationKey])
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// read returns a Secret or ConfigMap by the strategy there is.
+func (o *Objects) read(ctx context.Context, k key) (metav1.Object, error) {
+	switch o.cfg.Strategy {
+	case Cache:
+		return o.cached(ctx, k)
+	case Get:
+		object, err := accessTo(o.cfg.Client, k.kind, k.namespace).get(ctx, k.name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("client: read %s: %w", k, err)
+		}
+		return object, nil
+	default:
+		return o.watched(ctx.Done(), k)
+	}
+}
+
+// cached returns an object that is not older than the TTL. Of several readers
+// one asks the API server, and the others wait for it.
+func (o *Objects) cached(ctx context.Context, k key) (metav1.Object, error) {
+	for {
+		o.mu.Lock()
+		now := time.Now()
+		e := o.entryLocked(k)
+		if len(e.refs) == 0 {
+			e.until = now.Add(o.cfg.Grace)
+			o.wake()
+		}
+		held := e.objects[k.name]
+		if e.fixed || !e.refresh && !e.read.IsZero() && now.Sub(e.read) < o.ttl() {
+			o.mu.Unlock()
+			if held == nil {
+				return nil, notFound(k)
+			}
+			return held, nil
+		}
+		reading := e.reading
+		if reading == nil {
+			e.reading = make(chan struct{})
+			e.refresh = false
+			o.mu.Unlock()
+			return o.fetch(ctx, e, held)
+		}
+		o.mu.Unlock()
+		select {
+		case <-reading:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("client: read %s: %w", k, context.Cause(ctx))
+		}
+	}
+}
+
+func (o *Objects) ttl() time.Duration {
+	if o.cfg.TTL == nil {
+		return defaultTTL
+	}
+	return or(o.cfg.TTL(), defaultTTL)
+}
+
+// fetch reads an object from the API server's cache, and from its store if that
+// is behind what is held, or has nothing.
+func (o *Objects) fetch(ctx context.Context, e *entry, held metav1.Object) (metav1.Object, error) {
+	get := accessTo(o.cfg.Client, e.kind, e.namespace).get
+	object, err := get(ctx, e.name, metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) || err == nil && behind(object, held) {
+		object, err = get(ctx, e.name, metav1.GetOptions{})
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(e.reading)
+	e.reading = nil
+	switch {
+	case err == nil:
+		e.objects = map[string]metav1.Object{e.name: object}
+		e.fixed = immutable(object)
+	case apierrors.IsNotFound(err):
+		e.objects = map[string]metav1.Object{}
+	default:
+		e.refresh = true // what is held is not used: it may be old (oc-7)
+		return nil, fmt.Errorf("client: read %s: %w", e.key, err)
+	}
+	e.read = time.Now()
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// behind reports whether the answer is older than what is held.
+func behind(answer, held metav1.Object) bool {
+	if held == nil {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(answer.GetResourceVersion(), held.GetResourceVersion())
+	return err == nil && order < 0
+}

@@ -1,0 +1,105 @@
+package client_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+var _ podworker.Mirrors = (*client.Mirrors)(nil)
+
+func newMirrors(t *testing.T, api *apitest.Server) *client.Mirrors {
+	m, err := client.NewMirrors(client.MirrorsConfig{
+		Client: connect(t, api).API, Node: func() (metav1.OwnerReference, bool) { return owner, true },
+	})
+	require.NoError(t, err)
+	return m
+}
+
+func asMade(t *testing.T, static *v1.Pod) *v1.Pod {
+	mirror, err := podworker.MirrorPod(static, owner)
+	require.NoError(t, err)
+	return mirror
+}
+
+func TestAMirrorIsMade(t *testing.T) { // mir-1, mir-2
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		m := newMirrors(t, api)
+		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
+		mirror := api.Pod("prod", "etcd-node-1")
+		require.NotNil(t, mirror)
+		assert.Equal(t, "h1", mirror.Annotations[podsource.MirrorAnnotation])
+		assert.EqualValues(t, "uid-1", mirror.UID, "the server's, not the static pod's")
+		require.Len(t, mirror.OwnerReferences, 1)
+		assert.Equal(t, metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: nodeName, UID: "node-uid", Controller: new(true)}, mirror.OwnerReferences[0])
+		got, ok := m.Node()
+		assert.True(t, ok)
+		assert.Equal(t, owner, got)
+
+		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))), "it is there already")
+		require.NoError(t, m.Refused("prod", "etcd-node-1"))
+		err := m.CreateMirror(t.Context(), asMade(t, newStatic("h2")))
+		require.ErrorContains(t, err, "of another manifest, or no mirror pod at all")
+	})
+}
+
+func TestAMirrorIsDeletedByItsUID(t *testing.T) { // mir-3
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		m := newMirrors(t, api)
+		api.Put(mirrorOf(t, newStatic("h1")))
+		was := api.Pod("prod", "etcd-node-1")
+		another := was.DeepCopy()
+		another.UID = "another"
+		require.NoError(t, m.DeleteMirror(t.Context(), another), "another one is under its name")
+		assert.NotNil(t, api.Pod("prod", "etcd-node-1"))
+		require.NoError(t, m.DeleteMirror(t.Context(), was))
+		assert.Nil(t, api.Pod("prod", "etcd-node-1"))
+		require.NoError(t, m.DeleteMirror(t.Context(), was), "it is gone")
+
+		api.Put(mirrorOf(t, newStatic("h1")))
+		api.Fault = func(apitest.Call) apitest.Fault { return apitest.Fault{Code: 500, Message: "boom"} }
+		require.EqualError(t, m.DeleteMirror(t.Context(), api.Pod("prod", "etcd-node-1")), "client: delete mirror pod: boom")
+	})
+}
+
+func TestAMirrorThatIsRefusedIsNotAskedForAgainAtOnce(t *testing.T) { // L-33
+	synctest.Test(t, func(t *testing.T) {
+		s := new(switchboard)
+		api := &apitest.Server{Fault: s.fault}
+		m := newMirrors(t, api)
+		s.set(about("create", apitest.Fault{Code: 403, Message: `namespaces "prod" not found`}))
+		for range 36_000 { // an hour of a pod that is synced ten times a second
+			require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
+			pass(100 * time.Millisecond)
+		}
+		assert.InDelta(t, 19, len(api.Calls()), 2)
+		require.ErrorContains(t, m.Refused("prod", "etcd-node-1"), `namespaces "prod" not found`)
+
+		require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h2"))))
+		api.Forget()
+		s.set(nil)
+		pass(2 * time.Second)
+		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h2"))), "a new manifest starts over")
+		require.NoError(t, m.Refused("prod", "etcd-node-1"))
+	})
+}
+
+func TestWhatMirrorsNeed(t *testing.T) {
+	conn := connect(t, new(apitest.Server))
+	_, err := client.NewMirrors(client.MirrorsConfig{Client: conn.API})
+	require.EqualError(t, err, "client: MirrorsConfig.Node is nil")
+	_, err = client.NewMirrors(client.MirrorsConfig{})
+	require.EqualError(t, err, "client: MirrorsConfig.Client is nil")
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+)
+
+// Pod returns the pod with that UID as the API server showed it last, nil if
+// it has none for this node. It is shared: nobody changes it.
+func (p *Pods) Pod(uid types.UID) *v1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byUID[uid]
+}
+
+// Mirror returns the API server's copy of the static pod with that name, nil if
+// there is none (ps-2). It is shared: nobody changes it.
+func (p *Pods) Mirror(namespace, name string) *v1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	pod := p.byName[types.NamespacedName{Namespace: namespace, Name: name}]
+	if pod == nil {
+		return nil
+	}
+	if _, mirror := pod.Annotations[staticpod.MirrorAnnotation]; !mirror {
+		return nil
+	}
+	return pod
+}
+
+// Synced reports whether the pods have been read once.
+func (p *Pods) Synced() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.synced
+}
+
+// next returns a channel that is closed when something changes after this call.
+func (p *Pods) next() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
+}
+
+// look returns the set, oldest first, and a channel that is closed when it is
+// outdated.
+func (p *Pods) look() (set []*v1.Pod, synced bool, changed <-chan struct{}) {
+	p.mu.Lock()
+	set, synced, changed = slices.Collect(maps.Values(p.byName)), p.synced, p.changed
+	p.mu.Unlock()
+	slices.SortFunc(set, func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return set, synced, changed
+}
+
+// replace implements store: list is everything there is.
+func (p *Pods) replace(list []*v1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byName = make(map[types.NamespacedName]*v1.Pod, len(list))
+	p.byUID = make(map[types.UID]*v1.Pod, len(list))
+	for _, pod := range list {
+		p.putLocked(pod)
+	}
+	p.synced = true
+	p.tellLocked()
+}
+
+// put implements store.
+func (p *Pods) put(pod *v1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.putLocked(pod)
+	p.tellLocked()
+}
+
+func (p *Pods) putLocked(pod *v1.Pod) {
+	if pod.Spec.NodeName != p.cfg.NodeName {
+		// A server that does not know the selector sends everything.
+		p.dropLocked(pod)
+		return
+	}
+	name := nameOf(pod)
+	if was := p.byName[name]; was != nil && was.UID != pod.UID {
+		delete(p.byUID, was.UID) // there is one object to a name: the other is gone
+	}
+	p.byName[name], p.byUID[pod.UID] = pod, pod
+}
+
+// drop implements store.
+func (p *Pods) drop(pod *v1.Pod) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropLocked(pod)
+	p.tellLocked()
+}
+
+func (p *Pods) dropLocked(pod *v1.Pod) {
+	delete(p.byUID, pod.UID)
+	if was := p.byName[nameOf(pod)]; was != nil && was.UID == pod.UID {
+		delete(p.byName, nameOf(pod))
+	}
+}
+
+// tellLocked lets those who wait for a change look.
+func (p *Pods) tellLocked() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func nameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}

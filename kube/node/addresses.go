@@ -1,0 +1,156 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	v1 "k8s.io/api/core/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// An AddressConfig says how a node without a cloud provider finds the addresses
+// by which others reach it (ns-18). Only NodeName is required.
+type AddressConfig struct {
+	// NodeName is looked up in the DNS.
+	NodeName string
+
+	// Hostname is reported as such, and taken for the address if it is one.
+	// Empty: NodeName.
+	Hostname string
+
+	// NodeIPs are the addresses, as somebody said: one, or one of each family,
+	// the preferred one first. 0.0.0.0 or :: alone asks for one of that family.
+	// Empty: they are looked for, IPv4 first.
+	NodeIPs []net.IP
+
+	// Lookup returns a host's addresses. Nil: the resolver of package net.
+	Lookup func(ctx context.Context, host string) ([]net.IP, error)
+
+	// Interfaces returns this machine's addresses. Nil: those of package net.
+	Interfaces func() ([]net.IP, error)
+
+	// Default returns the address of the interface that has the default route,
+	// of the family of ip, or ip itself if it is specified. Nil: as the kernel's
+	// tables say.
+	Default func(ip net.IP) (net.IP, error)
+}
+
+// Addresses finds the node's addresses now.
+func (c AddressConfig) Addresses(ctx context.Context) ([]v1.NodeAddress, error) {
+	if c.Hostname == "" {
+		c.Hostname = c.NodeName
+	}
+	ips, err := c.ips(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []v1.NodeAddress
+	for _, ip := range ips {
+		out = append(out, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip.String()})
+	}
+	return append(out, v1.NodeAddress{Type: v1.NodeHostName, Address: c.Hostname}), nil
+}
+
+func (c AddressConfig) ips(ctx context.Context) ([]net.IP, error) {
+	preferred := net.IPv4zero
+	switch {
+	case len(c.NodeIPs) == 1 && c.NodeIPs[0].IsUnspecified():
+		preferred = c.NodeIPs[0]
+	case len(c.NodeIPs) > 0:
+		for _, ip := range c.NodeIPs {
+			if err := c.check(ip); err != nil {
+				return nil, fmt.Errorf("node IP %s: %w", ip, err)
+			}
+		}
+		return c.NodeIPs, nil
+	}
+	if ip := net.ParseIP(c.Hostname); ip != nil {
+		return []net.IP{ip}, c.check(ip)
+	}
+	if ip := c.resolve(ctx, preferred); ip != nil {
+		return []net.IP{ip}, nil
+	}
+	choose := c.Default
+	if choose == nil {
+		choose = utilnet.ResolveBindAddress
+	}
+	ip, err := choose(preferred)
+	if err != nil {
+		return nil, fmt.Errorf("can't get ip address of node %s: %w", c.NodeName, err)
+	}
+	return []net.IP{ip}, nil
+}
+
+// resolve looks the node up in the DNS: the first address of the preferred family
+// that is one of this machine, or else the first of the other.
+func (c AddressConfig) resolve(ctx context.Context, preferred net.IP) net.IP {
+	lookup := c.Lookup
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]net.IP, error) {
+			return net.DefaultResolver.LookupIP(ctx, "ip", host)
+		}
+	}
+	found, err := lookup(ctx, c.NodeName)
+	if err != nil {
+		return nil // it need not be in the DNS
+	}
+	var other net.IP
+	for _, ip := range found {
+		if c.check(ip) != nil {
+			continue
+		}
+		if (ip.To4() != nil) == (preferred.To4() != nil) {
+			return ip
+		}
+		if other == nil {
+			other = ip
+		}
+	}
+	return other
+}
+
+// check says why ip can't be the address of this node, nil if it can.
+func (c AddressConfig) check(ip net.IP) error {
+	switch {
+	case ip.To16() == nil:
+		return errors.New("nodeIP must be a valid IP address")
+	case ip.IsLoopback():
+		return errors.New("nodeIP can't be loopback address")
+	case ip.IsMulticast():
+		return errors.New("nodeIP can't be a multicast address")
+	case ip.IsLinkLocalUnicast():
+		return errors.New("nodeIP can't be a link-local unicast address")
+	case ip.IsUnspecified():
+		return errors.New("nodeIP can't be an all zeros address")
+	}
+	interfaces := c.Interfaces
+	if interfaces == nil {
+		interfaces = hostAddresses
+	}
+	have, err := interfaces()
+	if err != nil {
+		return err
+	}
+	for _, h := range have {
+		if h.Equal(ip) {
+			return nil
+		}
+	}
+	return fmt.Errorf("node IP: %q not found in the host's network interfaces", ip.String())
+}
+
+func hostAddresses() ([]net.IP, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	var ips []net.IP
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			ips = append(ips, n.IP)
+		}
+	}
+	return ips, nil
+}

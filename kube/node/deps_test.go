@@ -1,0 +1,12 @@
+package node_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// It speaks to an API server, and takes no client along: who has one brings it.
+func TestImportsStayLight(t *testing.T) {
+	deptest.Closure{Package: "kube/node", Max: 350, House: []string{"runtime"}}.Check(t)
+}

@@ -1,0 +1,92 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// ReadInfo reads what a Linux machine is from the files below root, "/" of it:
+// all of NodeSystemInfo but the versions of the agent and of the runtime. What
+// can't be read stays empty, and is in the error.
+func ReadInfo(root fs.FS) (v1.NodeSystemInfo, error) {
+	info := v1.NodeSystemInfo{OperatingSystem: goruntime.GOOS, Architecture: goruntime.GOARCH}
+	var errs []error
+	read := func(paths ...string) string {
+		var last error
+		for _, path := range paths {
+			data, err := fs.ReadFile(root, path)
+			if err == nil {
+				return strings.TrimSpace(string(data))
+			}
+			last = err
+		}
+		errs = append(errs, last)
+		return ""
+	}
+	info.MachineID = read("etc/machine-id", "var/lib/dbus/machine-id")
+	info.BootID = read("proc/sys/kernel/random/boot_id")
+	info.KernelVersion = read("proc/sys/kernel/osrelease")
+	// Machines without firmware of that kind have none.
+	info.SystemUUID = info.MachineID
+	for _, path := range []string{"sys/class/dmi/id/product_uuid", "proc/device-tree/vm,uuid", "etc/machine-id"} {
+		if data, err := fs.ReadFile(root, path); err == nil {
+			info.SystemUUID = strings.TrimSpace(strings.Trim(string(data), "\x00"))
+			break
+		}
+	}
+	info.OSImage = osImage(read("etc/os-release", "usr/lib/os-release"))
+	// The API takes no swap of 0.
+	if swap, ok := swapBytes(read("proc/meminfo")); ok && swap > 0 {
+		info.Swap = &v1.NodeSwapStatus{Capacity: &swap}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return info, fmt.Errorf("node: what machine this is: %w", err)
+	}
+	return info, nil
+}
+
+// osImage returns the PRETTY_NAME of an os-release file (ns-16).
+func osImage(release string) string {
+	for line := range strings.Lines(release) {
+		value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME=")
+		if !ok {
+			continue
+		}
+		if len(value) > 1 && (value[0] == '"' || value[0] == '\'') && value[len(value)-1] == value[0] {
+			return value[1 : len(value)-1]
+		}
+		return value
+	}
+	return "Linux"
+}
+
+// swapBytes returns the size of all swap, if there is a line for it.
+func swapBytes(meminfo string) (int64, bool) {
+	scanner := bufio.NewScanner(bytes.NewReader([]byte(meminfo)))
+	for scanner.Scan() {
+		fields := strings.Fields(scanner.Text())
+		if len(fields) < 2 || fields[0] != "SwapTotal:" {
+			continue
+		}
+		kb, err := strconv.ParseInt(fields[1], 10, 64)
+		return kb * 1024, err == nil
+	}
+	return 0, false
+}
+
+// RuntimeVersion returns how a node's info names its runtime: "containerd://2.1.0"
+// (ns-16). A version that nobody knows is "".
+func RuntimeVersion(name, version string) string {
+	if version == "" {
+		version = "Unknown"
+	}
+	return name + "://" + version
+}

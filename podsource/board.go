@@ -1,0 +1,58 @@
+package podsource
+
+import (
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// A board is where a source of manifests shows what it cannot use.
+type board struct {
+	logger *slog.Logger
+	hooks  FileHooks
+
+	mu       sync.Mutex
+	problems []Problem // guarded by mu; replaced, never changed
+}
+
+// list returns what is wrong at present, and may be called at any time.
+func (b *board) list() []Problem {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.problems)
+}
+
+// publish works out what is in force of manifests and what is wrong, root being
+// wrong with the source as a whole, tells what is new, and returns the pods.
+func (b *board) publish(manifests []manifest, now time.Time, root *Problem) (pods []*v1.Pod) {
+	old := b.list()
+	pods, problems := settle(manifests, old, now)
+	if root != nil {
+		root.Since = now
+		if i := problemOf(old, root.Path); i >= 0 {
+			root.Since = old[i].Since
+		}
+		problems = slices.Insert(slices.DeleteFunc(problems, func(p Problem) bool { return p.Path == root.Path }), 0, *root)
+	}
+	b.mu.Lock()
+	b.problems = problems
+	b.mu.Unlock()
+
+	changed, mended := news(old, problems)
+	for _, p := range changed {
+		b.logger.Warn("manifest cannot be used", "path", p.Path, "err", p.Err, "lastGood", p.LastGood)
+		if b.hooks.Problem != nil {
+			b.hooks.Problem(p)
+		}
+	}
+	for _, path := range mended {
+		b.logger.Info("manifest mended or gone", "path", path)
+		if b.hooks.Mended != nil {
+			b.hooks.Mended(path)
+		}
+	}
+	return pods
+}

@@ -1,0 +1,169 @@
+package podsource_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podsource"
+)
+
+// remembering returns a Checkpoint of source in dir, and what its hooks say.
+func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, said *[]string) {
+	said = new([]string)
+	c, err := podsource.NewCheckpoint(podsource.CheckpointConfig{
+		Source: source, Path: filepath.Join(dir, "pods.json"),
+		Hooks: podsource.CheckpointHooks{
+			Restored: func(i podsource.RestoredInfo) { *said = append(*said, fmt.Sprint("restored ", i.Pods)) },
+			Failed:   func(err error) { *said = append(*said, err.Error()) },
+		},
+	})
+	require.NoError(t, err)
+	return c, said
+}
+
+// away is a source that never says anything.
+var away = podsource.Func(func(ctx context.Context, _ func([]*v1.Pod)) error { <-ctx.Done(); return nil })
+
+func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
+	dir := t.TempDir()
+	t.Run("the source speaks", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := new(podsource.Memory)
+			m.Set(pod("a", image("x:1")), pod("b"))
+			c, said := remembering(t, dir, m)
+			s := run(t, c)
+			time.Sleep(time.Minute)
+			assert.Equal(t, 1, s.n, "the record is not needed")
+			assert.Empty(t, *said)
+		})
+	})
+	t.Run("it is away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := new(podsource.Memory)
+			c, said := remembering(t, dir, m)
+			s := run(t, c)
+			time.Sleep(9 * time.Second)
+			assert.Zero(t, s.n, "it has time to speak")
+			time.Sleep(2 * time.Second)
+			assert.Equal(t, []string{"a", "b"}, s.last)
+			assert.Equal(t, []string{"restored 2"}, *said)
+
+			m.Set(pod("c")) // it is back, and its word counts alone
+			time.Sleep(time.Minute)
+			assert.Equal(t, []string{"c"}, s.last)
+			assert.Equal(t, 2, s.n)
+		})
+	})
+	t.Run("it wants nothing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := new(podsource.Memory)
+			m.Set()
+			c, _ := remembering(t, dir, m)
+			run(t, c)
+			time.Sleep(time.Minute)
+		})
+		synctest.Test(t, func(t *testing.T) {
+			c, said := remembering(t, dir, away)
+			s := run(t, c)
+			time.Sleep(time.Minute)
+			assert.Equal(t, 1, s.n)
+			assert.Empty(t, s.last)
+			assert.Equal(t, []string{"restored 0"}, *said)
+		})
+	})
+}
+
+func TestWithoutARecordTheSourceIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, said := remembering(t, t.TempDir(), away)
+		s := run(t, c)
+		time.Sleep(time.Hour)
+		assert.Zero(t, s.n, "an empty set would end all pods")
+		assert.Empty(t, *said)
+	})
+}
+
+func TestARecordThatCannotBeReadOrWrittenIsToldAndNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "pods.json"), `{"checksum":"00000000","data":{}}`)
+		c, said := remembering(t, dir, away)
+		s := run(t, c)
+		time.Sleep(time.Hour)
+		assert.Zero(t, s.n)
+		require.Len(t, *said, 1)
+		assert.Contains(t, (*said)[0], filepath.Join(dir, "pods.json"))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		m := new(podsource.Memory)
+		m.Set(pod("a"))
+		c, said := remembering(t, filepath.Join(t.TempDir(), "none"), m)
+		s := run(t, c)
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"a"}, s.last, "the pods run all the same")
+		assert.Len(t, *said, 1)
+	})
+}
+
+func TestStatusesAloneAreNotWrittenAllTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		m := new(podsource.Memory)
+		c, _ := remembering(t, dir, m)
+		run(t, c)
+		writes := 0
+		var last os.FileInfo
+		look := func() {
+			synctest.Wait()
+			info, err := os.Stat(filepath.Join(dir, "pods.json"))
+			require.NoError(t, err)
+			if last == nil || !os.SameFile(last, info) {
+				writes++
+			}
+			last = info
+		}
+		for i := range 60 {
+			p := pod("a")
+			p.Status.Message = fmt.Sprint(i)
+			m.Set(p)
+			look()
+			time.Sleep(time.Second)
+		}
+		assert.LessOrEqual(t, writes, 7)
+		p := pod("a")
+		p.Status.Phase = v1.PodSucceeded
+		before := writes
+		m.Set(p)
+		look()
+		assert.Equal(t, before+1, writes, "that a pod has ended is recorded at once")
+	})
+}
+
+func TestTheEndOfTheSourceIsTheEndOfTheCheckpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := errors.New("down")
+		c, _ := remembering(t, t.TempDir(), podsource.Func(func(context.Context, func([]*v1.Pod)) error { return down }))
+		assert.ErrorIs(t, c.Run(t.Context(), func([]*v1.Pod) {}), down, "Merge starts it again")
+	})
+}
+
+func TestNewCheckpointRefusesABadConfig(t *testing.T) {
+	for want, cfg := range map[string]podsource.CheckpointConfig{
+		"Source is nil":      {Path: "x"},
+		"Path is empty":      {Source: away},
+		"StatusEvery is -1s": {Source: away, Path: "x", StatusEvery: -time.Second},
+	} {
+		_, err := podsource.NewCheckpoint(cfg)
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -1,0 +1,51 @@
+package podworker_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// foundCgroups also tell whether a pod has its cgroup.
+type foundCgroups struct {
+	nodeCgroups
+	has bool
+}
+
+func (f *foundCgroups) Has(*v1.Pod) bool { return f.has }
+
+func TestWhatRunsOutsideOfItsCgroupIsStoppedFirst(t *testing.T) { // cm-20
+	n, _ := newNode(t)
+	groups := &foundCgroups{nodeCgroups: nodeCgroups{n}}
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Cgroups: groups, Relist: func(types.UID) { _ = n.ask("relist") }})
+	require.NoError(t, err)
+	w := firstWork(newPod("web", 0))
+	w.Status.Containers = []runtime.ContainerStatus{{Name: "main", State: runtime.ContainerRunning}}
+
+	_, err = p.Sync(t.Context(), w)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"report", "kill", "relist"}, n.asked, "what it is told of the pod is old now")
+	assert.Nil(t, n.kill.GracePeriodSeconds, "with the pod's own grace period")
+
+	n.fail["kill"] = errors.New("boom")
+	_, err = p.Sync(t.Context(), w)
+	assert.ErrorContains(t, err, "outside of its cgroup: boom")
+
+	for _, calm := range []func(){
+		func() { groups.has = true },
+		func() { groups.has, w.Status.Containers[0].State = false, runtime.ContainerExited },
+	} {
+		calm()
+		n.asked = nil
+		_, err = p.Sync(t.Context(), w)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"report", "ensure cgroup", "sync"}, n.asked)
+	}
+}

@@ -1,0 +1,48 @@
+package podworker_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+type nodeObjects struct{ *node }
+
+func (n nodeObjects) Register(*v1.Pod)     { _ = n.ask("register") }
+func (n nodeObjects) Unregister(types.UID) { _ = n.ask("unregister") }
+
+func newNodeWithObjects(t *testing.T) (*node, *podworker.Pipeline) {
+	n := &node{fail: map[string]error{}, phase: v1.PodPending}
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: n, Status: n, Volumes: n, Cgroups: nodeCgroups{n}, Network: n.network, Objects: nodeObjects{n},
+	})
+	require.NoError(t, err)
+	return n, p
+}
+
+func TestObjectsAreKnownBeforeThePodIsWorkedOn(t *testing.T) { // sl-29, cm-20, F-44
+	n, p := newNodeWithObjects(t)
+	_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"report", "network", "register", "ensure cgroup", "mount", "sync"}, n.asked)
+}
+
+func TestObjectsAreLetGoOnceTheVolumesAreAway(t *testing.T) { // vol-30, sl-47
+	n, p := newNodeWithObjects(t)
+	n.fail["unmount"] = assert.AnError
+	require.Error(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))
+	assert.NotContains(t, n.asked, "unregister", "volumes may still be read from")
+
+	n.asked, n.fail = nil, nil
+	require.NoError(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))
+	assert.Equal(t, []string{"report", "unmount", "unregister", "remove cgroup", "finish"}, n.asked)
+
+	n.asked = nil
+	p.Forget(newPod("web", 0))
+	assert.Equal(t, []string{"unregister", "forget"}, n.asked, "one that never came to its cleanup")
+}

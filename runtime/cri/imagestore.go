@@ -1,0 +1,82 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+)
+
+// Images implements [runtime.ImageStore].
+func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
+	list, err := r.cfg.Images.ListImages(r.quiet(ctx), nil)
+	if err != nil {
+		return nil, fmt.Errorf("cri: list images: %w", err)
+	}
+	images := make([]runtime.Image, 0, len(list))
+	for _, i := range list {
+		if i.GetId() == "" {
+			continue // it can be neither used nor removed
+		}
+		images = append(images, runtime.Image{
+			ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned,
+			RuntimeHandler: i.GetSpec().GetRuntimeHandler(),
+		})
+	}
+	return images, nil
+}
+
+// ImageUses implements [runtime.ImageStore]. Only the status of a container tells
+// of its image volumes, so that each is asked for, one after the other.
+func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
+	ctx = r.quiet(ctx)
+	containers, err := r.cfg.Runtime.ListContainers(ctx, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cri: list containers: %w", err)
+	}
+	var uses []runtime.ImageUse
+	for _, c := range containers {
+		if c == nil {
+			continue
+		}
+		use := runtime.ImageUse{
+			ID: c.ImageId, Ref: c.ImageRef, Name: c.GetImage().GetImage(),
+			Namespace: c.Labels[podconfig.LabelPodNamespace], Pod: c.Labels[podconfig.LabelPodName], Container: c.GetMetadata().GetName(),
+		}
+		uses = append(uses, use)
+		answer, err := r.cfg.Runtime.ContainerStatus(ctx, c.Id, false)
+		if isNotFound(err) || err != nil && c.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
+			continue // it has gone meanwhile, or has ended and mounts nothing
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cri: container status: %w", err)
+		}
+		for _, m := range answer.GetStatus().GetMounts() {
+			if image := m.GetImage().GetImage(); image != "" {
+				use.ID, use.Ref, use.Name, use.Volume = "", "", image, true
+				uses = append(uses, use)
+			}
+		}
+	}
+	return uses, nil
+}
+
+// RemoveImage implements [runtime.ImageStore].
+func (r *Runtime) RemoveImage(ctx context.Context, image runtime.Image) error {
+	spec := &runtimeapi.ImageSpec{Image: image.ID, RuntimeHandler: image.RuntimeHandler}
+	if err := r.cfg.Images.RemoveImage(r.quiet(ctx), spec); err != nil && !isNotFound(err) {
+		return fmt.Errorf("cri: remove image %s: %w", image.ID, err)
+	}
+	return nil
+}
+
+// ForgetImages drops what is on record of the pulls of images that are gone:
+// present are the IDs of those that are there, listed after before. Whoever
+// removes images calls it.
+func (r *Runtime) ForgetImages(present []string, before time.Time) error {
+	return r.images.Prune(present, before)
+}

@@ -1,0 +1,11 @@
+package logrotate_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri/logrotate", Max: 300, House: []string{"runtime"}}.Check(t)
+}

@@ -1,0 +1,196 @@
+package logrotate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// A tail is what is known of one log by the loop.
+type tail struct {
+	id, path string
+	last     look
+	due      time.Time
+	busy     bool          // a worker has it
+	rest     time.Duration // until it is looked at again, by the worker's word
+	listens  bool          // from due on the file system is asked to tell when somebody writes
+}
+
+// Run rotates logs until ctx ends, and returns nil when its goroutines have. A log
+// that cannot be rotated is logged and tried again. Run it once.
+func (r *Rotator) Run(ctx context.Context) error {
+	if r.cfg.MaxSize < 0 {
+		<-ctx.Done()
+		return nil
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	full, rotated, zip := make(chan *tail), make(chan *tail), make(chan string, 1000)
+	for range r.cfg.Workers {
+		wg.Go(func() { r.work(ctx, full, rotated, zip) })
+	}
+	wg.Go(func() { r.compressAll(ctx, zip) })
+	w := newWatcher()
+	defer w.close()
+	wg.Go(w.run)
+
+	tails := map[string]*tail{}
+	var queue []*tail // those that are full and wait for a worker
+	list := time.Now()
+	for {
+		now := time.Now()
+		if !now.Before(list) {
+			r.relist(ctx, tails, now)
+			list = now.Add(r.cfg.Period)
+		}
+		wake := list
+		for id, t := range tails {
+			if t.busy {
+				continue
+			}
+			if !now.Before(t.due) {
+				switch isFull, err := r.look(t, now, w); {
+				case err != nil:
+					r.cfg.Logger.Warn("a log cannot be looked at", "container", id, "path", t.path, "err", err)
+					t.due = now.Add(r.cfg.Period)
+				case isFull:
+					t.busy = true
+					queue = append(queue, t)
+					continue
+				}
+			}
+			if t.due.Before(wake) {
+				wake = t.due
+			}
+		}
+		var to chan *tail
+		var first *tail
+		if len(queue) > 0 {
+			to, first = full, queue[0]
+		}
+		timer := time.NewTimer(time.Until(wake))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		case to <- first:
+			queue = queue[1:]
+		case t := <-rotated:
+			t.busy, t.last, t.due = false, look{}, time.Now().Add(t.rest)
+		case path := <-w.written:
+			for _, t := range tails {
+				if t.path == path {
+					t.due = time.Time{}
+				}
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// relist finds the containers that have come, and forgets those that do not run.
+func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.Time) {
+	running, err := r.running(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.cfg.Logger.Warn("logs of new containers are not looked at", "err", err)
+		}
+		return
+	}
+	for id := range tails {
+		if !running[id] {
+			delete(tails, id)
+		}
+	}
+	for id := range running {
+		if tails[id] != nil {
+			continue
+		}
+		path, err := r.cfg.Runtime.LogPath(ctx, id)
+		if err != nil {
+			if ignore(err) != nil && ctx.Err() == nil {
+				r.cfg.Logger.Warn("a log cannot be found", "container", id, "err", err)
+			}
+			continue
+		}
+		tails[id] = &tail{id: id, path: path, due: now}
+	}
+}
+
+// look reports whether a worker has to see to a log, and says when to look again.
+func (r *Rotator) look(t *tail, now time.Time, w *watcher) (bool, error) {
+	// Who writes between this and the look is seen by the look.
+	armed := t.listens && w.listen(t.path)
+	t.listens = false
+	info, err := os.Stat(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil // lg-4
+	}
+	if err != nil {
+		return false, err
+	}
+	seen := look{now, info.Size()}
+	quiet := seen.size == t.last.size
+	in, listen := next(t.last, seen, r.cfg.MaxSize, r.cfg.Period)
+	if in == 0 {
+		return true, nil
+	}
+	t.last = seen
+	switch {
+	case armed && quiet:
+		in = r.cfg.Period // the file system tells, if anybody writes
+	case listen && w.works():
+		t.listens = true
+	case listen:
+		in = min(idlePause, r.cfg.Period)
+	}
+	t.due = now.Add(in)
+	return false, nil
+}
+
+func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *tail, zip chan<- string) {
+	for {
+		var t *tail
+		select {
+		case <-ctx.Done():
+			return
+		case t = <-full:
+		}
+		size, err := r.size(ctx, t.id, t.path)
+		if err == nil && size >= r.cfg.MaxSize {
+			err = r.rotate(ctx, t.id, t.path, size)
+		}
+		t.rest = 0
+		if err != nil && ctx.Err() == nil {
+			r.cfg.Logger.Warn("a log cannot be rotated", "container", t.id, "path", t.path, "err", err)
+			t.rest = r.cfg.Period // not again and again
+		}
+		select {
+		case zip <- t.path:
+		default: // it is behind; the next rotation asks again
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case rotated <- t:
+		}
+	}
+}
+
+func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case path := <-zip:
+			if err := compressOld(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil {
+				r.cfg.Logger.Warn("a rotated log cannot be compressed", "path", path, "err", fmt.Errorf("logrotate: %w", err))
+			}
+		}
+	}
+}

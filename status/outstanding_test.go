@@ -1,0 +1,74 @@
+package status_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
+	synctest.Test(t, func(t *testing.T) {
+		refuse := errors.New("forbidden")
+		sink := &slowSink{t: t, fail: func(int) error { return refuse }}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		_, ok := m.Outstanding(pod.UID)
+		assert.False(t, ok)
+
+		began := time.Now()
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		synctest.Wait()
+		o, ok := m.Outstanding(pod.UID)
+		require.True(t, ok)
+		assert.True(t, o.Update && !o.Delete && !o.Calling)
+		assert.Equal(t, 1, o.Failures)
+		assert.ErrorIs(t, o.Err, refuse)
+		assert.Equal(t, began, o.Since)
+		assert.Equal(t, began.Add(time.Second), o.RetryAt)
+
+		sink.fail = nil
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{Failed: true, Reason: "Evicted"})
+		time.Sleep(time.Minute)
+		o, _ = m.Outstanding(pod.UID)
+		assert.False(t, o.Update)
+		assert.Equal(t, v1.PodFailed, o.Held, "why the end is not said")
+		assert.NotEqual(t, v1.PodFailed, o.Status.Phase)
+		assert.NoError(t, o.Err)
+
+		sink.fail = func(int) error { return refuse }
+		pod = pod.DeepCopy()
+		pod.DeletionTimestamp = new(metav1.Now())
+		m.Finish(pod)
+		time.Sleep(10 * time.Second)
+		o, _ = m.Outstanding(pod.UID)
+		assert.True(t, o.Update && o.Delete)
+		assert.Empty(t, o.Held)
+	})
+}
+
+func TestAnExitIsAcknowledgedWhenTheSinkHasIt(t *testing.T) { // L-41
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t, latency: time.Second}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		dead, lives := exitedC("a", 0, 1), runningC("a", 1)
+		assert.True(t, m.Acknowledged(pod.UID, dead.ID), "nobody asks for what is not known")
+		m.Report(pod, seen(dead), nil, runtime.Ending{})
+		assert.False(t, m.Acknowledged(pod.UID, dead.ID))
+		time.Sleep(2 * time.Second)
+		assert.True(t, m.Acknowledged(pod.UID, dead.ID))
+		m.Report(pod, seen(lives, dead), nil, runtime.Ending{})
+		time.Sleep(2 * time.Second)
+		assert.True(t, m.Acknowledged(pod.UID, dead.ID), "as the last state")
+		assert.False(t, m.Acknowledged(pod.UID, lives.ID))
+	})
+}

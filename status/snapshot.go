@@ -1,0 +1,141 @@
+package status
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
+)
+
+// A Snapshot is a sink for agents without an API server: a directory that holds
+// the last status of each pod, for the agent that is started next. Config.Earlier
+// takes it from there, so that a pod which has ended stays ended, restart counts
+// go on, an exit whose container is gone keeps its code, and what was ready stays
+// so until a probe says otherwise (L-40, L-42).
+//
+// A record is replaced as a whole, and is there in full after a crash at any
+// time. Its methods may be called from anywhere.
+type Snapshot struct {
+	dir string
+
+	mu   sync.Mutex // guards the fields below
+	pods map[types.UID]v1.PodStatus
+}
+
+// snapshot is a record. Names are there for people.
+type snapshot struct {
+	Namespace string       `json:"namespace"`
+	Name      string       `json:"name"`
+	UID       types.UID    `json:"uid"`
+	Status    v1.PodStatus `json:"status"`
+}
+
+const snapshotEnding = ".json"
+
+// OpenSnapshot opens the directory, makes it if need be, and reads what is in it.
+// Records that cannot be read are left out, and named by broken: their pods begin
+// anew. An error says that the directory is not usable.
+func OpenSnapshot(dir string) (s *Snapshot, broken []error, err error) {
+	if dir == "" {
+		return nil, nil, errors.New("status: OpenSnapshot without a directory")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("status: make the directory of snapshots: %w", err)
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("status: read the directory of snapshots: %w", err)
+	}
+	s = &Snapshot{dir: dir, pods: make(map[types.UID]v1.PodStatus, len(files))}
+	for _, f := range files {
+		path := filepath.Join(dir, f.Name())
+		if strings.HasSuffix(f.Name(), snapshotEnding+checkpoint.Temporary) {
+			_ = os.Remove(path) // of a write that was cut short; if it stays it is in nobody's way
+		}
+		if filepath.Ext(f.Name()) != snapshotEnding {
+			continue // not ours
+		}
+		var r snapshot
+		if err := checkpoint.Read(path, &r); err != nil {
+			broken = append(broken, fmt.Errorf("status: %w", err))
+		} else if snapshotName(r.UID) != f.Name() {
+			broken = append(broken, fmt.Errorf("status: %s is of pod %q, which has another file", path, r.UID))
+		} else {
+			s.pods[r.UID] = r.Status
+		}
+	}
+	return s, broken, nil
+}
+
+// snapshotName returns the name of a pod's record: its UID, if that can be one.
+func snapshotName(uid types.UID) string {
+	plain := len(uid) > 0 && len(uid) <= 128 && strings.Trim(string(uid), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
+	if plain {
+		return string(uid) + snapshotEnding
+	}
+	h := fnv.New128a()
+	_, _ = h.Write([]byte(uid))
+	return "uid." + hex.EncodeToString(h.Sum(nil)) + snapshotEnding
+}
+
+// Status returns the last status of the pod, and whether there is one.
+func (s *Snapshot) Status(uid types.UID) (v1.PodStatus, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status, ok := s.pods[uid]
+	return *status.DeepCopy(), ok
+}
+
+// UpdatePodStatus replaces the record of the pod.
+func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
+	r := snapshot{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Status: status}
+	if err := checkpoint.Write(filepath.Join(s.dir, snapshotName(pod.UID)), r); err != nil {
+		return fmt.Errorf("status: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods[pod.UID] = status
+	return nil
+}
+
+// DeletePod removes the record of the pod.
+func (s *Snapshot) DeletePod(_ context.Context, pod *v1.Pod) error { return s.remove(pod.UID) }
+
+// Prune removes the records of pods that keep says false of: those that went away
+// while no agent ran. Call it when the sources have said which pods there are.
+func (s *Snapshot) Prune(keep func(uid types.UID) bool) error {
+	s.mu.Lock()
+	var gone []types.UID
+	for uid := range s.pods {
+		if !keep(uid) {
+			gone = append(gone, uid)
+		}
+	}
+	s.mu.Unlock()
+	var errs []error
+	for _, uid := range gone {
+		errs = append(errs, s.remove(uid))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Snapshot) remove(uid types.UID) error {
+	if err := os.Remove(filepath.Join(s.dir, snapshotName(uid))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("status: remove a snapshot: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, uid)
+	return nil
+}

@@ -1,0 +1,116 @@
+package status_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// agent is a manager over the snapshots of dir, which no source helps.
+func agent(t *testing.T, dir string, probed map[string]status.Probed) (*status.Manager, *status.Snapshot) {
+	snapshots, broken, err := status.OpenSnapshot(dir)
+	require.NoError(t, err)
+	require.Empty(t, broken)
+	cfg := status.Config{Sink: snapshots, Earlier: snapshots.Status}
+	if probed != nil {
+		cfg.Probes = func(types.UID) map[string]status.Probed { return probed }
+	}
+	m, err := status.New(cfg)
+	require.NoError(t, err)
+	return m, snapshots
+}
+
+func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubelet #762, st-19
+	dir := filepath.Join(t.TempDir(), "statuses")
+	job, web := named(podOf(v1.RestartPolicyNever, "a"), "job"), named(podOf(v1.RestartPolicyAlways, "a"), "web")
+	web.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
+
+	m, _ := agent(t, dir, map[string]status.Probed{"a": {Readiness: status.ProbeSuccess}})
+	m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{})
+	serving := m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	require.True(t, status.IsReady(&serving))
+	require.NoError(t, m.Flush(t.Context()))
+
+	// The agent is started again; the job's containers are gone, and no probe of
+	// the other has a result yet.
+	m, _ = agent(t, dir, map[string]status.Probed{})
+	over := m.Report(job, &runtime.PodStatus{}, nil, runtime.Ending{})
+	assert.Equal(t, v1.PodSucceeded, over.Phase, "not run again")
+	assert.Zero(t, over.ContainerStatuses[0].State.Terminated.ExitCode)
+	now := m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	assert.True(t, status.IsReady(&now), "no pod leaves service because the agent was restarted (#100277)")
+	assert.Equal(t, serving.StartTime.Time.UTC(), now.StartTime.Time.UTC())
+
+	// And the other way round: what was not ready is not ready.
+	unready := map[string]status.Probed{"a": {Readiness: status.ProbeFailure}}
+	m, _ = agent(t, dir, unready)
+	m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	require.NoError(t, m.Flush(t.Context()))
+	m, s := agent(t, dir, map[string]status.Probed{})
+	now = m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	assert.False(t, status.IsReady(&now), "#135795")
+
+	require.NoError(t, s.Prune(func(uid types.UID) bool { return uid == web.UID }))
+	_, ok := s.Status(job.UID)
+	assert.False(t, ok)
+	m.Forget(web)
+	require.NoError(t, m.Flush(t.Context()))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, left)
+}
+
+func TestASourceThatGivesBackWhatWasSaidGoesBeforeASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		pod.Status = status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 7)), Now: t0})
+		m := started(t, status.Config{Sink: status.Tee(), Earlier: func(types.UID) (v1.PodStatus, bool) {
+			return v1.PodStatus{Phase: v1.PodFailed, StartTime: new(pod.Status.StartTime.Rfc3339Copy())}, true
+		}})
+		s := m.Report(pod, seen(runningC("a", 7)), nil, runtime.Ending{})
+		assert.Equal(t, v1.PodRunning, s.Phase)
+		time.Sleep(time.Second)
+	})
+}
+
+func TestABrokenSnapshotIsNamedAndHarmsNoOther(t *testing.T) {
+	dir := t.TempDir()
+	m, _ := agent(t, dir, nil)
+	good, bad := named(podOf(v1.RestartPolicyAlways, "a"), "good"), named(podOf(v1.RestartPolicyAlways, "a"), "bad")
+	bad.UID = "../../etc/passwd"
+	m.Report(good, seen(runningC("a", 0)), nil, runtime.Ending{})
+	m.Report(bad, seen(runningC("a", 0)), nil, runtime.Ending{})
+	require.NoError(t, m.Flush(t.Context()))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, files, 2, "no UID leads out of the directory")
+	for _, f := range files {
+		if f.Name() != string(good.UID)+".json" {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name()), []byte(`{"checksum":"0","data":{}}`), 0o600))
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "README"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.json.tmp"), nil, 0o600))
+
+	s, broken, err := status.OpenSnapshot(dir)
+	require.NoError(t, err)
+	require.Len(t, broken, 1)
+	assert.ErrorContains(t, broken[0], dir)
+	_, ok := s.Status(good.UID)
+	assert.True(t, ok)
+
+	_, _, err = status.OpenSnapshot("")
+	assert.Error(t, err)
+	_, _, err = status.OpenSnapshot(filepath.Join(dir, "README"))
+	assert.ErrorContains(t, err, "README")
+}

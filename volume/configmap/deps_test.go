@@ -1,0 +1,11 @@
+package configmap_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/configmap", Max: 300, House: []string{"internal/staticpod", "podenv", "runtime", "volume", "volume/atomic", "volume/emptydir", "volume/internal/written", "volume/payload"}}.Check(t)
+}

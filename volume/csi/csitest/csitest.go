@@ -1,0 +1,269 @@
+// Package csitest has a CSI driver for tests, which speaks the real API over its socket,
+// and makes itself known as drivers do.
+//
+// # What it decides
+//
+// A volume is a directory below the driver's own; publishing it mounts that directory, by
+// whichever Mounter: the machine's, for containers to see it, or one in memory. It keeps
+// the order that the specification asks for, so that who calls it out of order is told:
+// nothing is published that isn't staged, nothing unstaged that is published.
+//
+// # Usage
+//
+//	driver := &csitest.Driver{Name: "test.csi.example.com", Dir: t.TempDir(), Mounter: mounter}
+//	go driver.Run(ctx, root) // plugins and plugins_registry are below root
+//
+// # Concurrency
+//
+// All methods may be called from many goroutines. Fields are set before Run.
+//
+// # Guarantees and limits
+//
+// Run returns when ctx ends, with both sockets gone. What is published stays, as it does
+// when a driver's pod is replaced; another Driver with the same Dir knows it.
+//
+// # Differences from the kubelet
+//
+// It has no such driver.
+//
+// # Testing
+//
+// By the tests of volume/csi.
+package csitest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+	mount "k8s.io/mount-utils"
+)
+
+// A Driver is a CSI driver. The fields in the first part have to be set.
+type Driver struct {
+	// Name of the driver, Dir for its volumes, Mounter to publish them with.
+	Name    string
+	Dir     string
+	Mounter mount.Interface
+
+	// NodeID is what it calls the node. "": "node-of-" and its name.
+	NodeID string
+
+	// MaxVolumes it can have here. 0: any number.
+	MaxVolumes int64
+
+	// Without are the capabilities that it lacks; it has all others.
+	Without []csipb.NodeServiceCapability_RPC_Type
+
+	// Versions it says it supports. Nil: 1.0.0.
+	Versions []string
+
+	csipb.UnimplementedNodeServer
+	csipb.UnimplementedIdentityServer
+
+	// mu guards the fields below.
+	mu         sync.Mutex
+	volumes    map[string]*Volume
+	fail       map[string]error
+	unwell     map[string]string
+	registered *registerapi.RegistrationStatus
+}
+
+// A Volume is what the driver knows of one. It is a copy.
+type Volume struct {
+	// Staged where, and with which request; "" if it isn't.
+	Staged string
+	Stage  *csipb.NodeStageVolumeRequest
+
+	// Published with which requests, by target path.
+	Published map[string]*csipb.NodePublishVolumeRequest
+
+	// Size to which it was expanded, in bytes.
+	Size int64
+
+	// Publishes and Stages count the calls that succeeded.
+	Stages, Publishes int
+}
+
+// Run serves the driver until ctx ends: at root/plugins/NAME/csi.sock, and for those who
+// look for plugins at root/plugins_registry/NAME-reg.sock.
+func (d *Driver) Run(ctx context.Context, root string) error {
+	server := grpc.NewServer()
+	csipb.RegisterNodeServer(server, d)
+	csipb.RegisterIdentityServer(server, d)
+	registerapi.RegisterRegistrationServer(server, &registration{Driver: d, endpoint: d.socket(root)})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for _, path := range []string{d.socket(root), filepath.Join(root, "plugins_registry", d.Name+"-reg.sock")} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
+		if err != nil {
+			server.Stop()
+			return err
+		}
+		wg.Go(func() { _ = server.Serve(listener) }) // it ends by Stop
+	}
+	<-ctx.Done()
+	server.Stop()
+	return nil
+}
+
+func (d *Driver) socket(root string) string {
+	return filepath.Join(root, "plugins", d.Name, "csi.sock")
+}
+
+// Fail makes calls of a method, such as "NodePublishVolume", fail with err from now on;
+// nil ends that.
+func (d *Driver) Fail(method string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.fail == nil {
+		d.fail = map[string]error{}
+	}
+	d.fail[method] = err
+}
+
+// Unwell makes a volume ill; "" heals it.
+func (d *Driver) Unwell(volume, message string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.unwell == nil {
+		d.unwell = map[string]string{}
+	}
+	d.unwell[volume] = message
+}
+
+// Volume returns what is known of a volume.
+func (d *Driver) Volume(id string) Volume {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := *d.volumeLocked(id)
+	v.Published = maps.Clone(v.Published)
+	return v
+}
+
+// InUse returns the IDs of the volumes that are staged or published, sorted.
+func (d *Driver) InUse() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var ids []string
+	for id, v := range d.volumes {
+		d.pruneLocked(v)
+		if v.Staged != "" || len(v.Published) > 0 {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// pruneLocked forgets what somebody else has unmounted, as a driver does that looks at
+// the mounts.
+func (d *Driver) pruneLocked(v *Volume) {
+	for target, r := range v.Published {
+		mounted, err := d.Mounter.IsMountPoint(target)
+		if err != nil || !mounted && r.GetVolumeCapability().GetBlock() == nil {
+			delete(v.Published, target)
+		}
+	}
+}
+
+// Registration returns what the driver was told of its registration; nil: nothing yet.
+func (d *Driver) Registration() *registerapi.RegistrationStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.registered
+}
+
+// Path is where the files of a volume are.
+func (d *Driver) Path(id string) string {
+	return filepath.Join(d.Dir, strings.ReplaceAll(id, "/", "_"))
+}
+
+func (d *Driver) volumeLocked(id string) *Volume {
+	if d.volumes == nil {
+		d.volumes = map[string]*Volume{}
+	}
+	v := d.volumes[id]
+	if v == nil {
+		v = &Volume{Published: map[string]*csipb.NodePublishVolumeRequest{}}
+		d.volumes[id] = v
+	}
+	return v
+}
+
+func (d *Driver) can(t csipb.NodeServiceCapability_RPC_Type) bool {
+	return !slices.Contains(d.Without, t)
+}
+
+// registration answers who looks for plugins.
+type registration struct {
+	*Driver
+	registerapi.UnimplementedRegistrationServer
+	endpoint string
+}
+
+// GetInfo implements the plugin registration API.
+func (r *registration) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	versions := r.Versions
+	if versions == nil {
+		versions = []string{"1.0.0"}
+	}
+	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: r.Name, Endpoint: r.endpoint, SupportedVersions: versions}, nil
+}
+
+// NotifyRegistrationStatus implements the plugin registration API.
+func (r *registration) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.registered = s
+	return new(registerapi.RegistrationStatusResponse), nil
+}
+
+// bind mounts a directory, once.
+func (d *Driver) bind(from, to string, options ...string) error {
+	if err := os.MkdirAll(to, 0o750); err != nil {
+		return err
+	}
+	if mounted, err := d.Mounter.IsMountPoint(to); err != nil || mounted {
+		return err
+	}
+	return d.Mounter.Mount(from, to, "", append([]string{"bind"}, options...))
+}
+
+// unbind undoes bind, and removes the directory.
+func (d *Driver) unbind(path string) error {
+	mounted, err := d.Mounter.IsMountPoint(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && mounted {
+		err = d.Mounter.Unmount(path)
+	}
+	if err == nil {
+		err = os.Remove(path)
+	}
+	return err
+}
+
+func invalid(format string, args ...any) error {
+	return status.Error(codes.InvalidArgument, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,117 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// Register implements register.Handler: a driver is asked what it calls this node, and
+// made known (vol-64).
+func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions []string) error {
+	if !slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(strings.TrimPrefix(v, "v"), "1.") }) {
+		return fmt.Errorf("csi: driver %s supports versions %v; this agent speaks 1.x", name, versions)
+	}
+	if name == "" || strings.ContainsAny(name, "/\\^\x00") || name == "." || name == ".." {
+		return fmt.Errorf("csi: %q is no name of a driver", name)
+	}
+	d := Driver{Name: name, Endpoint: endpoint}
+	err := p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		info, err := node.NodeGetInfo(ctx, new(csipb.NodeGetInfoRequest))
+		if err != nil {
+			return err
+		}
+		d.NodeID, d.MaxVolumes, d.Topology = info.GetNodeId(), info.GetMaxVolumesPerNode(), info.GetAccessibleTopology().GetSegments()
+		if d.NodeID == "" {
+			return errors.New("the node has no ID in its answer")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("csi: NodeGetInfo of driver %s: %w", name, err)
+	}
+	if err := p.cfg.Registered(ctx, d); err != nil {
+		return fmt.Errorf("csi: make driver %s known: %w", name, err)
+	}
+	p.mu.Lock()
+	p.drivers[name] = d
+	p.mu.Unlock()
+	p.cfg.Logger.Info("driver registered", "driver", name, "node", d.NodeID)
+	p.cfg.Changed()
+	return nil
+}
+
+// Deregister implements register.Handler: what the driver has mounted stays.
+func (p *Plugin) Deregister(name string) {
+	p.mu.Lock()
+	_, known := p.drivers[name]
+	delete(p.drivers, name)
+	p.mu.Unlock()
+	if known {
+		p.cfg.Deregistered(name)
+	}
+}
+
+// driver returns a driver that has registered.
+func (p *Plugin) driver(name string) (Driver, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d, ok := p.drivers[name]
+	if !ok {
+		return d, fmt.Errorf("driver name %s not found in the list of registered CSI drivers", name)
+	}
+	return d, nil
+}
+
+// call connects to the driver for the time of do, which has the plugin's timeout.
+func (p *Plugin) call(ctx context.Context, d Driver, do func(context.Context, csipb.NodeClient) error) error {
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
+	defer cancel()
+	conn, err := grpc.NewClient("unix:"+strings.TrimPrefix(d.Endpoint, "unix://"),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
+	if err != nil {
+		return err
+	}
+	err = do(ctx, csipb.NewNodeClient(conn))
+	return errors.Join(err, conn.Close())
+}
+
+// capabilities are what a driver can do on a node.
+type capabilities map[csipb.NodeServiceCapability_RPC_Type]bool
+
+func capabilitiesOf(ctx context.Context, node csipb.NodeClient) (capabilities, error) {
+	answer, err := node.NodeGetCapabilities(ctx, new(csipb.NodeGetCapabilitiesRequest))
+	if err != nil {
+		return nil, fmt.Errorf("NodeGetCapabilities: %w", err)
+	}
+	can := capabilities{}
+	for _, c := range answer.GetCapabilities() {
+		can[c.GetRpc().GetType()] = true
+	}
+	return can, nil
+}
+
+// final reports whether a failed call has ended for the driver, too: all do but those
+// of which nobody knows (vol-21).
+func final(err error) bool {
+	s, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err)
+	if !ok {
+		return false
+	}
+	switch s.GRPCStatus().Code() {
+	case codes.OK, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.ResourceExhausted, codes.Aborted, codes.Unknown:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,158 @@
+package csi
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+const (
+	dataFile   = "vol_data.json"
+	persistent = "Persistent"
+	ephemeral  = "Ephemeral"
+)
+
+// data is what is written beside a volume, in the kubelet's form (vol-61).
+type data struct {
+	SpecVolID           string `json:"specVolID,omitempty"`
+	VolumeHandle        string `json:"volumeHandle,omitempty"`
+	DriverName          string `json:"driverName,omitempty"`
+	NodeName            string `json:"nodeName,omitempty"`
+	AttachmentID        string `json:"attachmentID,omitempty"`
+	VolumeLifecycleMode string `json:"volumeLifecycleMode,omitempty"`
+}
+
+func save(dir string, d data) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	content, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	return checkpoint.Replace(filepath.Join(dir, dataFile), content, 0o600)
+}
+
+// load reads what save has written; fs.ErrNotExist if there is nothing.
+func load(dir string) (data, error) {
+	var d data
+	content, err := os.ReadFile(filepath.Join(dir, dataFile))
+	if err != nil {
+		return d, err
+	}
+	if err := json.Unmarshal(content, &d); err != nil {
+		return d, fmt.Errorf("%s: %w", filepath.Join(dir, dataFile), err)
+	}
+	if d.DriverName == "" || d.VolumeHandle == "" {
+		return d, fmt.Errorf("%s names no driver or no volume", filepath.Join(dir, dataFile))
+	}
+	return d, nil
+}
+
+// handleOf is what the driver calls a volume: one that a pod describes inline is
+// called after the pod and the volume (vol-62).
+func handleOf(req *volume.Request) string {
+	if req.Spec.PV != nil {
+		return req.Spec.PV.Spec.CSI.VolumeHandle
+	}
+	return inlineHandle(string(req.PodUID), req.Spec.Name())
+}
+
+func inlineHandle(uid, name string) string {
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(uid+name)))
+}
+
+// attachmentName is what the VolumeAttachment of a volume is called.
+func attachmentName(handle, driver, node string) string {
+	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
+}
+
+// nodeDir is where the plugin keeps things beyond pods.
+func (p *Plugin) nodeDir() string {
+	return volume.Place{Root: p.cfg.Root, Plugin: Name}.NodeDir()
+}
+
+// stagingDir is where a volume is staged; its data is in the directory above, or of
+// devices beside (vol-61).
+func (p *Plugin) stagingDir(spec *volume.Spec) (target, dataDir string) {
+	from := spec.PV.Spec.CSI
+	if spec.Block {
+		dir := filepath.Join(p.nodeDir(), "volumeDevices")
+		return filepath.Join(dir, "staging", spec.PV.Name), filepath.Join(dir, spec.PV.Name, "data")
+	}
+	dir := filepath.Join(p.nodeDir(), from.Driver, fmt.Sprintf("%x", sha256.Sum256([]byte(from.VolumeHandle))))
+	return filepath.Join(dir, "globalmount"), dir
+}
+
+// publishTarget is where the driver puts a volume for a pod, and where what it is, is
+// written.
+func (p *Plugin) publishTarget(at volume.Place) (target, dataDir string) {
+	if at.Block {
+		dir := filepath.Join(p.nodeDir(), "volumeDevices")
+		return filepath.Join(dir, "publish", at.Name, string(at.PodUID)), filepath.Join(dir, at.Name, "data")
+	}
+	return filepath.Join(at.Dir(), "mount"), at.Dir()
+}
+
+// Construct implements volume.Plugin.
+func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	_, dir := p.publishTarget(at)
+	d, err := load(dir)
+	if err != nil {
+		return nil, fmt.Errorf("csi: %w", err)
+	}
+	if d.VolumeLifecycleMode == ephemeral {
+		return &volume.Spec{Volume: &v1.Volume{Name: d.SpecVolID, VolumeSource: v1.VolumeSource{CSI: &v1.CSIVolumeSource{Driver: d.DriverName}}}}, nil
+	}
+	mode := v1.PersistentVolumeFilesystem
+	if at.Block {
+		mode = v1.PersistentVolumeBlock
+	}
+	pv := &v1.PersistentVolume{Spec: v1.PersistentVolumeSpec{
+		AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+		VolumeMode:  &mode,
+		PersistentVolumeSource: v1.PersistentVolumeSource{
+			CSI: &v1.CSIPersistentVolumeSource{Driver: d.DriverName, VolumeHandle: d.VolumeHandle},
+		},
+	}}
+	pv.Name = d.SpecVolID
+	return &volume.Spec{PV: pv, Block: at.Block}, nil
+}
+
+// removeDir removes an empty directory, or a file that a device was at, on which
+// nothing is mounted.
+func (p *Plugin) removeDir(path string) error {
+	mounted, err := p.cfg.Mounter.IsMountPoint(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case mounted:
+		return fmt.Errorf("%s: %w", path, volume.ErrMounted)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeData removes what save has written, and the directory if nothing else is in
+// it.
+func removeData(dir string) error {
+	for _, path := range []string{filepath.Join(dir, dataFile+checkpoint.Temporary), filepath.Join(dir, dataFile), dir} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

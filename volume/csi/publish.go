@@ -1,0 +1,213 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// SetUp implements volume.Plugin: the driver publishes the volume for the pod.
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+	mounted, err := p.setUp(ctx, &req)
+	if err != nil {
+		return volume.Mounted{}, fmt.Errorf("csi: %w", err)
+	}
+	return mounted, nil
+}
+
+func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted, error) {
+	var none volume.Mounted
+	d, err := p.driver(driverOf(req.Spec))
+	if err != nil {
+		return none, err
+	}
+	about, err := p.about(ctx, d.Name)
+	if err != nil {
+		return none, err
+	}
+	mode, err := lifecycle(req.Spec, d.Name, about)
+	if err != nil {
+		return none, err
+	}
+	publish, due, err := p.publishRequest(ctx, req)
+	if err != nil {
+		return none, err
+	}
+	again := about != nil && about.RequiresRepublish != nil && *about.RequiresRepublish
+	p.mu.Lock()
+	p.again[d.Name] = again
+	p.mu.Unlock()
+	if !again {
+		due = time.Time{} // nobody publishes it again, however old its tokens are
+	}
+	target, dataDir := p.publishTarget(req.Place)
+	mounted := volume.Mounted{Volume: runtime.Volume{Path: target, ReadOnly: publish.Readonly}, RefreshAt: due}
+	if req.Spec.Block {
+		mounted.Volume = runtime.Volume{Device: req.Dir(), ReadOnly: publish.Readonly}
+	}
+	if about != nil && about.SELinuxMount != nil && !*about.SELinuxMount {
+		mounted.SELinuxRelabel = !req.Spec.Block
+	}
+	saved := data{
+		SpecVolID: req.Spec.DirName(), VolumeHandle: publish.VolumeId, DriverName: d.Name, NodeName: p.cfg.NodeName,
+		AttachmentID: attachmentName(publish.VolumeId, d.Name, p.cfg.NodeName), VolumeLifecycleMode: mode,
+	}
+	if old, err := load(dataDir); err != nil || old != saved {
+		if err := save(dataDir, saved); err != nil {
+			return none, err
+		}
+	}
+	if there, err := p.cfg.Mounter.IsMountPoint(target); err == nil && there && !again {
+		return mounted, p.linkDevice(req, target)
+	}
+	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+		return none, err
+	}
+	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		if err != nil {
+			return err
+		}
+		publish.VolumeCapability = capability(req.Spec, can, req.MountOptions, req.FSGroup)
+		if req.Spec.PV != nil && can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
+			publish.StagingTargetPath, _ = p.stagingDir(req.Spec)
+		}
+		if _, err := node.NodePublishVolume(ctx, publish); err != nil {
+			return err
+		}
+		if req.FSGroup != nil && !req.Refresh && !req.Spec.Block && walks(req.Spec, about, can, publish.Readonly) {
+			return req.Own(ctx, target, false)
+		}
+		return nil
+	})
+	if err != nil {
+		return none, fmt.Errorf("NodePublishVolume: %w", err)
+	}
+	return mounted, p.linkDevice(req, target)
+}
+
+// publishRequest is the request but for what the driver's capabilities decide, and when
+// its tokens are due.
+func (p *Plugin) publishRequest(ctx context.Context, req *volume.Request) (*csipb.NodePublishVolumeRequest, time.Time, error) {
+	var due time.Time
+	name := driverOf(req.Spec)
+	about, err := p.about(ctx, name)
+	if err != nil {
+		return nil, due, err
+	}
+	target, _ := p.publishTarget(req.Place)
+	publish := &csipb.NodePublishVolumeRequest{VolumeId: handleOf(req), TargetPath: target, VolumeContext: attributes(req.Spec)}
+	if pv := req.Spec.PV; pv != nil {
+		publish.Readonly = req.Spec.ReadOnly || pv.Spec.CSI.ReadOnly
+		if publish.PublishContext, err = p.publishContext(ctx, req.Spec); err != nil {
+			return nil, due, err
+		}
+		publish.Secrets, err = p.refSecrets(ctx, "NodePublishSecretRef", pv.Spec.CSI.NodePublishSecretRef)
+	} else {
+		from := req.Spec.Volume.CSI
+		publish.Readonly = from.ReadOnly != nil && *from.ReadOnly
+		if ref := from.NodePublishSecretRef; ref != nil {
+			publish.Secrets, err = p.secrets(ctx, "NodePublishSecretRef", req.Pod.Namespace, ref.Name)
+		}
+	}
+	if err != nil || about == nil {
+		return publish, due, err
+	}
+	if about.PodInfoOnMount != nil && *about.PodInfoOnMount {
+		maps.Copy(publish.VolumeContext, podInfo(req.Pod, req.Spec.PV == nil))
+	}
+	tokens, due, err := p.tokens(ctx, req.Pod, about.TokenRequests)
+	if err != nil || tokens == "" {
+		return publish, due, err
+	}
+	into := &publish.VolumeContext
+	if about.ServiceAccountTokenInSecrets != nil && *about.ServiceAccountTokenInSecrets {
+		into = &publish.Secrets
+	}
+	if *into == nil {
+		*into = map[string]string{}
+	}
+	(*into)[tokensKey] = tokens
+	return publish, due, nil
+}
+
+// linkDevice makes the link by which containers find a device.
+func (p *Plugin) linkDevice(req *volume.Request, target string) error {
+	if !req.Spec.Block {
+		return nil
+	}
+	at := req.Dir()
+	if got, err := os.Readlink(at); err == nil && got == target {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(at), 0o750); err != nil {
+		return err
+	}
+	if err := os.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(target, at)
+}
+
+// TearDown implements volume.Plugin: the driver undoes what it published, as what is
+// written beside the volume says. Without that nothing was published.
+func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
+	if err := p.tearDown(ctx, at); err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	return nil
+}
+
+func (p *Plugin) tearDown(ctx context.Context, at volume.Place) error {
+	target, dataDir := p.publishTarget(at)
+	switch d, err := load(dataDir); {
+	case errors.Is(err, fs.ErrNotExist):
+		// Nothing was published, or somebody has lost what it was: what is
+		// mounted goes, and what is in it stays.
+		if mounted, err := p.cfg.Mounter.IsMountPoint(target); err == nil && mounted {
+			if err := p.cfg.Mounter.Unmount(target); err != nil {
+				return err
+			}
+		}
+	case err != nil:
+		return err
+	default:
+		driver, err := p.driver(d.DriverName)
+		if err != nil {
+			return err
+		}
+		err = p.call(ctx, driver, func(ctx context.Context, node csipb.NodeClient) error {
+			_, err := node.NodeUnpublishVolume(ctx, &csipb.NodeUnpublishVolumeRequest{VolumeId: d.VolumeHandle, TargetPath: target})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("NodeUnpublishVolume: %w", err)
+		}
+	}
+	if err := p.removeDir(target); err != nil {
+		return err
+	}
+	if at.Block {
+		if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(target)) // if this was the last pod
+	}
+	if err := removeData(dataDir); err != nil {
+		return err
+	}
+	if at.Block {
+		_ = os.Remove(filepath.Dir(dataDir))
+	}
+	return nil
+}

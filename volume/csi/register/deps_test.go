@@ -1,0 +1,11 @@
+package register_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/csi/register", Max: 400}.Check(t)
+}

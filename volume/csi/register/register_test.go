@@ -1,0 +1,218 @@
+package register_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/kubeparts/kubeparts/volume/csi/register"
+)
+
+// A plugin makes itself known at a socket.
+type plugin struct {
+	registerapi.UnimplementedRegistrationServer
+	info *registerapi.PluginInfo
+	hang bool
+
+	told chan *registerapi.RegistrationStatus
+	stop func()
+}
+
+func (p *plugin) GetInfo(ctx context.Context, _ *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
+	if p.hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return p.info, nil
+}
+
+func (p *plugin) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
+	p.told <- s
+	return new(registerapi.RegistrationStatusResponse), nil
+}
+
+func start(t *testing.T, path, typ, name, endpoint string) *plugin {
+	t.Helper()
+	p := &plugin{
+		info: &registerapi.PluginInfo{Type: typ, Name: name, Endpoint: endpoint, SupportedVersions: []string{"1.0.0"}},
+		told: make(chan *registerapi.RegistrationStatus, 100),
+	}
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	listener, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	server := grpc.NewServer()
+	registerapi.RegisterRegistrationServer(server, p)
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = server.Serve(listener) })
+	p.stop = sync.OnceFunc(func() { server.Stop(); wg.Wait() })
+	t.Cleanup(p.stop)
+	return p
+}
+
+// A handler remembers who is registered.
+type handler struct {
+	mu     sync.Mutex
+	known  map[string]string
+	log    []string
+	refuse error
+}
+
+func (h *handler) Register(_ context.Context, name, endpoint string, versions []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refuse != nil {
+		return h.refuse
+	}
+	if h.known == nil {
+		h.known = map[string]string{}
+	}
+	h.known[name] = endpoint
+	h.log = append(h.log, fmt.Sprint("+", name, versions))
+	return nil
+}
+
+func (h *handler) Deregister(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.known, name)
+	h.log = append(h.log, "-"+name)
+}
+
+func (h *handler) has(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known[name] != ""
+}
+
+func dir(t *testing.T) string {
+	t.Helper()
+	d, err := os.MkdirTemp("", "reg") // a socket's path is short
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(d) })
+	return d
+}
+
+func watcher(t *testing.T, d string, h register.Handler) *register.Watcher {
+	t.Helper()
+	w, err := register.New(register.Config{Dir: d, Handlers: map[string]register.Handler{register.CSIPlugin: h}})
+	require.NoError(t, err)
+	return w
+}
+
+func look(t *testing.T, w *register.Watcher) time.Time {
+	t.Helper()
+	retry, err := w.Look(t.Context())
+	require.NoError(t, err)
+	return retry
+}
+
+// plg-1
+func TestPluginsAreTakenOnAndGivenUp(t *testing.T) {
+	d, h := dir(t), new(handler)
+	w := watcher(t, d, h)
+	assert.Zero(t, look(t, w))
+	a := start(t, filepath.Join(d, "a-reg.sock"), register.CSIPlugin, "a", "/run/a.sock")
+	b := start(t, filepath.Join(d, "below", "b.sock"), register.CSIPlugin, "b", "")
+	hidden := start(t, filepath.Join(d, ".hidden.sock"), register.CSIPlugin, "hidden", "")
+	require.NoError(t, os.WriteFile(filepath.Join(d, "file"), nil, 0o600))
+	for range 3 {
+		assert.Zero(t, look(t, w))
+	}
+	assert.Equal(t, map[string]string{"a": "/run/a.sock", "b": filepath.Join(d, "below", "b.sock")}, h.known)
+	assert.True(t, (<-a.told).PluginRegistered)
+	assert.True(t, (<-b.told).PluginRegistered)
+	assert.Empty(t, a.told, "once is enough")
+	assert.Empty(t, hidden.told)
+
+	a.stop()
+	look(t, w)
+	assert.False(t, h.has("a"))
+	assert.True(t, h.has("b"))
+}
+
+// plg-1
+func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
+	d, h := dir(t), &handler{refuse: errors.New("too old")}
+	w := watcher(t, d, h)
+	p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
+	other := start(t, filepath.Join(d, "o.sock"), "TapePlugin", "o", "")
+	retry := look(t, w)
+	assert.False(t, retry.IsZero())
+	s := <-p.told
+	assert.False(t, s.PluginRegistered)
+	assert.Equal(t, "too old", s.Error)
+	s = <-other.told
+	assert.Equal(t, "no handler registered for plugin type: TapePlugin at socket "+filepath.Join(d, "o.sock"), s.Error)
+	look(t, w)
+	assert.Empty(t, p.told, "not before its time")
+	h.refuse = nil
+	time.Sleep(time.Until(retry) + time.Millisecond)
+	look(t, w)
+	assert.True(t, h.has("p"))
+}
+
+func TestAPluginThatComesBackIsTakenOnWithoutBeingGivenUp(t *testing.T) {
+	d, h := dir(t), new(handler)
+	w := watcher(t, d, h)
+	path := filepath.Join(d, "p.sock")
+	first := start(t, path, register.CSIPlugin, "p", "/one")
+	look(t, w)
+	first.stop()
+	start(t, path, register.CSIPlugin, "p", "/two")
+	look(t, w)
+	assert.Equal(t, map[string]string{"p": "/two"}, h.known)
+	assert.Equal(t, []string{"+p[1.0.0]", "+p[1.0.0]"}, h.log)
+}
+
+func TestASocketThatNobodyAnswersAtHoldsUpNoOther(t *testing.T) {
+	d, h := dir(t), new(handler)
+	p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
+	hung := start(t, filepath.Join(d, "hung.sock"), register.CSIPlugin, "hung", "")
+	hung.hang = true
+	w := watcher(t, d, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, w.Run(ctx)) })
+	select {
+	case s := <-p.told:
+		assert.True(t, s.PluginRegistered)
+	case <-time.After(time.Minute):
+		t.Error("nobody asked the plugin that answers")
+	}
+	cancel()
+	wg.Wait()
+}
+
+func TestRunSeesPluginsComeAndGo(t *testing.T) {
+	d, h := filepath.Join(dir(t), "registry"), new(handler)
+	w := watcher(t, d, h)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { assert.NoError(t, w.Run(ctx)) })
+	defer wg.Wait()
+	defer cancel()
+	require.Eventually(t, func() bool { _, err := os.Stat(d); return err == nil }, time.Minute, time.Millisecond)
+	p := start(t, filepath.Join(d, "p.sock"), register.CSIPlugin, "p", "")
+	require.Eventually(t, func() bool { return h.has("p") }, time.Minute, time.Millisecond)
+	p.stop()
+	require.Eventually(t, func() bool { return !h.has("p") }, time.Minute, time.Millisecond)
+}
+
+func TestConfigurationsThatCannotWork(t *testing.T) {
+	good := map[string]register.Handler{register.CSIPlugin: new(handler)}
+	for _, cfg := range []register.Config{{}, {Dir: "x"}, {Dir: "x", Handlers: map[string]register.Handler{"CSIPlugin": nil}}, {Dir: "x", Handlers: good, Period: -1}} {
+		_, err := register.New(cfg)
+		require.ErrorContains(t, err, "register: Config.")
+	}
+}

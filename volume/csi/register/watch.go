@@ -1,0 +1,82 @@
+package register
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// collect is how long notifications are collected: a plugin makes its socket a moment
+// before it listens.
+const collect = 20 * time.Millisecond
+
+// Run looks at the directory at once and whenever something changes there.
+func (w *Watcher) Run(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.cfg.Logger.Warn("no notifications of plugins", "dir", w.cfg.Dir, "err", err)
+		watcher = new(fsnotify.Watcher) // whose channels are nil: nothing comes from them
+	} else {
+		defer watcher.Close()
+	}
+	for {
+		if mkdir := os.MkdirAll(w.cfg.Dir, 0o750); mkdir != nil {
+			w.cfg.Logger.Warn("no directory for plugins", "dir", w.cfg.Dir, "err", mkdir)
+		}
+		if err == nil {
+			w.watch(watcher) // before the look, so that nothing falls in between
+		}
+		retryAt, lookErr := w.Look(ctx)
+		if lookErr != nil {
+			w.cfg.Logger.Warn("plugins can't be looked at", "dir", w.cfg.Dir, "err", lookErr)
+		}
+		next := w.cfg.Period
+		if !retryAt.IsZero() {
+			next = min(next, max(time.Until(retryAt), 0))
+		}
+		if !wait(ctx, watcher, next) {
+			return nil
+		}
+	}
+}
+
+func (w *Watcher) watch(watcher *fsnotify.Watcher) {
+	_ = filepath.WalkDir(w.cfg.Dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return nil
+		}
+		if path != w.cfg.Dir && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir
+		}
+		if err := watcher.Add(path); err != nil {
+			w.cfg.Logger.Debug("not watched", "dir", path, "err", err)
+		}
+		return nil
+	})
+}
+
+// wait returns true when it is time for a look, and false when ctx ends.
+func wait(ctx context.Context, watcher *fsnotify.Watcher, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	hastened := false
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-watcher.Events:
+		case <-watcher.Errors: // notifications were lost
+		}
+		if !hastened { // never later than before, however much changes
+			hastened = true
+			timer.Reset(min(collect, limit))
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package csi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// Stage implements volume.Stager: drivers that do so make the volume ready once for all
+// pods of the node (vol-61).
+func (p *Plugin) Stage(ctx context.Context, req volume.Request) error {
+	if err := p.stage(ctx, &req); err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	return nil
+}
+
+func (p *Plugin) stage(ctx context.Context, req *volume.Request) error {
+	from := req.Spec.PV.Spec.CSI
+	d, err := p.driver(from.Driver)
+	if err != nil {
+		return err
+	}
+	publishContext, err := p.publishContext(ctx, req.Spec)
+	if err != nil {
+		return err
+	}
+	secrets, err := p.refSecrets(ctx, "NodeStageSecretRef", from.NodeStageSecretRef)
+	if err != nil {
+		return err
+	}
+	target, dataDir := p.stagingDir(req.Spec)
+	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		if err != nil || !can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
+			return err
+		}
+		if err := save(dataDir, data{VolumeHandle: from.VolumeHandle, DriverName: from.Driver}); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(target, 0o750); err != nil {
+			return err
+		}
+		_, err = node.NodeStageVolume(ctx, &csipb.NodeStageVolumeRequest{
+			VolumeId: from.VolumeHandle, PublishContext: publishContext, StagingTargetPath: target,
+			VolumeCapability: capability(req.Spec, can, req.MountOptions, req.FSGroup),
+			Secrets:          secrets, VolumeContext: attributes(req.Spec),
+		})
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("NodeStageVolume: %w", err)
+	if final(err) && p.removeDir(target) == nil && removeData(dataDir) == nil {
+		return volume.Definite(err)
+	}
+	return err
+}
+
+// Unstage implements volume.Stager.
+func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
+	if err := p.unstage(ctx, spec); err != nil {
+		return fmt.Errorf("csi: %w", err)
+	}
+	return nil
+}
+
+func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
+	target, dataDir := p.stagingDir(spec)
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was staged
+	} else if err != nil {
+		return err
+	}
+	from := spec.PV.Spec.CSI
+	d, err := p.driver(from.Driver)
+	if err != nil {
+		return err
+	}
+	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		_, err := node.NodeUnstageVolume(ctx, &csipb.NodeUnstageVolumeRequest{VolumeId: from.VolumeHandle, StagingTargetPath: target})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("NodeUnstageVolume: %w", err)
+	}
+	if err := p.removeDir(target); err != nil {
+		return err
+	}
+	if err := removeData(dataDir); err != nil {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(dataDir)) // if this was the driver's last
+	return nil
+}
+
+// Expand implements volume.Expander. Of a driver that can't, nothing is asked: its
+// volumes are as large as they are made.
+func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Quantity) (resource.Quantity, error) {
+	grown := size
+	from := req.Spec.PV.Spec.CSI
+	d, err := p.driver(from.Driver)
+	if err != nil {
+		return size, fmt.Errorf("csi: %w", err)
+	}
+	secrets, err := p.refSecrets(ctx, "NodeExpandSecretRef", from.NodeExpandSecretRef)
+	if err != nil {
+		return size, fmt.Errorf("csi: %w", err)
+	}
+	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		if err != nil || !can[csipb.NodeServiceCapability_RPC_EXPAND_VOLUME] {
+			return err
+		}
+		target, _ := p.publishTarget(req.Place)
+		expand := &csipb.NodeExpandVolumeRequest{
+			VolumeId: from.VolumeHandle, VolumePath: target, Secrets: secrets,
+			CapacityRange:    &csipb.CapacityRange{RequiredBytes: size.Value()},
+			VolumeCapability: capability(req.Spec, can, req.MountOptions, nil),
+		}
+		if can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
+			expand.StagingTargetPath, _ = p.stagingDir(req.Spec)
+		}
+		answer, err := node.NodeExpandVolume(ctx, expand)
+		if err == nil && answer.GetCapacityBytes() > 0 {
+			grown = *resource.NewQuantity(answer.GetCapacityBytes(), resource.BinarySI)
+		}
+		return err
+	})
+	if err != nil {
+		return size, fmt.Errorf("csi: NodeExpandVolume: %w", err)
+	}
+	return grown, nil
+}
+
+// Stats implements volume.Plugin, by the driver, if it has figures (vol-77).
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+	var s volume.Stats
+	target, dataDir := p.publishTarget(at)
+	saved, err := load(dataDir)
+	if err != nil {
+		return s, fmt.Errorf("csi: %w", err)
+	}
+	d, err := p.driver(saved.DriverName)
+	if err != nil {
+		return s, fmt.Errorf("csi: %w", err)
+	}
+	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		if err != nil {
+			return err
+		}
+		if can[csipb.NodeServiceCapability_RPC_GET_VOLUME_HEALTH] {
+			if err := health(ctx, node, saved.VolumeHandle, target, &s); err != nil {
+				return err
+			}
+		}
+		if !can[csipb.NodeServiceCapability_RPC_GET_VOLUME_STATS] {
+			return errors.ErrUnsupported
+		}
+		answer, err := node.NodeGetVolumeStats(ctx, &csipb.NodeGetVolumeStatsRequest{VolumeId: saved.VolumeHandle, VolumePath: target})
+		if err != nil {
+			return fmt.Errorf("NodeGetVolumeStats: %w", err)
+		}
+		s.Time = metav1.Now()
+		for _, u := range answer.GetUsage() {
+			usage(&s.FsStats, u)
+		}
+		return nil
+	})
+	if err != nil {
+		return s, fmt.Errorf("csi: %w", err)
+	}
+	return s, nil
+}
+
+func usage(s *statsapi.FsStats, u *csipb.VolumeUsage) {
+	of := func(n int64) *uint64 {
+		if n < 0 {
+			return nil
+		}
+		v := uint64(n)
+		return &v
+	}
+	switch u.GetUnit() {
+	case csipb.VolumeUsage_BYTES:
+		s.CapacityBytes, s.AvailableBytes, s.UsedBytes = of(u.GetTotal()), of(u.GetAvailable()), of(u.GetUsed())
+	case csipb.VolumeUsage_INODES:
+		s.Inodes, s.InodesFree, s.InodesUsed = of(u.GetTotal()), of(u.GetAvailable()), of(u.GetUsed())
+	}
+}
+
+// health asks whether a volume is well: an answer without complaints says that it is.
+func health(ctx context.Context, node csipb.NodeClient, handle, target string, s *volume.Stats) error {
+	answer, err := node.NodeGetVolumeHealth(ctx, &csipb.NodeGetVolumeHealthRequest{VolumeId: handle, VolumePublishPath: target})
+	if err != nil {
+		return fmt.Errorf("NodeGetVolumeHealth: %w", err)
+	}
+	var complaints []string
+	for _, e := range answer.GetVolumeHealth().GetHealthStatuses() {
+		complaints = append(complaints, strings.TrimSpace(e.GetReason()+" "+e.GetMessage()))
+	}
+	abnormal := len(complaints) > 0
+	s.Abnormal, s.Message = &abnormal, strings.Join(complaints, "; ")
+	return nil
+}

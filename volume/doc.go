@@ -1,0 +1,2 @@
+// Package volume gets the volumes of pods ready and away.
+package volume

@@ -1,0 +1,196 @@
+package emptydir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// Name of the plugin.
+const Name = "kubernetes.io/empty-dir"
+
+// A Config says what the plugin works with.
+type Config struct {
+	// Mounter mounts memory. Required.
+	Mounter volume.Mounter
+
+	// Allocatable is what the node has for pods: no memory volume is larger.
+	// Nil: nobody knows.
+	Allocatable func() v1.ResourceList
+
+	// NoSwap reports whether the kernel's tmpfs has the option noswap. Nil: its
+	// version tells.
+	NoSwap func() bool
+
+	// Logger; nil discards.
+	Logger *slog.Logger
+}
+
+// A Plugin is a volume.Plugin.
+type Plugin struct {
+	cfg   Config
+	tmpfs Tmpfs
+}
+
+// New returns the plugin for cfg.
+func New(cfg Config) (*Plugin, error) {
+	if cfg.Mounter == nil {
+		return nil, errors.New("emptydir: Config.Mounter is nil")
+	}
+	if cfg.NoSwap == nil {
+		cfg.NoSwap = kernelNoSwap
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Plugin{cfg, Tmpfs{cfg.Mounter, cfg.Allocatable, cfg.NoSwap, cfg.Logger}}, nil
+}
+
+// Tmpfs returns what mounts memory for this plugin, for others to use.
+func (p *Plugin) Tmpfs() *Tmpfs { return &p.tmpfs }
+
+// Name implements volume.Plugin.
+func (*Plugin) Name() string { return Name }
+
+// CanSupport implements volume.Plugin.
+func (*Plugin) CanSupport(spec *volume.Spec) bool {
+	return spec.PV == nil && spec.Volume != nil && spec.Volume.EmptyDir != nil
+}
+
+// Refreshes implements volume.Refresher: a memory volume follows the pod's limit
+// (F-47).
+func (*Plugin) Refreshes(spec *volume.Spec) bool {
+	return spec.Volume != nil && spec.Volume.EmptyDir != nil && spec.Volume.EmptyDir.Medium == v1.StorageMediumMemory
+}
+
+// SetUp implements volume.Plugin.
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+	source := req.Spec.Volume.EmptyDir
+	dir := req.Dir()
+	mounted := volume.Mounted{Volume: runtime.Volume{Path: dir, SELinuxRelabel: true}}
+	ready, err := p.ready(req.Place)
+	if err != nil {
+		return volume.Mounted{}, fmt.Errorf("emptydir: %w", err)
+	}
+	switch medium := source.Medium; {
+	case medium == v1.StorageMediumDefault && ready:
+		return mounted, nil // what is in it is the pod's
+	case medium == v1.StorageMediumDefault:
+		err = MakeDir(dir)
+	case medium == v1.StorageMediumMemory:
+		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit)
+	case medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)):
+		err = p.hugePages(dir, req.Pod, medium)
+	default:
+		err = volume.Definite(fmt.Errorf("%w %q", errMedium, medium))
+	}
+	if err == nil && !req.Refresh {
+		err = req.Own(ctx, dir, true) // vol-47
+	}
+	if err == nil && !ready {
+		err = p.setReady(req.Place)
+	}
+	if err != nil {
+		return volume.Mounted{}, fmt.Errorf("emptydir: %w", err)
+	}
+	return mounted, nil
+}
+
+func (p *Plugin) hugePages(dir string, pod *v1.Pod, medium v1.StorageMedium) error {
+	page, err := PageSize(pod, medium)
+	if err != nil {
+		return volume.Definite(err)
+	}
+	if err := MakeDir(dir); err != nil {
+		return err
+	}
+	point, err := mountedAt(p.cfg.Mounter, dir)
+	switch {
+	case err != nil:
+		return err
+	case point != nil && point.Type != "hugetlbfs":
+		return fmt.Errorf("%s has a %s mounted on it, not a hugetlbfs", dir, point.Type)
+	case point != nil:
+		return nil
+	}
+	return p.cfg.Mounter.MountSensitiveWithoutSystemd("nodev", dir, "hugetlbfs", []string{"pagesize=" + page.String()}, nil)
+}
+
+// marker is the file that says that the volume has been set up in full (vol-44).
+func marker(at volume.Place) string { return filepath.Join(at.PluginDir(), "ready") }
+
+// ready reports whether the volume has been set up, and is still there.
+func (*Plugin) ready(at volume.Place) (bool, error) {
+	for _, path := range []string{marker(at), at.Dir()} {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (*Plugin) setReady(at volume.Place) error {
+	if err := os.MkdirAll(at.PluginDir(), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(marker(at), nil, 0o640)
+}
+
+// TearDown implements volume.Plugin (vol-48).
+func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
+	if err := os.RemoveAll(at.PluginDir()); err != nil {
+		return fmt.Errorf("emptydir: %w", err)
+	}
+	if err := volume.RemoveTree(ctx, p.cfg.Mounter, at.Dir()); err != nil {
+		return fmt.Errorf("emptydir: %w", err)
+	}
+	return nil
+}
+
+// Construct implements volume.Plugin.
+func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	if _, err := os.Lstat(at.Dir()); err != nil {
+		return nil, fmt.Errorf("emptydir: %w", err)
+	}
+	source := new(v1.EmptyDirVolumeSource)
+	switch point, err := mountedAt(p.cfg.Mounter, at.Dir()); {
+	case err != nil:
+		return nil, fmt.Errorf("emptydir: %w", err)
+	case point != nil && point.Type == "tmpfs":
+		source.Medium = v1.StorageMediumMemory
+	case point != nil && point.Type == "hugetlbfs":
+		source.Medium = v1.StorageMediumHugePages
+	}
+	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{EmptyDir: source}}}, nil
+}
+
+// Stats implements volume.Plugin: what is on disk is counted file by file, a file
+// system of its own is asked.
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+	point, err := mountedAt(p.cfg.Mounter, at.Dir())
+	if err != nil {
+		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)
+	}
+	var s volume.Stats
+	if point != nil {
+		s.FsStats, err = volume.FSUsage(at.Dir())
+	} else {
+		s.FsStats, err = volume.DiskUsage(ctx, at.Dir())
+	}
+	if err != nil {
+		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)
+	}
+	return s, nil
+}

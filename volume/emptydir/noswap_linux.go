@@ -1,0 +1,25 @@
+package emptydir
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// kernelNoSwap reports whether the kernel's tmpfs knows the option noswap: 6.4 and
+// later do (vol-45).
+func kernelNoSwap() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	return knowsNoSwap(unix.ByteSliceToString(u.Release[:]))
+}
+
+func knowsNoSwap(release string) bool {
+	var major, minor int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n != 2 {
+		return false
+	}
+	return major > 6 || major == 6 && minor >= 4
+}

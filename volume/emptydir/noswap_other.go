@@ -1,0 +1,5 @@
+//go:build !linux
+
+package emptydir
+
+func kernelNoSwap() bool { return false }

@@ -1,0 +1,110 @@
+package emptydir
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Size is how large, in bytes, a tmpfs of the pod may become: the least of what the
+// node has for pods, of the pod's memory limit, and of sizeLimit, as far as there
+// are such (vol-45). Zero: nothing bounds it but the kernel, at half of its memory.
+func Size(pod *v1.Pod, sizeLimit *resource.Quantity, allocatable v1.ResourceList) int64 {
+	size := allocatable.Memory().Value()
+	for _, bound := range []int64{memoryLimit(pod), valueOf(sizeLimit)} {
+		if bound > 0 && (size <= 0 || bound < size) {
+			size = bound
+		}
+	}
+	return max(size, 0)
+}
+
+// memoryLimit is what the whole pod may have: its own limit, or that of all of its
+// containers, if each has one. Init containers count by the largest, as they run one
+// after the other; sidecars beside all that follows. Zero: there is no limit.
+func memoryLimit(pod *v1.Pod) int64 {
+	if of := pod.Spec.Resources; of != nil {
+		if q := of.Limits.Memory(); !q.IsZero() {
+			return q.Value()
+		}
+	}
+	var sum, sidecars, most int64
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		limit := c.Resources.Limits.Memory().Value()
+		if limit == 0 {
+			return 0
+		}
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			sidecars += limit
+			most = max(most, sidecars)
+			continue
+		}
+		most = max(most, sidecars+limit)
+	}
+	for i := range pod.Spec.Containers {
+		limit := pod.Spec.Containers[i].Resources.Limits.Memory().Value()
+		if limit == 0 {
+			return 0
+		}
+		sum += limit
+	}
+	return max(sum+sidecars, most) + pod.Spec.Overhead.Memory().Value()
+}
+
+// PageSize returns the size of the pages of a medium HugePages or
+// HugePages-<size>. Some container has to request them, and plain HugePages means
+// the one size that containers request (vol-46).
+func PageSize(pod *v1.Pod, medium v1.StorageMedium) (resource.Quantity, error) {
+	var found []resource.Quantity
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for name := range list[i].Resources.Requests {
+				size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix)
+				if !ok {
+					continue
+				}
+				q, err := resource.ParseQuantity(size)
+				if err != nil {
+					return q, fmt.Errorf("container %s requests %s: %w", list[i].Name, name, err)
+				}
+				found = append(found, q)
+			}
+		}
+	}
+	var page resource.Quantity
+	if size, ok := strings.CutPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)); ok {
+		want, err := resource.ParseQuantity(size)
+		if err != nil {
+			return page, fmt.Errorf("medium %s: %w", medium, err)
+		}
+		for _, q := range found {
+			if q.Cmp(want) == 0 {
+				return want, nil
+			}
+		}
+	} else {
+		for _, q := range found {
+			if !page.IsZero() && page.Cmp(q) != 0 {
+				return page, fmt.Errorf("medium: %s can't be used if container requests multiple huge page sizes", medium)
+			}
+			page = q
+		}
+	}
+	if page.IsZero() {
+		return page, fmt.Errorf("medium %s: hugePages storage requested, but there is no resource request for huge pages", medium)
+	}
+	return page, nil
+}
+
+var errMedium = errors.New("unknown storage medium")
+
+func valueOf(q *resource.Quantity) int64 {
+	if q == nil {
+		return 0
+	}
+	return q.Value()
+}

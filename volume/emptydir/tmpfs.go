@@ -1,0 +1,128 @@
+package emptydir
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	mount "k8s.io/mount-utils"
+
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// A Tmpfs mounts memory. Other plugins that keep secrets out of disks use it too.
+type Tmpfs struct {
+	Mounter     volume.Mounter
+	Allocatable func() v1.ResourceList // of the node; nil: it isn't known
+	NoSwap      func() bool            // whether the kernel can keep it out of swap
+	Logger      *slog.Logger           // nil discards
+}
+
+// Mount mounts a tmpfs for the pod at dir, which it makes, unless there is one
+// already. One whose size should be another gets it, if its content allows.
+func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity) error {
+	if err := MakeDir(dir); err != nil {
+		return err
+	}
+	point, err := mountedAt(t.Mounter, dir)
+	if err != nil {
+		return err
+	}
+	var allocatable v1.ResourceList
+	if t.Allocatable != nil {
+		allocatable = t.Allocatable()
+	}
+	size := Size(pod, sizeLimit, allocatable)
+	var options []string
+	if size > 0 {
+		options = append(options, "size="+strconv.FormatInt(size, 10))
+	}
+	switch {
+	case point == nil:
+		if t.NoSwap != nil && t.NoSwap() {
+			options = append(options, "noswap")
+		}
+		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", options, nil)
+	case point.Type != "tmpfs":
+		return fmt.Errorf("%s has a %s mounted on it, not a tmpfs", dir, point.Type)
+	case size == 0 || sizeOf(point.Opts) == pages(size):
+		return nil
+	}
+	// Swap can't be changed later, so that the option stays away.
+	if err := t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, "remount"), nil); err != nil && t.Logger != nil {
+		t.Logger.Warn("memory volume keeps its size", "dir", dir, "size", size, "err", err)
+	}
+	return nil
+}
+
+// sizeOf returns the size among a tmpfs's options as the kernel lists it, in bytes;
+// -1 if there is none.
+func sizeOf(options []string) int64 {
+	i := slices.IndexFunc(options, func(o string) bool { return strings.HasPrefix(o, "size=") })
+	if i < 0 {
+		return -1
+	}
+	digits, unit := strings.TrimPrefix(options[i], "size="), int64(1)
+	switch {
+	case strings.HasSuffix(digits, "k"):
+		unit = 1 << 10
+	case strings.HasSuffix(digits, "m"):
+		unit = 1 << 20
+	case strings.HasSuffix(digits, "g"):
+		unit = 1 << 30
+	}
+	n, err := strconv.ParseInt(strings.TrimRight(digits, "kmg"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return pages(n * unit)
+}
+
+// pages rounds up to whole pages of 4 KiB, as the kernel does.
+func pages(bytes int64) int64 { return (bytes + 4095) / 4096 * 4096 }
+
+// mountedAt returns what is mounted at dir; nil if nothing is.
+func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil, err
+	}
+	points, err := m.List()
+	if err != nil {
+		return nil, err
+	}
+	var found *mount.MountPoint
+	for i := range points {
+		if points[i].Path == real || points[i].Path == dir {
+			found = &points[i] // the last one lies on top
+		}
+	}
+	return found, nil
+}
+
+// MakeDir makes the directory of a volume that containers of any user may write to:
+// 0777, whatever the umask (vol-44). Those above it are the agent's: 0750.
+func MakeDir(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return err
+	}
+	const open fs.FileMode = 0o777
+	switch err := os.Mkdir(dir, open); {
+	case os.IsExist(err):
+		info, err := os.Lstat(dir)
+		if err == nil && !info.IsDir() {
+			err = fmt.Errorf("%s is no directory", dir)
+		}
+		return err
+	case err != nil:
+		return err
+	}
+	return os.Chmod(dir, open)
+}

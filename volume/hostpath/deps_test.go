@@ -1,0 +1,11 @@
+package hostpath_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/hostpath", Max: 300, House: []string{"runtime", "volume"}}.Check(t)
+}

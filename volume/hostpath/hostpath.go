@@ -1,0 +1,132 @@
+package hostpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// Name of the plugin.
+const Name = "kubernetes.io/host-path"
+
+// A Plugin is a volume.Plugin. The zero value is ready.
+type Plugin struct{}
+
+// Name implements volume.Plugin.
+func (*Plugin) Name() string { return Name }
+
+// CanSupport implements volume.Plugin.
+func (*Plugin) CanSupport(spec *volume.Spec) bool { return source(spec) != nil }
+
+func source(spec *volume.Spec) *v1.HostPathVolumeSource {
+	switch {
+	case spec.PV != nil:
+		return spec.PV.Spec.HostPath
+	case spec.Volume != nil:
+		return spec.Volume.HostPath
+	}
+	return nil
+}
+
+// SetUp implements volume.Plugin.
+func (*Plugin) SetUp(_ context.Context, req volume.Request) (volume.Mounted, error) {
+	from := source(req.Spec)
+	if err := Prepare(from); err != nil {
+		return volume.Mounted{}, volume.Definite(err)
+	}
+	return volume.Mounted{Volume: runtime.Volume{Path: from.Path, ReadOnly: req.Spec.ReadOnly}}, nil
+}
+
+// Prepare checks that what is at the path is of its type, and makes it if the type
+// says so (vol-49). Errors are in the kubelet's words.
+func Prepare(from *v1.HostPathVolumeSource) error {
+	path := from.Path
+	switch {
+	case slices.Contains(strings.Split(filepath.ToSlash(path), "/"), ".."):
+		return fmt.Errorf("invalid HostPath `%s`: must not contain '..'", path)
+	case strings.Contains(path, "\x00"):
+		return fmt.Errorf("invalid HostPath %q: must not contain a zero byte", path)
+	case !filepath.IsAbs(path) && !strings.HasPrefix(path, "/"):
+		return fmt.Errorf("invalid HostPath `%s`: must be an absolute path", path)
+	}
+	if from.Type == nil || *from.Type == v1.HostPathUnset {
+		return nil
+	}
+	is, what, make := kind(*from.Type)
+	if is == nil {
+		return fmt.Errorf("%s is an invalid volume type", *from.Type)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && make != nil:
+		return make(path)
+	case errors.Is(err, fs.ErrNotExist), err == nil && !is(info.Mode()):
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", path, what)
+	}
+	return err
+}
+
+// kind returns what a type asks for: a test, its name, and how it is made, if it may
+// be.
+func kind(t v1.HostPathType) (is func(fs.FileMode) bool, what string, make func(path string) error) {
+	of := func(want fs.FileMode) func(fs.FileMode) bool {
+		return func(m fs.FileMode) bool { return m.Type() == want }
+	}
+	switch t {
+	case v1.HostPathDirectoryOrCreate:
+		return fs.FileMode.IsDir, "directory", func(path string) error { return os.MkdirAll(path, 0o755) }
+	case v1.HostPathDirectory:
+		return fs.FileMode.IsDir, "directory", nil
+	case v1.HostPathFileOrCreate:
+		return fs.FileMode.IsRegular, "file", touch
+	case v1.HostPathFile:
+		return fs.FileMode.IsRegular, "file", nil
+	case v1.HostPathSocket:
+		return of(fs.ModeSocket), "socket file", nil
+	case v1.HostPathCharDev:
+		return of(fs.ModeDevice | fs.ModeCharDevice), "character device", nil
+	case v1.HostPathBlockDev:
+		return of(fs.ModeDevice), "block device", nil
+	}
+	return nil, "", nil
+}
+
+// touch makes an empty file, but not the directory that it is in.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// TearDown implements volume.Plugin: what is at the path stays.
+func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
+	// SetUp makes no such directory; an empty one that somebody made goes.
+	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("hostpath: %w", err)
+	}
+	return nil
+}
+
+// Construct implements volume.Plugin. Nothing on disk tells the path.
+func (*Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{
+		HostPath: &v1.HostPathVolumeSource{Path: at.Dir()},
+	}}}, nil
+}
+
+// Stats implements volume.Plugin: there are none (vol-50).
+func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
+	return volume.Stats{}, fmt.Errorf("hostpath: %w", errors.ErrUnsupported)
+}

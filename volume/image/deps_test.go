@@ -1,0 +1,11 @@
+package image_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/image", Max: 300, House: []string{"runtime", "volume"}}.Check(t)
+}

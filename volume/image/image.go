@@ -1,0 +1,79 @@
+// Package image is the plugin of image volumes: the files of an OCI image.
+//
+// # What it decides
+//
+// Nothing is mounted here: the container runtime mounts the image, which is pulled
+// before the container is made (vol-60); see runtime/cri/images. The plugin is there so
+// that the manager knows the kind.
+//
+// # Usage
+//
+//	plugin := new(image.Plugin)
+//	// plugin is a volume.Plugin: hand it to volume.New
+//
+// # Concurrency
+//
+// As volume.Plugin says.
+//
+// # Guarantees and limits
+//
+// The volume is read-only, and never set up again.
+//
+// # Differences from the kubelet
+//
+// None.
+//
+// # Testing
+//
+// volumetest.TestPlugin.
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// Name of the plugin.
+const Name = "kubernetes.io/image"
+
+// A Plugin is a volume.Plugin. The zero value is ready.
+type Plugin struct{}
+
+// Name implements volume.Plugin.
+func (*Plugin) Name() string { return Name }
+
+// CanSupport implements volume.Plugin.
+func (*Plugin) CanSupport(spec *volume.Spec) bool {
+	return spec.PV == nil && spec.Volume != nil && spec.Volume.Image != nil
+}
+
+// SetUp implements volume.Plugin: the runtime finds the volume without us.
+func (*Plugin) SetUp(context.Context, volume.Request) (volume.Mounted, error) {
+	return volume.Mounted{}, nil
+}
+
+// TearDown implements volume.Plugin.
+func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
+	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("image: %w", err)
+	}
+	return nil
+}
+
+// Construct implements volume.Plugin.
+func (*Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{Image: new(v1.ImageVolumeSource)}}}, nil
+}
+
+// Stats implements volume.Plugin: an image's figures are not the pod's.
+func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
+	return volume.Stats{}, fmt.Errorf("image: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,239 @@
+package objectdir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+const (
+	configMap = volume.KindConfigMap
+	secret    = volume.KindSecret
+)
+
+// A Config says where the objects lie.
+type Config struct {
+	// Path of the directory. It need not exist (yet). Required.
+	Path string
+
+	// Changed is told of each object that came, changed or went, after the
+	// methods return it so: volume.Manager.ObjectChanged. Nil: nobody is.
+	Changed func(kind, namespace, name string)
+
+	// Period between two looks at everything, whatever the file system's
+	// notifications say. Zero: 20 s.
+	Period time.Duration
+
+	// Settle is how long notifications must be quiet before files are read, so
+	// that one that is written in place is not taken half. Zero: 100 ms.
+	Settle time.Duration
+
+	// Logger; nil discards. No value of an object is logged.
+	Logger *slog.Logger
+}
+
+// A Problem is a path that can't be used.
+type Problem struct {
+	Path string
+	Err  error
+
+	// Kept: objects of an earlier version are still in force.
+	Kept bool
+}
+
+// A Dir has the objects of a directory. It is a volume.Objects.
+type Dir struct {
+	cfg Config
+
+	// kept are the good versions of paths, owned by whoever reads.
+	kept map[string]found
+
+	// read is closed when the directory has been read once.
+	read chan struct{}
+
+	// mu guards the fields below.
+	mu       sync.Mutex
+	objects  map[key]any
+	problems []Problem
+	synced   bool
+}
+
+// New checks cfg. It reads nothing.
+func New(cfg Config) (*Dir, error) {
+	if cfg.Path == "" {
+		return nil, errors.New("objectdir: Config.Path is empty")
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("objectdir: Config.Path: %w", err)
+	}
+	cfg.Path = path
+	if cfg.Period < 0 || cfg.Settle < 0 {
+		return nil, fmt.Errorf("objectdir: Config.Period is %v, Config.Settle %v", cfg.Period, cfg.Settle)
+	}
+	if cfg.Period == 0 {
+		cfg.Period = 20 * time.Second
+	}
+	if cfg.Settle == 0 {
+		cfg.Settle = 100 * time.Millisecond
+	}
+	if cfg.Changed == nil {
+		cfg.Changed = func(string, string, string) {}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Dir{cfg: cfg, kept: map[string]found{}, read: make(chan struct{})}, nil
+}
+
+// ConfigMap implements volume.Objects. It waits until the directory has been read
+// once.
+func (d *Dir) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
+	return get[*v1.ConfigMap](ctx, d, key{configMap, namespace, name})
+}
+
+// Secret implements volume.Objects, as ConfigMap does.
+func (d *Dir) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
+	return get[*v1.Secret](ctx, d, key{secret, namespace, name})
+}
+
+// ErrNoTokens is why there is no token.
+var ErrNoTokens = errors.New("service account tokens are signed by an API server, and this agent has none: its objects are files")
+
+// Token implements volume.Tokens: it refuses, always.
+func (*Dir) Token(_ context.Context, namespace, serviceAccount string, _ *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
+	return nil, fmt.Errorf("service account %s/%s: %w", namespace, serviceAccount, ErrNoTokens)
+}
+
+// notFound is the error about an object that doesn't exist.
+type notFound struct{ key }
+
+func (e notFound) Error() string {
+	return fmt.Sprintf("%s %q not found", strings.ToLower(e.kind), e.name)
+}
+func (e notFound) Is(target error) bool { return target == fs.ErrNotExist }
+
+func get[T any](ctx context.Context, d *Dir, k key) (T, error) {
+	var none T
+	select {
+	case <-d.read:
+	case <-ctx.Done():
+		return none, fmt.Errorf("objectdir: %s has not been read yet: %w", d.cfg.Path, ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	object, ok := d.objects[k].(T)
+	if !ok {
+		return none, notFound{k}
+	}
+	return object, nil
+}
+
+func (k key) String() string { return fmt.Sprintf("%s %s/%s", k.kind, k.namespace, k.name) }
+
+// Problems returns what can't be used at present, sorted by path.
+func (d *Dir) Problems() []Problem {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.problems)
+}
+
+// Read looks at everything once, and tells Changed of what is new. It is the step
+// under Run, for programs that have a loop of their own. An error means that the
+// directory itself can't be read; then all stays as it was.
+func (d *Dir) Read() error {
+	all, err := look(d.cfg.Path)
+	if err != nil {
+		err = fmt.Errorf("objectdir: %w", err)
+		d.publish(nil, []Problem{{Path: d.cfg.Path, Err: err, Kept: len(d.kept) > 0}}, false)
+		return err
+	}
+	objects, from := map[key]any{}, map[key]string{}
+	var problems []Problem
+	kept := map[string]found{}
+	for _, f := range all {
+		if f.err != nil {
+			old, ok := d.kept[f.path]
+			problems = append(problems, Problem{Path: f.path, Err: f.err, Kept: ok})
+			if !ok {
+				continue
+			}
+			f = old
+		}
+		kept[f.path] = f
+		for k, object := range f.objects {
+			if other, taken := from[k]; taken {
+				problems = append(problems, Problem{Path: f.path, Err: fmt.Errorf("objectdir: %s is in %s already", k, other)})
+				continue
+			}
+			objects[k], from[k] = object, f.path
+		}
+	}
+	d.kept = kept
+	d.publish(objects, problems, true)
+	return nil
+}
+
+// publish puts what was read in force, and tells what is new of it.
+func (d *Dir) publish(objects map[key]any, problems []Problem, whole bool) {
+	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	d.mu.Lock()
+	oldProblems, old, first := d.problems, d.objects, !d.synced
+	d.problems = problems
+	if whole {
+		d.objects, d.synced = objects, true
+	}
+	d.mu.Unlock()
+	for _, p := range problems {
+		if !slices.ContainsFunc(oldProblems, func(o Problem) bool { return o.Path == p.Path && o.Err.Error() == p.Err.Error() }) {
+			d.cfg.Logger.Warn("object cannot be used", "path", p.Path, "err", p.Err, "kept", p.Kept)
+		}
+	}
+	if !whole {
+		return
+	}
+	if first {
+		close(d.read)
+	}
+	var changed []key
+	for k := range old {
+		if objects[k] == nil {
+			changed = append(changed, k)
+		}
+	}
+	for k, object := range objects {
+		if !reflect.DeepEqual(old[k], object) {
+			changed = append(changed, k)
+		}
+	}
+	slices.SortFunc(changed, func(a, b key) int { return strings.Compare(a.String(), b.String()) })
+	for _, k := range slices.Compact(changed) {
+		d.cfg.Changed(k.kind, k.namespace, k.name)
+	}
+}
+
+// Names returns the names of all objects there are, sorted, as "ConfigMap default/web".
+func (d *Dir) Names() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var names []string
+	for k := range maps.Keys(d.objects) {
+		names = append(names, k.String())
+	}
+	slices.Sort(names)
+	return names
+}

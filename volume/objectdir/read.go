@@ -1,0 +1,181 @@
+package objectdir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// maxFile bounds what is read of one file. base64 and quoting make a MiB larger.
+const maxFile = 8 << 20
+
+// A key names an object.
+type key struct{ kind, namespace, name string }
+
+// A found is what one path of the directory came to: its objects, or why it can't be
+// used.
+type found struct {
+	path    string
+	objects map[key]any // *v1.ConfigMap or *v1.Secret
+	err     error
+}
+
+// look reads all of a directory. Names that begin with "." are not looked at. One that
+// doesn't exist holds nothing.
+func look(dir string) ([]found, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []found
+	for _, e := range entries {
+		name := e.Name()
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		switch {
+		case strings.HasPrefix(name, "."), errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			all = append(all, found{path: path, err: err})
+		case info.IsDir() && (name == "configmaps" || name == "secrets"):
+			all = append(all, lookForm(path, name)...)
+		case info.IsDir():
+			all = append(all, found{path: path, err: errors.New(`objectdir: is a directory, and neither "configmaps" nor "secrets"`)})
+		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
+			all = append(all, manifest(path))
+		}
+	}
+	return all, nil
+}
+
+func manifest(path string) found {
+	f := found{path: path, objects: map[key]any{}}
+	data, err := readFile(path)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	configMaps, secrets, err := Decode(data)
+	for _, cm := range configMaps {
+		k := key{configMap, cm.Namespace, cm.Name}
+		if f.objects[k] != nil {
+			err = fmt.Errorf("objectdir: %s is there twice", k)
+		}
+		f.objects[k] = cm
+	}
+	for _, s := range secrets {
+		k := key{secret, s.Namespace, s.Name}
+		if f.objects[k] != nil {
+			err = fmt.Errorf("objectdir: %s is there twice", k)
+		}
+		f.objects[k] = s
+	}
+	f.err = err
+	return f
+}
+
+// lookForm reads objects that are directories, below one named after their kind.
+func lookForm(dir, form string) []found {
+	var all []found
+	eachDir(dir, func(namespace, path string, err error) {
+		if err != nil {
+			all = append(all, found{path: path, err: err})
+			return
+		}
+		eachDir(path, func(name, path string, err error) {
+			f := found{path: path, err: err}
+			if err == nil {
+				f = object(path, form, namespace, name)
+			}
+			all = append(all, f)
+		})
+	})
+	return all
+}
+
+func eachDir(dir string, do func(name, path string, err error)) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		do("", dir, err)
+		return
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		info, err := os.Stat(path)
+		if err == nil && !info.IsDir() {
+			err = errors.New("objectdir: is no directory; the form is KIND/NAMESPACE/NAME/KEY")
+		}
+		do(e.Name(), path, err)
+	}
+}
+
+// object reads the object whose keys are the files of a directory.
+func object(dir, form, namespace, name string) found {
+	f := found{path: dir}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		f.err = err
+		return f
+	}
+	data := map[string][]byte{}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "..") { // of an atomic writer
+			continue
+		}
+		value, err := readFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			f.err = err
+			return f
+		}
+		data[e.Name()] = value
+	}
+	if form == "secrets" {
+		s := &v1.Secret{Data: data}
+		s.Namespace, s.Name = namespace, name
+		f.err = complete(&s.ObjectMeta, nil, s.Data)
+		f.objects = map[key]any{{secret, namespace, name}: s}
+	} else {
+		cm := &v1.ConfigMap{BinaryData: data}
+		cm.Namespace, cm.Name = namespace, name
+		f.err = complete(&cm.ObjectMeta, nil, cm.BinaryData)
+		cm.Data, cm.BinaryData = split(data)
+		f.objects = map[key]any{{configMap, namespace, name}: cm}
+	}
+	if f.err != nil {
+		f.err = fmt.Errorf("objectdir: %w", f.err)
+	}
+	return f
+}
+
+// readFile reads a regular file that isn't too large to be one of ours.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("objectdir: %s is no file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("objectdir: %s has more than %d bytes", path, maxFile)
+	}
+	return data, err
+}

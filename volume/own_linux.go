@@ -1,0 +1,319 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ownProgressEvery is how often a long walk tells how far it is.
+const ownProgressEvery = 30 * time.Second
+
+// Own makes the files below dir belong to a group. It returns when all do, when
+// ctx ends, or when a directory cannot be read; files that cannot be changed are
+// left as they are. What is right already is only looked at, so a walk that was
+// cut short goes on where it was; and the root is changed last, by which the next
+// one knows (vol-65).
+//
+// Links are changed and not followed, also those that somebody puts there
+// meanwhile, and what is mounted below dir on another file system is left alone.
+func Own(ctx context.Context, dir string, o Ownership) error {
+	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("volume: own %s: it is not a directory", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("volume: own %s: %w", dir, err)
+	}
+	defer unix.Close(root)
+	var st unix.Stat_t
+	if err := unix.Fstat(root, &st); err != nil {
+		return fmt.Errorf("volume: own %s: %w", dir, err)
+	}
+	w := &owner{Ownership: o, ctx: ctx, root: root, device: st.Dev, dir: dir, begun: time.Now()}
+	if o.OnlyOnMismatch && w.right(&st) { // vol-66
+		return nil
+	}
+	if err := w.walk(); err != nil {
+		return fmt.Errorf("volume: own %s: %w", dir, err)
+	}
+	return nil
+}
+
+// An owner is one walk. Directories are read by workers; a directory is changed
+// when all below it has been.
+type owner struct {
+	Ownership
+	ctx    context.Context //nolint:containedctx // of one call
+	root   int
+	device uint64
+	dir    string
+	begun  time.Time
+
+	seen, changed atomic.Int64
+
+	// mu guards the fields below; more tells the workers that they have changed.
+	mu    sync.Mutex
+	more  sync.Cond
+	queue []*ownedDir
+	open  int // directories that are queued or being read
+	err   error
+}
+
+// An ownedDir is a directory on the way.
+type ownedDir struct {
+	parent *ownedDir
+	path   string // from the root; "" for that
+	left   atomic.Int64
+}
+
+func (w *owner) walk() error {
+	w.more.L = &w.mu
+	workers := w.Parallel
+	if workers <= 0 {
+		workers = min(4*runtime.GOMAXPROCS(0), 64)
+	}
+	top := &ownedDir{}
+	w.add(top)
+	stop := context.AfterFunc(w.ctx, func() { w.fail(w.ctx.Err()) })
+	defer stop()
+	told := w.tell()
+	defer told()
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(w.work)
+	}
+	wg.Wait()
+	return w.err
+}
+
+// tell calls Progress now and then, until the func it returns is called.
+func (w *owner) tell() (stop func()) {
+	if w.Progress == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(ownProgressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				w.Progress(OwnProgress{Dir: w.dir, Seen: w.seen.Load(), Changed: w.changed.Load(), Since: time.Since(w.begun)})
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+func (w *owner) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	w.more.Broadcast()
+}
+
+func (w *owner) add(dirs ...*ownedDir) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, dirs...)
+	w.open += len(dirs)
+	w.more.Broadcast()
+}
+
+// take returns a directory to read, or nil when there will be none any more. The
+// one that came last is first, so that few are waiting at a time.
+func (w *owner) take() *ownedDir {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.err == nil && w.open > 0 && len(w.queue) == 0 {
+		w.more.Wait()
+	}
+	if w.err != nil || w.open == 0 {
+		return nil
+	}
+	last := len(w.queue) - 1
+	d := w.queue[last]
+	w.queue = w.queue[:last]
+	return d
+}
+
+func (w *owner) work() {
+	for d := w.take(); d != nil; d = w.take() {
+		if err := w.read(d); err != nil {
+			w.fail(err)
+			return
+		}
+		w.mu.Lock()
+		if w.open--; w.open == 0 {
+			w.more.Broadcast()
+		}
+		w.mu.Unlock()
+	}
+}
+
+// read changes what is in a directory, and has the directories in it read. The
+// last one below a directory to be done changes that, too.
+func (w *owner) read(d *ownedDir) error {
+	fd, err := w.openDir(d.path)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		w.done(d) // it went, or is something else by now
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.path, err)
+	}
+	f := os.NewFile(uintptr(fd), d.path)
+	defer f.Close()
+	d.left.Store(1) // this one, until all are known
+	for {
+		entries, readErr := f.ReadDir(1024)
+		var below []*ownedDir
+		for _, e := range entries {
+			if w.ctx.Err() != nil {
+				return w.ctx.Err()
+			}
+			if e.IsDir() {
+				below = append(below, &ownedDir{parent: d, path: join(d.path, e.Name())})
+				continue
+			}
+			w.change(fd, e.Name())
+		}
+		if len(below) > 0 {
+			d.left.Add(int64(len(below)))
+			w.add(below...)
+		}
+		if readErr != nil && !errors.Is(readErr, io.EOF) {
+			return fmt.Errorf("%s: %w", d.path, readErr)
+		}
+		if len(entries) == 0 {
+			break
+		}
+	}
+	w.done(d)
+	return nil
+}
+
+// done changes the directory if nothing below is left, and then those above.
+func (w *owner) done(d *ownedDir) {
+	for d != nil && (d.left.Add(-1) <= 0) {
+		if d.path == "" {
+			w.change(w.root, ".")
+			return
+		}
+		if fd, name, err := w.openParent(d.path); err == nil {
+			w.change(fd, name)
+			unix.Close(fd)
+		}
+		d = d.parent
+	}
+}
+
+// change gives one entry the group and the mode, unless it has them.
+func (w *owner) change(dir int, name string) {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != w.device {
+		return
+	}
+	w.seen.Add(1)
+	if w.right(&st) {
+		return
+	}
+	w.changed.Add(1)
+	if int64(st.Gid) != w.Group {
+
+		_ = unix.Fchownat(dir, name, -1, int(w.Group), unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		chmodNoFollow(dir, name, st.Mode&0o7777|w.mode(&st))
+	}
+}
+
+// mode returns the bits that an entry must have at least (vol-65).
+func (w *owner) mode(st *unix.Stat_t) uint32 {
+	mode := uint32(0o660)
+	if w.ReadOnly {
+		mode = 0o440
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
+		mode |= unix.S_ISGID | 0o110
+	case unix.S_IFLNK:
+		return 0
+	}
+	return mode
+}
+
+func (w *owner) right(st *unix.Stat_t) bool {
+	mode := w.mode(st)
+	return int64(st.Gid) == w.Group && st.Mode&mode == mode
+}
+
+// chmodNoFollow changes the mode of an entry, and never that of what a link leads
+// to.
+func chmodNoFollow(dir int, name string, mode uint32) {
+	err := unix.Fchmodat(dir, name, mode, unix.AT_SYMLINK_NOFOLLOW)
+	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return
+	}
+	// Before Linux 6.6 there is no such call.
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK {
+		_ = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
+	}
+}
+
+// openDir opens a directory below the root, through no link.
+func (w *owner) openDir(path string) (int, error) {
+	if path == "" {
+		return unix.Openat(w.root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	fd, name, err := w.openParent(path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// openParent opens the directory that path is in, step by step.
+func (w *owner) openParent(path string) (int, string, error) {
+	at, err := unix.FcntlInt(uintptr(w.root), unix.F_DUPFD_CLOEXEC, 0)
+	for err == nil {
+		name, rest, more := strings.Cut(path, "/")
+		if !more {
+			return at, name, nil
+		}
+		var next int
+		next, err = unix.Openat(at, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(at)
+		at, path = next, rest
+	}
+	return -1, "", err
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

@@ -1,0 +1,11 @@
+package payload_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/payload", Max: 300, House: []string{"internal/staticpod", "podenv", "runtime", "volume", "volume/atomic"}}.Check(t)
+}

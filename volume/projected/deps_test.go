@@ -1,0 +1,11 @@
+package projected_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "volume/projected", Max: 300, House: []string{"internal/staticpod", "podenv", "runtime", "volume", "volume/atomic", "volume/emptydir", "volume/internal/written", "volume/payload", "volume/token"}}.Check(t)
+}

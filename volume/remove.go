@@ -1,0 +1,121 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrMounted: something is mounted in a directory that was to be removed, and
+// could not be unmounted.
+var ErrMounted = errors.New("something is mounted there")
+
+// RemoveTree removes a directory and all in it, but nothing that is mounted
+// below: mounts are first unmounted, innermost first, dir's own as well, and the
+// walk goes through none that is there all the same. So what is lost is what was
+// in the directory itself (F-39). A directory that is not there is no error.
+func RemoveTree(ctx context.Context, m Mounter, dir string) error {
+	if err := unmountBelow(m, dir); err != nil {
+		return err
+	}
+	if err := removeTree(ctx, dir); err != nil {
+		return fmt.Errorf("volume: remove %s: %w", dir, err)
+	}
+	return nil
+}
+
+// unmountBelow unmounts what is mounted at dir and below it.
+func unmountBelow(m Mounter, dir string) error {
+	points, err := mountsBelow(m, dir)
+	if err != nil {
+		return fmt.Errorf("volume: list mounts: %w", err)
+	}
+	for _, point := range points {
+		if err := m.Unmount(point); err != nil {
+			return fmt.Errorf("volume: unmount %s: %w: %w", point, ErrMounted, err)
+		}
+	}
+	return nil
+}
+
+// mountsBelow returns the mount points at dir and below it, innermost first, each
+// as often as something is mounted there.
+func mountsBelow(m Mounter, dir string) ([]string, error) {
+	if m == nil {
+		return nil, errors.New("there is no Mounter")
+	}
+	real, err := realDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := m.List()
+	if err != nil {
+		return nil, err
+	}
+	var below []string
+	for _, point := range all {
+		path := unescapeMount(point.Path)
+		if path == real || strings.HasPrefix(path, strings.TrimSuffix(real, "/")+"/") {
+			below = append(below, path)
+		}
+	}
+	slices.Reverse(below) // of those at one place, the last that came goes first
+	slices.SortStableFunc(below, func(a, b string) int {
+		return cmp.Compare(strings.Count(b, "/"), strings.Count(a, "/"))
+	})
+	return below, nil
+}
+
+// realDir returns the path of dir as the kernel lists it: without links on the
+// way. Dir itself is not followed if it is one.
+func realDir(dir string) (string, error) {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(parent, filepath.Base(dir)), nil
+}
+
+// unescapeMount undoes what the kernel does to blanks and such in the path of a
+// mount point.
+func unescapeMount(path string) string {
+	path = strings.TrimSuffix(path, `\040(deleted)`)
+	if !strings.Contains(path, `\`) {
+		return path
+	}
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		if path[i] == '\\' && i+3 < len(path) {
+			if n, err := strconv.ParseUint(path[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(path[i])
+	}
+	return b.String()
+}
+
+// exists reports whether there is anything at path; a link counts, wherever it
+// leads.
+func exists(path string) (bool, error) {
+	switch _, err := os.Lstat(path); {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, err
+	}
+}

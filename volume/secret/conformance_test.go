@@ -1,0 +1,32 @@
+package secret_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/emptydir"
+	"github.com/kubeparts/kubeparts/volume/secret"
+	"github.com/kubeparts/kubeparts/volume/volumetest"
+)
+
+func TestThePluginKeepsTheContract(t *testing.T) {
+	mounter := new(volumetest.Mounter)
+	volumetest.TestPlugin(t, volumetest.Suite{
+		New: func(string) volume.Plugin {
+			return plugin(t, volumetest.NewObjects(volumetest.ConfigMap("default", "web", map[string]string{"a": "1", "b": "2"}), volumetest.Secret("default", "web", map[string]string{"a": "1"})), mounter)
+		},
+		Spec:     &volume.Spec{Volume: &v1.Volume{Name: "files", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "web"}}}},
+		Mounter:  mounter,
+		ReadOnly: true,
+	})
+}
+
+func plugin(t *testing.T, objects volume.Objects, mounter volume.Mounter) *secret.Plugin {
+	t.Helper()
+	p, err := secret.New(secret.Config{Objects: objects, Tmpfs: &emptydir.Tmpfs{Mounter: mounter}})
+	require.NoError(t, err)
+	return p
+}

@@ -1,0 +1,199 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// bindSubPath binds a path in a volume to target, and returns that.
+func bindSubPath(m Mounter, root, sub, target string) (string, error) {
+	fd, err := openSubPath(root, sub, openInside)
+	if err != nil {
+		return "", fmt.Errorf("volume: subPath %q: %w", sub, err)
+	}
+	defer unix.Close(fd)
+	var of unix.Stat_t
+	if err := unix.Fstat(fd, &of); err != nil {
+		return "", fmt.Errorf("volume: subPath %q: %w", sub, err)
+	}
+	switch bound, err := isBound(m, target, &of); {
+	case err != nil:
+		return "", err
+	case bound: // an earlier instance of the container has it
+		return target, nil
+	}
+	if err := makeTarget(target, of.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+		return "", fmt.Errorf("volume: subPath %q: %w", sub, err)
+	}
+	// By the descriptor, not by a path, which could have become another's; so
+	// mount must not look up where it leads.
+	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
+	if err := m.MountSensitiveWithoutSystemdWithMountFlags(source, target, "", []string{"bind"}, nil, []string{"--no-canonicalize"}); err != nil {
+		_ = os.Remove(target)
+		return "", fmt.Errorf("volume: bind subPath %q: %w", sub, err)
+	}
+	return target, nil
+}
+
+// isBound reports whether that very file is bound to target. Another one that is
+// bound there is unmounted.
+func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
+	points, err := mountsBelow(m, target)
+	if err != nil {
+		return false, fmt.Errorf("volume: list mounts: %w", err)
+	}
+	var now unix.Stat_t
+	if len(points) == 1 && unix.Lstat(target, &now) == nil && now.Dev == of.Dev && now.Ino == of.Ino {
+		return true, nil
+	}
+	return false, unmountBelow(m, target)
+}
+
+// makeTarget makes an empty directory, or file, to bind to.
+func makeTarget(target string, dir bool) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(target); err == nil && info.IsDir() != dir {
+		if err := os.Remove(target); err != nil {
+			return err
+		}
+	}
+	if dir {
+		return os.MkdirAll(target, 0o750)
+	}
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY, 0o640)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// opens returns a descriptor (O_PATH) of a path in the directory that root is
+// open at. Links are followed as long as they stay in it.
+type opens func(root int, rootPath, path string) (int, error)
+
+// errEscapes: the path leads out of the volume.
+var errEscapes = errors.New("leads out of the volume")
+
+// openSubPath opens a path in a volume, which it makes if it is not there: with
+// the mode of the volume's root (vol-69).
+func openSubPath(rootPath, sub string, open opens) (int, error) {
+	root, err := unix.Open(rootPath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(root)
+	fd, err := open(root, rootPath, sub)
+	if !errors.Is(err, unix.ENOENT) {
+		return fd, err
+	}
+	if err := makeInside(root, rootPath, sub, open); err != nil {
+		return -1, err
+	}
+	return open(root, rootPath, sub)
+}
+
+// makeInside makes the directories that are missing of a path.
+func makeInside(root int, rootPath, sub string, open opens) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(root, &st); err != nil {
+		return err
+	}
+	mode := st.Mode & 0o7777
+	parts := strings.Split(filepath.Clean(sub), "/")
+	at, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { unix.Close(at) }()
+	for i, name := range parts {
+		made := false
+		switch err := unix.Mkdirat(at, name, mode); {
+		case err == nil:
+			made = true
+		case !errors.Is(err, unix.EEXIST):
+			return err
+		}
+		// What is there already may be a link; what was made is none, unless
+		// it was replaced since.
+		next, err := open(root, rootPath, filepath.Join(parts[:i+1]...))
+		if err != nil {
+			return err
+		}
+		if made { // whatever the umask has taken
+			_ = unix.Fchmodat(at, name, mode, unix.AT_SYMLINK_NOFOLLOW)
+		}
+		unix.Close(at)
+		at = next
+	}
+	return nil
+}
+
+// openInside opens with openat2: the kernel keeps the path in the directory.
+func openInside(root int, rootPath, path string) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	for tries := 0; ; tries++ {
+		fd, err := unix.Openat2(root, path, how)
+		switch {
+		case errors.Is(err, unix.EAGAIN) && tries < 128: // something was renamed meanwhile
+			continue
+		case errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EAGAIN):
+			return -1, errEscapes
+		case errors.Is(err, unix.ENOSYS):
+			return openStepwise(root, rootPath, path)
+		}
+		return fd, err
+	}
+}
+
+// openStepwise is openInside for kernels before 5.6: links are looked up first,
+// and then each directory is opened from the one above, following none.
+func openStepwise(root int, rootPath, path string) (int, error) {
+	real, err := filepath.EvalSymlinks(rootPath)
+	if err != nil {
+		return -1, err
+	}
+	to, err := filepath.EvalSymlinks(filepath.Join(real, path))
+	if err != nil {
+		if there, _ := exists(filepath.Join(real, path)); there {
+			return -1, errEscapes // a link that leads nowhere
+		}
+		return -1, underlying(err)
+	}
+	rel, err := filepath.Rel(real, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return -1, errEscapes
+	}
+	at, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	for _, name := range slices.DeleteFunc(strings.Split(rel, "/"), func(s string) bool { return s == "." }) {
+		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		unix.Close(at)
+		if err != nil {
+			return -1, err
+		}
+		var st unix.Stat_t
+		if err := unix.Fstat(next, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			unix.Close(next)
+			return -1, errors.Join(errEscapes, err)
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func underlying(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

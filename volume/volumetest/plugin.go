@@ -1,0 +1,238 @@
+package volumetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// A Plugin makes a directory with one file in it. It has every power that package
+// volume knows; what it does with them is for the fields to say, which are set
+// before the first use. The zero value supports every volume, and does nothing
+// but what each plugin must.
+type Plugin struct {
+	// Kind is its name. Empty: "example.com/fake".
+	Kind string
+
+	// Supports says which volumes are its own. Nil: all.
+	Supports func(*volume.Spec) bool
+
+	// Fault is asked at the beginning of each act: "SetUp", "Refresh",
+	// "TearDown", "Stage", "Unstage", "Expand", "Stats". It may
+	// wait, and an error is what the act returns. Name is the directory's, or,
+	// for Stage and Unstage, that of the volume. Nil: all succeed.
+	Fault func(ctx context.Context, act, name string) error
+
+	// HalfWay is as Fault, and asked when the directory is there already and
+	// the file is not, or the other way around.
+	HalfWay func(ctx context.Context, act, name string) error
+
+	// Mounter, if not nil, mounts a tmpfs at the directory.
+	Mounter volume.Mounter
+
+	Refreshing bool                                           // volumes are to be refreshed
+	RefreshIn  time.Duration                                  // after which SetUp wants to be called again; zero: never
+	Made       func(*v1.Pod, *volume.Spec) []volume.ObjectRef // the objects that a volume is made from
+	Attach     bool                                           // volumes have to be attached
+	Shared     func(*volume.Spec) string                      // names the device; nil: none is staged
+	Unknown    bool                                           // Construct fails
+	Block      bool                                           // block volumes are supported
+
+	// mu guards the fields below.
+	mu     sync.Mutex
+	counts map[string]int
+	last   map[string]volume.Request
+}
+
+// Count returns how often an act was begun.
+func (p *Plugin) Count(act string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts[act]
+}
+
+// Last returns the request that the last SetUp, Stage or Expand for a directory of
+// that name got.
+func (p *Plugin) Last(name string) volume.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last[name]
+}
+
+func (p *Plugin) begin(ctx context.Context, act, name string, req *volume.Request) error {
+	p.mu.Lock()
+	if p.counts == nil {
+		p.counts, p.last = map[string]int{}, map[string]volume.Request{}
+	}
+	p.counts[act]++
+	if req != nil {
+		p.last[name] = *req
+	}
+	p.mu.Unlock()
+	if p.Fault != nil {
+		if err := p.Fault(ctx, act, name); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (p *Plugin) halfWay(ctx context.Context, act, name string) error {
+	if p.HalfWay == nil {
+		return nil
+	}
+	return p.HalfWay(ctx, act, name)
+}
+
+// Name implements volume.Plugin.
+func (p *Plugin) Name() string {
+	if p.Kind == "" {
+		return "example.com/fake"
+	}
+	return p.Kind
+}
+
+// CanSupport implements volume.Plugin.
+func (p *Plugin) CanSupport(spec *volume.Spec) bool {
+	if p.Supports == nil {
+		return spec.Name() != ""
+	}
+	return p.Supports(spec)
+}
+
+// SetUp implements volume.Plugin.
+func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+	act := "SetUp"
+	if req.Refresh {
+		act = "Refresh"
+	}
+	var made volume.Mounted
+	if err := p.begin(ctx, act, req.Name, &req); err != nil {
+		return made, err
+	}
+	dir := req.Dir()
+	if req.Block {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+			return made, err
+		}
+		if err := os.Symlink(os.DevNull, dir); err != nil && !errors.Is(err, os.ErrExist) {
+			return made, err
+		}
+		return volume.Mounted{Volume: runtime.Volume{Device: dir}}, nil
+	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return made, err
+	}
+	if p.Mounter != nil {
+		if is, err := p.Mounter.IsMountPoint(dir); err != nil {
+			return made, err
+		} else if !is {
+			if err := p.Mounter.Mount("tmpfs", dir, "tmpfs", req.MountOptions); err != nil {
+				return made, err
+			}
+		}
+	}
+	if err := p.halfWay(ctx, act, req.Name); err != nil {
+		return made, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte(req.Spec.Name()), 0o640); err != nil {
+		return made, err
+	}
+	if err := req.Own(ctx, dir, false); err != nil {
+		return made, err
+	}
+	made.Path, made.ReadOnly = dir, req.Spec.ReadOnly
+	if p.RefreshIn > 0 {
+		made.RefreshAt = time.Now().Add(p.RefreshIn)
+	}
+	return made, nil
+}
+
+// TearDown implements volume.Plugin.
+func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
+	if err := p.begin(ctx, "TearDown", at.Name, nil); err != nil {
+		return err
+	}
+	if at.Block {
+		if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if p.Mounter == nil { // nothing of it can be mounted, but the file goes first
+		if err := os.Remove(filepath.Join(at.Dir(), "file")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := p.halfWay(ctx, "TearDown", at.Name); err != nil {
+			return err
+		}
+		return os.RemoveAll(at.Dir())
+	}
+	return volume.RemoveTree(ctx, p.Mounter, at.Dir())
+}
+
+// Construct implements volume.Plugin.
+func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	if p.Unknown {
+		return nil, errors.New("volumetest: nothing tells of the volume")
+	}
+	return &volume.Spec{Volume: &v1.Volume{Name: at.Name}, Block: at.Block}, nil
+}
+
+// Stats implements volume.Plugin.
+func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+	if err := p.begin(ctx, "Stats", at.Name, nil); err != nil {
+		return volume.Stats{}, err
+	}
+	stats, err := volume.DiskUsage(ctx, at.Dir())
+	return volume.Stats{FsStats: stats}, err
+}
+
+// Refreshes implements volume.Refresher.
+func (p *Plugin) Refreshes(*volume.Spec) bool { return p.Refreshing }
+
+// Refs implements volume.Refs.
+func (p *Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
+	if p.Made == nil {
+		return nil
+	}
+	return p.Made(pod, spec)
+}
+
+// NeedsAttach implements volume.Attacher.
+func (p *Plugin) NeedsAttach(context.Context, *volume.Spec) (bool, error) { return p.Attach, nil }
+
+// SharedName implements volume.Stager.
+func (p *Plugin) SharedName(spec *volume.Spec) (string, error) {
+	if p.Shared == nil {
+		return "", nil
+	}
+	return p.Shared(spec), nil
+}
+
+// Stage implements volume.Stager.
+func (p *Plugin) Stage(ctx context.Context, req volume.Request) error {
+	return p.begin(ctx, "Stage", req.Spec.DirName(), &req)
+}
+
+// Unstage implements volume.Stager.
+func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
+	return p.begin(ctx, "Unstage", spec.DirName(), nil)
+}
+
+// Expand implements volume.Expander.
+func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Quantity) (resource.Quantity, error) {
+	return size, p.begin(ctx, "Expand", req.Name, &req)
+}
+
+// SupportsBlock implements volume.Blocks.
+func (p *Plugin) SupportsBlock() bool { return p.Block }
