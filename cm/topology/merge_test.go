@@ -86,7 +86,7 @@ func TestMergingIsGoingThroughAllCombinations(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	m := topologytest.Machine(t, "xeon-4s")
-	for range 3000 {
+	for range 1000 {
 		var lists [][]topology.Hint
 		var providers []topology.Hints
 		for i := range 1 + r.IntN(3) {
