@@ -37,6 +37,9 @@ func (l *Loop) Settle() {
 	for _, uid := range l.cfg.Workers.takeSettled() {
 		pod, forgotten := l.cfg.Workers.forget(uid, l.wants(uid))
 		if !forgotten {
+			if removable, _ := l.cfg.Workers.Removable(uid); removable {
+				signal(l.garbage) // an evicted pod gives back what it held, though it stays (cg-10)
+			}
 			continue
 		}
 		signal(l.garbage)
@@ -125,6 +128,7 @@ func running(pod *runtime.Pod) bool {
 func (l *Loop) collect(ctx context.Context) {
 	ticker := time.NewTicker(l.cfg.GarbagePeriod)
 	defer ticker.Stop()
+	failed := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -137,9 +141,20 @@ func (l *Loop) collect(ctx context.Context) {
 			continue
 		}
 		err := l.cfg.Garbage.CollectGarbage(ctx, runtime.GCPolicy{MaxPerContainer: l.cfg.KeepDead, Removed: l.removed})
-		if err != nil && ctx.Err() == nil {
-			l.cfg.Logger.Warn("garbage collection failed", "err", err)
+		if ctx.Err() != nil {
+			continue
 		}
+		if err != nil {
+			l.cfg.Logger.Warn("garbage collection failed", "err", err)
+			if l.cfg.Node.Name != "" {
+				l.cfg.Workers.cfg.Record(runtime.Event{
+					Object: l.cfg.Node, Type: v1.EventTypeWarning, Reason: "ContainerGCFailed", Message: err.Error(),
+				})
+			}
+		} else if failed {
+			l.cfg.Logger.Info("garbage collection works again")
+		}
+		failed = err != nil // cg-9
 	}
 }
 

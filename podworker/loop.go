@@ -44,6 +44,10 @@ type LoopConfig struct {
 	// all.
 	KeepDead int
 
+	// Node is whom the event is about that garbage could not be collected
+	// (cg-9), which goes to the Workers' Record. Empty: there is none.
+	Node v1.ObjectReference
+
 	// Mirrors deletes copies of static pods that nobody wants any more. Nil:
 	// nobody does.
 	Mirrors Mirrors

@@ -2,6 +2,7 @@ package podworker_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -26,6 +27,7 @@ type bin struct {
 	passes int
 	freed  map[types.UID]bool
 	policy runtime.GCPolicy
+	fail   error
 }
 
 func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
@@ -36,7 +38,7 @@ func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
 	for _, uid := range b.uids {
 		b.freed[uid] = policy.Removed(uid)
 	}
-	return nil
+	return b.fail
 }
 
 // seen returns the number of passes, and whether the last one might free uid.
@@ -110,8 +112,8 @@ func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-1
 		assert.False(t, freed)
 
 		w.Kill("job", podworker.KillOptions{Evict: true})
-		time.Sleep(61 * time.Second)
-		synctest.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait() // cg-10: at once
 		_, freed = garbage.seen("job")
 		assert.True(t, freed, "an evicted pod's containers may go while its object stays")
 		assert.Len(t, loop.Pods(), 1)
@@ -163,5 +165,29 @@ func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 		_, known := w.Known("web")
 		assert.False(t, known, "nobody would ever end it")
 		stop()
+	})
+}
+
+func TestACollectionThatFailsIsToldOfTheNode(t *testing.T) { // cg-9
+	synctest.Test(t, func(t *testing.T) {
+		garbage := &bin{fail: errors.New("a sandbox is stuck")}
+		var mu sync.Mutex
+		var told []runtime.Event
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Record: func(e runtime.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, e)
+		}})
+		require.NoError(t, err)
+		node := v1.ObjectReference{Kind: "Node", Name: "node"}
+		_, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage, Node: node})
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		garbage.mu.Lock()
+		garbage.fail = nil
+		garbage.mu.Unlock()
+		time.Sleep(60 * time.Second)
+		stop()
+		assert.Equal(t, []runtime.Event{{Object: node, Type: v1.EventTypeWarning, Reason: "ContainerGCFailed", Message: "a sandbox is stuck"}}, told)
 	})
 }

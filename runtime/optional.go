@@ -76,4 +76,9 @@ type GCPolicy struct {
 	// Removed reports whether nothing of this pod need be kept: no source
 	// wants it and its termination has finished. Nil: never.
 	Removed func(uid types.UID) bool
+
+	// Ended reports whether the containers and sandboxes of this pod need not be
+	// kept, though the pod itself stays, with its directories: it has ended, and
+	// its status is known. For who needs the room (cg-11). Nil: never.
+	Ended func(uid types.UID) bool
 }

@@ -153,7 +153,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		Summary: e.summary, Pods: e.pods, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
 		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images,
 		MachineMemory: e.rt.facts.MemoryBytes,
-		Node:          v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: e.opts.nodeName, UID: types.UID(e.opts.nodeName)},
+		Node:          nodeRef(e.opts.nodeName),
 		Record:        e.record, Logger: e.logger,
 		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
@@ -213,15 +213,20 @@ func (e evictor) cleaned(pod *v1.Pod) bool {
 	return !known || state == podworker.Finished
 }
 
-// gcPolicy is that of the loop, for a collection out of turn.
+// gcPolicy is that of the loop, for a collection out of turn, and with the
+// containers of all pods that have ended (cg-11).
 func (e evictor) gcPolicy() runtime.GCPolicy {
-	return runtime.GCPolicy{MaxPerContainer: 1, Removed: func(uid types.UID) bool {
-		if removable, known := e.workers.Removable(uid); known {
-			return removable
-		}
-		pod, _ := e.loop.Pod(uid)
-		return pod == nil && e.loop.Synced()
-	}}
+	return runtime.GCPolicy{
+		MaxPerContainer: 1,
+		Removed: func(uid types.UID) bool {
+			if removable, known := e.workers.Removable(uid); known {
+				return removable
+			}
+			pod, _ := e.loop.Pod(uid)
+			return pod == nil && e.loop.Synced()
+		},
+		Ended: func(uid types.UID) bool { return e.loop.State(uid) >= podworker.Cleaning },
+	}
 }
 
 // layout is which file systems the node's directory, images and layers are on.

@@ -43,7 +43,7 @@ func keepImages(opts options, rt connected, ready func() bool, loop func() *podw
 			return pods
 		},
 		Holders: holdersOf(opts, rt),
-		Node:    v1.ObjectReference{Kind: "Node", Name: opts.nodeName}, Record: record, Logger: logger,
+		Node:    nodeRef(opts.nodeName), Record: record, Logger: logger,
 		Hooks: imagegc.Hooks{Detected: func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
 				logger.Warn("records of images that are gone stay", "err", err)

@@ -214,7 +214,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Node: nodeRef(opts.nodeName), Logger: logger,
 	}))
 	if err != nil {
 		return err

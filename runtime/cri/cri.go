@@ -201,6 +201,7 @@ type Runtime struct {
 	journal *journal
 	ended   *endings
 	unable  *unable
+	stuck   stuckSandboxes
 	local   LocalStreams // nil: the runtime is behind a socket
 	log     *slog.Logger
 }

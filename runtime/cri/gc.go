@@ -18,11 +18,10 @@ import (
 
 // CollectGarbage implements [runtime.GarbageCollector] (section 4.17): dead
 // containers, then sandboxes that hold nothing, then the directories of removed
-// pods.
+// pods. A sandbox that cannot be removed is tried again after a while that doubles
+// (F-38).
 func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	if policy.Removed == nil {
-		policy.Removed = func(types.UID) bool { return false }
-	}
+	policy = never(policy)
 	pods, err := r.Pods(ctx)
 	if err != nil {
 		return err
@@ -36,8 +35,14 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 		}
 		gone[d.container.ID] = true
 	}
-	for _, id := range deadSandboxes(pods, gone, policy) {
-		if err := r.removeSandbox(ctx, id); err != nil {
+	sandboxes := deadSandboxes(pods, gone, policy)
+	r.stuck.forget(sandboxes)
+	for _, id := range sandboxes {
+		if !r.stuck.due(id, time.Now()) {
+			continue
+		}
+		err := r.removeSandbox(ctx, id)
+		if r.stuck.tried(id, err != nil && ctx.Err() == nil, time.Now()); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -45,30 +50,58 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 	return errors.Join(errs...)
 }
 
+// never fills in the functions that are not there.
+func never(policy runtime.GCPolicy) runtime.GCPolicy {
+	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Ended} {
+		if *f == nil {
+			*f = func(types.UID) bool { return false }
+		}
+	}
+	return policy
+}
+
 // A dead container may be removed.
 type dead struct {
 	pod       *runtime.Pod
 	container runtime.Container
+	why       string
 }
+
+// Why a container goes, in words.
+const (
+	whyRemoved = "its pod is gone"
+	whyEnded   = "its pod has ended, and room is needed"
+	whyMore    = "there are newer ones of it"
+	whyShare   = "there are too many on the node, and its container has more than its share"
+	whyOldest  = "there are too many on the node, and it is among the oldest"
+)
 
 // deadContainers returns which containers go (rt-128 … rt-130), the oldest first.
 func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time) []dead {
+	policy = never(policy)
 	var goes []dead
 	units := map[unit][]dead{} // what is kept of each container, the newest first
 	for _, pod := range pods {
-		removed := policy.Removed(pod.UID)
+		why := ""
+		switch {
+		case policy.Removed(pod.UID):
+			why = whyRemoved
+		case policy.Ended(pod.UID):
+			why = whyEnded
+		}
 		newer := map[string]bool{} // names of which a newer instance was seen
 		for _, c := range pod.Containers {
-			d, u, old := dead{pod, c}, unit{pod.UID, c.Name}, newer[c.Name]
+			d, u, old := dead{pod, c, why}, unit{pod.UID, c.Name}, newer[c.Name]
 			newer[c.Name] = true
 			switch {
 			case c.State == runtime.ContainerRunning:
-			case removed:
+			case why != "":
 				goes = append(goes, d)
 			case now.Sub(c.CreatedAt) < policy.MinAge:
 			case c.State == runtime.ContainerCreated && !old:
 				// About to be started. Superseded by a newer instance, it is not.
 			case policy.MaxPerContainer >= 0 && len(units[u]) >= policy.MaxPerContainer:
+				d.why = whyMore
 				goes = append(goes, d)
 			default:
 				units[u] = append(units[u], d)
@@ -101,10 +134,17 @@ func beyond(units map[unit][]dead, limit int) []dead {
 	share := max(limit/len(units), 1)
 	for _, kept := range units {
 		n := min(len(kept), share)
-		rest, goes = append(rest, kept[:n]...), append(goes, kept[n:]...)
+		rest, goes = append(rest, kept[:n]...), append(goes, because(whyShare, kept[n:])...)
 	}
 	slices.SortFunc(rest, oldest)
-	return append(goes, rest[:max(len(rest)-limit, 0)]...)
+	return append(goes, because(whyOldest, rest[:max(len(rest)-limit, 0)])...)
+}
+
+func because(why string, all []dead) []dead {
+	for i := range all {
+		all[i].why = why
+	}
+	return all
 }
 
 // oldest orders by creation time, then by ID.
@@ -115,6 +155,7 @@ func oldest(a, b dead) int {
 // deadSandboxes returns which sandboxes go (rt-133): those that are not ready
 // and hold no container that stays, but not the newest of a pod that lives.
 func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCPolicy) []string {
+	policy = never(policy)
 	var ids []string
 	for _, pod := range pods {
 		held := map[string]bool{}
@@ -123,7 +164,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 		}
 		for i, s := range pod.Sandboxes {
 			newest := i == 0
-			if s.State == runtime.SandboxReady || held[s.ID] || newest && !policy.Removed(pod.UID) {
+			if s.State == runtime.SandboxReady || held[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Ended(pod.UID) {
 				continue
 			}
 			ids = append(ids, s.ID)

@@ -65,6 +65,7 @@ func TestWhichDeadContainersGo(t *testing.T) {
 		{"one is about to be started", "a web:1:exited web:2:created", runtime.GCPolicy{}, "web1"},
 		{"one was superseded", "a web:1:created web:2:running", runtime.GCPolicy{}, "web1"},
 		{"removed pods keep nothing rt-129", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Removed: gone}, "web1 web2"},
+		{"of one that has ended, too, if room is needed cg-11", "gone web:1:exited web:2:created web:3:running\na web:4:exited", runtime.GCPolicy{MaxPerContainer: 1, Ended: gone}, "web1 web2"},
 		{"the node's limit takes shares first cg-4", "a web:1:exited\nb log:2:exited log:3:exited log:4:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 3}, "log2 log3"},
 		{"and then the oldest", "a web:1:exited\nb log:2:exited\nc db:3:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: 2}, "web1"},
 		{"no limit", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1, MaxContainers: -1}, ""},
@@ -141,7 +142,9 @@ func TestWhichDeadSandboxesGo(t *testing.T) {
 		{UID: "gone", Sandboxes: []runtime.Sandbox{{ID: "s6", State: runtime.SandboxNotReady}, {ID: "s7", State: runtime.SandboxReady}}},
 	}
 	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid == "gone" }}
-	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy)) // rt-133
+	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy)) // rt-133, cg-7
+	policy.Removed, policy.Ended = nil, policy.Removed
+	assert.Equal(t, []string{"s2", "s1", "s6"}, deadSandboxes(pods, map[string]bool{"goes": true}, policy), "cg-11")
 }
 
 func TestDeadLinksGo(t *testing.T) {
@@ -165,4 +168,30 @@ func TestDeadLinksGo(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	assert.Equal(t, []string{"file.log", "other", "web_ns_web-live.log", "web_ns_web-running.log"}, names) // rt-135
+}
+
+func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) { // F-38
+	var s stuckSandboxes
+	now := epoch
+	var rests []time.Duration
+	for range 9 {
+		s.tried("a", true, now)
+		rest := time.Duration(0)
+		for !s.due("a", now.Add(rest)) {
+			rest += time.Minute
+		}
+		rests = append(rests, rest)
+		now = now.Add(rest)
+	}
+	m := time.Minute
+	assert.Equal(t, []time.Duration{0, 0, m, 2 * m, 4 * m, 8 * m, 15 * m, 15 * m, 15 * m}, rests)
+	assert.True(t, s.due("b", now))
+	s.tried("a", true, now)
+	s.forget([]string{"a", "c"})
+	assert.False(t, s.due("a", now))
+	s.tried("a", false, now)
+	assert.True(t, s.due("a", now), "it is gone")
+	s.tried("b", true, now)
+	s.forget(nil)
+	assert.Empty(t, s.all)
 }
