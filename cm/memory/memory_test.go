@@ -228,7 +228,7 @@ func TestGivingHoldsItsLaws(t *testing.T) {
 	m := open(t, "epyc-1s-nps4")
 	empty := string(m.State().Encode())
 	live := map[string]bool{}
-	for i := range 300 {
+	for i := range 120 {
 		if r.IntN(3) == 0 && len(live) > 0 {
 			uid := slices.Sorted(maps.Keys(live))[r.IntN(len(live))]
 			m.Free(types.UID(uid))
@@ -286,7 +286,7 @@ func TestABrokenStateIsFoundOut(t *testing.T) {
 	require.NoError(t, allocate(t, m, pod("a", container("c", "1Gi", "hugepages-1Gi=1Gi"))))
 	record := m.State().Encode()
 	for i := range record {
-		for bit := range 8 {
+		for bit := i % 8; bit <= i%8; bit++ {
 			broken := slices.Clone(record)
 			broken[i] ^= 1 << bit
 			got, err := memory.Decode(broken)

@@ -116,7 +116,7 @@ func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
 		}
 		needs = max(needs, least)
 	}
-	for nodes := range combine(all, lists) {
+	for _, nodes := range combine(all, lists) {
 		offer(Hint{Nodes: nodes}, needs)
 	}
 	return best
@@ -159,32 +159,63 @@ func everywhere(lists [][]Hint, nodes Mask) bool {
 // goes through the lists one after the other and keeps what differs: the number of
 // combinations is bounded by that of the sets of nodes, not by the product of the
 // lists' lengths.
-func combine(all Mask, lists [][]Hint) map[Mask]bool {
-	reached := map[Mask]bool{all: true}
+func combine(all Mask, lists [][]Hint) []Mask {
+	reached := []Mask{all}
+	seen := newMaskSet(all)
 	for _, list := range lists {
-		given := map[Mask]bool{}
+		var given, next []Mask
+		seen.clear()
 		for _, h := range list {
+			nodes := h.Nodes & all
 			if h.Nodes == 0 {
-				given[all] = true
-			} else {
-				given[h.Nodes&all] = true
+				nodes = all
+			}
+			if seen.add(nodes) {
+				given = append(given, nodes)
 			}
 		}
-		if len(reached) == 1 && reached[all] {
-			reached = given
-			continue
-		}
-		next := map[Mask]bool{}
-		for a := range reached {
-			for b := range given {
-				if !next[a&b] {
-					next[a&b] = true
+		seen.clear()
+		for _, a := range reached {
+			for _, b := range given {
+				if seen.add(a & b) {
+					next = append(next, a&b)
 				}
 			}
 		}
 		reached = next
 	}
 	return reached
+}
+
+// A maskSet is a set of sets of nodes: a table where the IDs of the nodes are small,
+// as they nearly always are.
+type maskSet struct {
+	table []bool
+	rest  map[Mask]bool
+}
+
+func newMaskSet(all Mask) *maskSet {
+	if all < 1<<16 {
+		return &maskSet{table: make([]bool, all+1)}
+	}
+	return &maskSet{rest: map[Mask]bool{}}
+}
+
+func (s *maskSet) clear() {
+	clear(s.table)
+	clear(s.rest)
+}
+
+// add reports whether m was not there.
+func (s *maskSet) add(m Mask) bool {
+	if s.table != nil {
+		was := s.table[m]
+		s.table[m] = true
+		return !was
+	}
+	was := s.rest[m]
+	s.rest[m] = true
+	return !was
 }
 
 // better reports whether a is to be taken before b.

@@ -86,7 +86,7 @@ func TestMergingIsGoingThroughAllCombinations(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	m := topologytest.Machine(t, "xeon-4s")
-	for range 3000 {
+	for range 1000 {
 		var lists [][]topology.Hint
 		var providers []topology.Hints
 		for i := range 1 + r.IntN(3) {
@@ -103,4 +103,13 @@ func TestMergingIsGoingThroughAllCombinations(t *testing.T) {
 		require.Equal(t, want, got, "%v", lists)
 		require.Equal(t, want.Preferred, admitted)
 	}
+}
+
+// NUMA nodes may have high IDs.
+func TestNodesWithHighIDsAreMerged(t *testing.T) {
+	m := topologytest.Parse(t, "cpus 0-3\nnode 0 0-1 1Gi\nnode 40 2-3 1Gi")
+	h := func(nodes ...int) []topology.Hint { return []topology.Hint{{Nodes: topology.MaskOf(nodes...)}} }
+	best, admitted := topology.Merge(m, topology.BestEffort, topology.Options{}, []topology.Hints{{"a": h(0, 40)}, {"b": h(40)}})
+	require.True(t, admitted)
+	require.Equal(t, topology.Hint{Nodes: topology.MaskOf(40)}, best)
 }

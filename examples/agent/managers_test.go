@@ -164,8 +164,11 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 				require.NoError(t, os.WriteFile(name, []byte(`{"policyName":`), 0o600))
 			}
 		}
+		socket := filepath.Join(sockets, "kubelet.sock")
+		require.NoError(t, os.Remove(socket))
 		a.start(flags...)
-		require.NoError(t, plugin.Start(t.Context())) // as plugins do when the socket is another
+		a.eventually("the socket is another", func() bool { _, err := os.Stat(socket); return err == nil })
+		require.NoError(t, plugin.Start(t.Context())) // as plugins do then
 		a.eventually("the pod is taken over", func() bool {
 			p := a.pods()["pinned"]
 			return p.Status.Phase == v1.PodRunning && p.Status.ContainerStatuses[0].ContainerID == id
