@@ -55,6 +55,7 @@
 //	               ▲
 //	               └── volume/volumetest                        a mounter in memory, and the plugins' suite
 //	admission                                                   whether a pod fits a node: pure, imports none of them
+//	eviction                                                    who has to go when a node runs out: pure, with a thin shell
 //	   ▲
 //	   └── runtime/cri ──▶ runtime/cri/plan                     what is due: pure
 //	           │       ──▶ runtime/cri/podconfig ──▶ podenv     what the CRI is asked for: pure
@@ -73,8 +74,8 @@
 //	       sim/timeline                                         draws what happened; imports nothing of this house
 //
 //	internal/restart     what follows an exit                   plan, status, allocation
-//	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission
-//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission
+//	internal/staticpod   the marks of a static pod              podsource, podworker, status, admission, eviction
+//	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction
 //	internal/checkpoint  records in files, whole or not there   allocation, runtime/cri, images, userns
 //	podenv               a container's environment              runtime/cri, podconfig
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, runtime/cri/remote

@@ -162,9 +162,9 @@ func containerUsage(stats *statsapi.PodStats, container string, name v1.Resource
 	c := &stats.Containers[i]
 	switch {
 	case name == v1.ResourceMemory && c.Memory != nil && c.Memory.WorkingSetBytes != nil:
-		return figure(c.Memory.WorkingSetBytes), true
+		return figureOf(c.Memory.WorkingSetBytes), true
 	case name == v1.ResourceEphemeralStorage && c.Rootfs != nil && c.Rootfs.UsedBytes != nil && c.Logs != nil && c.Logs.UsedBytes != nil:
-		return add(figure(c.Rootfs.UsedBytes), figure(c.Logs.UsedBytes)), true
+		return add(figureOf(c.Rootfs.UsedBytes), figureOf(c.Logs.UsedBytes)), true
 	default:
 		return 0, false
 	}

@@ -91,7 +91,7 @@ func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 			continue
 		}
 		for j := range stats.VolumeStats {
-			if s := &stats.VolumeStats[j]; s.Name == v.Name && over(figure(s.UsedBytes), *v.EmptyDir.SizeLimit) {
+			if s := &stats.VolumeStats[j]; s.Name == v.Name && over(figureOf(s.UsedBytes), *v.EmptyDir.SizeLimit) {
 				return fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, v.EmptyDir.SizeLimit.String())
 			}
 		}
@@ -103,7 +103,7 @@ func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 // limits (ev-48).
 func podOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 	limit, ok := podresource.PodLimits(pod, podresource.PodResourcesOptions{})[v1.ResourceEphemeralStorage]
-	if !ok || stats.EphemeralStorage == nil || !over(figure(stats.EphemeralStorage.UsedBytes), limit) {
+	if !ok || stats.EphemeralStorage == nil || !over(figureOf(stats.EphemeralStorage.UsedBytes), limit) {
 		return ""
 	}
 	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
@@ -125,10 +125,10 @@ func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string 
 			}
 			used := int64(0)
 			if s.Logs != nil {
-				used = figure(s.Logs.UsedBytes)
+				used = figureOf(s.Logs.UsedBytes)
 			}
 			if s.Rootfs != nil && layout == SingleFS {
-				used = add(used, figure(s.Rootfs.UsedBytes))
+				used = add(used, figureOf(s.Rootfs.UsedBytes))
 			}
 			if over(used, limit) {
 				return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())

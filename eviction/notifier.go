@@ -42,7 +42,7 @@ func (m *Manager) refreshNotifiers(in Inputs) {
 	m.notified = in.Now
 	for _, signal := range []Signal{MemoryAvailable, AllocatableMemoryAvailable} {
 		n := m.cfg.Notifiers[signal]
-		levels := Levels(in.Policy.Thresholds, signal, in.Summary)
+		levels := Levels(in.Policy.Thresholds, signal, in.Summary, in.Memory)
 		if n == nil || len(levels) == 0 {
 			continue
 		}
@@ -54,8 +54,13 @@ func (m *Manager) refreshNotifiers(in Inputs) {
 
 // Levels returns at how many bytes in use the thresholds of a memory signal are
 // met. What the kernel counts as used holds a page cache that it would give back:
-// that much more may be used (ev-58).
-func Levels(thresholds []Threshold, signal Signal, summary *statsapi.Summary) (levels []int64) {
+// that much more may be used (ev-58). figure, if it is not nil, is what
+// memory.available goes by; it does not tell of a cache, so that its levels are
+// told of early rather than late.
+func Levels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, figure *MemoryFigure) []int64 {
+	if figure != nil && signal == MemoryAvailable {
+		return levels(thresholds, signal, figure.Capacity, 0)
+	}
 	if summary == nil {
 		return nil
 	}
@@ -71,16 +76,20 @@ func Levels(thresholds []Threshold, signal Signal, summary *statsapi.Summary) (l
 	if memory == nil || memory.AvailableBytes == nil || memory.WorkingSetBytes == nil {
 		return nil
 	}
-	used := figure(memory.WorkingSetBytes)
-	capacity := add(figure(memory.AvailableBytes), used)
+	used := figureOf(memory.WorkingSetBytes)
+	capacity := add(figureOf(memory.AvailableBytes), used)
 	cache := int64(0)
 	if memory.UsageBytes != nil {
-		cache = max(sub(figure(memory.UsageBytes), used), 0)
+		cache = max(sub(figureOf(memory.UsageBytes), used), 0)
 	}
+	return levels(thresholds, signal, capacity, cache)
+}
+
+func levels(thresholds []Threshold, signal Signal, capacity, cache int64) (all []int64) {
 	for _, t := range thresholds {
 		if level := add(sub(capacity, t.Value.Of(capacity)), cache); t.Signal == signal && level > 0 {
-			levels = append(levels, level)
+			all = append(all, level)
 		}
 	}
-	return levels
+	return all
 }

@@ -333,12 +333,13 @@ func TestLevelsOfNotifiersLeaveRoomForTheCache(t *testing.T) { // ev-58, ev-59
 		Memory:           memory("600Mi", "400Mi", "550Mi"),
 		SystemContainers: []statsapi.ContainerStats{{Name: "kubelet"}, {Name: "pods", Memory: memory("300Mi", "200Mi", "200Mi")}},
 	}}
-	assert.Equal(t, []int64{(1000 - 100 + 150) << 20, (500 + 150) << 20}, eviction.Levels(thresholds, "memory.available", summary))
-	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.Levels(thresholds, "allocatableMemory.available", summary))
-	assert.Empty(t, eviction.Levels(thresholds, "nodefs.available", nil))
-	assert.Empty(t, eviction.Levels(thresholds, "memory.available", &statsapi.Summary{}))
+	assert.Equal(t, []int64{(1000 - 100 + 150) << 20, (500 + 150) << 20}, eviction.Levels(thresholds, "memory.available", summary, nil))
+	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.Levels(thresholds, "allocatableMemory.available", summary, nil))
+	assert.Empty(t, eviction.Levels(thresholds, "nodefs.available", nil, nil))
+	assert.Empty(t, eviction.Levels(thresholds, "memory.available", &statsapi.Summary{}, nil))
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.Levels(thresholds, "memory.available", nil, &eviction.MemoryFigure{Capacity: 1000 << 20}), "F-16")
 	summary.Node.Memory.UsageBytes = nil
-	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.Levels(thresholds, "memory.available", summary))
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.Levels(thresholds, "memory.available", summary, nil))
 }
 
 func TestHeldAndSparedPodsAreNamed(t *testing.T) { // F-22, F-24, ev-51

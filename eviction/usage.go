@@ -20,14 +20,14 @@ func (in *Inputs) usage(s Signal) usageOf {
 			if stats == nil || stats.Memory == nil {
 				return 0
 			}
-			return figure(stats.Memory.WorkingSetBytes)
+			return figureOf(stats.Memory.WorkingSetBytes)
 		}
 	case resourcePIDs:
 		return func(_ *v1.Pod, stats *statsapi.PodStats) int64 {
 			if stats == nil || stats.ProcessStats == nil {
 				return 0
 			}
-			return figure(stats.ProcessStats.ProcessCount)
+			return figureOf(stats.ProcessStats.ProcessCount)
 		}
 	}
 	of := func(fs *statsapi.FsStats) *uint64 { return fs.UsedBytes }
@@ -59,10 +59,10 @@ func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uin
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
 		if rootfs && c.Rootfs != nil {
-			n = add(n, figure(of(c.Rootfs)))
+			n = add(n, figureOf(of(c.Rootfs)))
 		}
 		if rest && c.Logs != nil {
-			n = add(n, figure(of(c.Logs)))
+			n = add(n, figureOf(of(c.Logs)))
 		}
 	}
 	if !rest {
@@ -70,7 +70,7 @@ func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uin
 	}
 	for i := range stats.VolumeStats {
 		if v := &stats.VolumeStats[i]; isLocal(pod, v.Name) {
-			n = add(n, figure(of(&v.FsStats)))
+			n = add(n, figureOf(of(&v.FsStats)))
 		}
 	}
 	return n
@@ -89,7 +89,7 @@ func isLocal(pod *v1.Pod, name string) bool {
 
 // figure reads a figure of a summary. One that is missing, or is below zero where
 // it was computed, counts as zero.
-func figure(n *uint64) int64 {
+func figureOf(n *uint64) int64 {
 	if n == nil || *n > math.MaxInt64 {
 		return 0
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,17 +20,28 @@ import (
 )
 
 // remembering returns a Checkpoint of source in dir, and what its hooks say.
-func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, said *[]string) {
-	said = new([]string)
+func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, said func() []string) {
+	var mu sync.Mutex
+	var lines []string
+	note := func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines = append(lines, line)
+	}
 	c, err := podsource.NewCheckpoint(podsource.CheckpointConfig{
 		Source: source, Path: filepath.Join(dir, "pods.json"),
 		Hooks: podsource.CheckpointHooks{
-			Restored: func(i podsource.RestoredInfo) { *said = append(*said, fmt.Sprint("restored ", i.Pods)) },
-			Failed:   func(err error) { *said = append(*said, err.Error()) },
+			Restored: func(i podsource.RestoredInfo) { note(fmt.Sprint("restored ", i.Pods)) },
+			Failed:   func(err error) { note(err.Error()) },
 		},
 	})
 	require.NoError(t, err)
-	return c, said
+	return c, func() []string {
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(lines)
+	}
 }
 
 // away is a source that never says anything.
@@ -43,8 +56,8 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 			c, said := remembering(t, dir, m)
 			s := run(t, c)
 			time.Sleep(time.Minute)
-			assert.Equal(t, 1, s.n, "the record is not needed")
-			assert.Empty(t, *said)
+			assert.Equal(t, 1, s.count(), "the record is not needed")
+			assert.Empty(t, said())
 		})
 	})
 	t.Run("it is away", func(t *testing.T) {
@@ -53,15 +66,15 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 			c, said := remembering(t, dir, m)
 			s := run(t, c)
 			time.Sleep(9 * time.Second)
-			assert.Zero(t, s.n, "it has time to speak")
+			assert.Zero(t, s.count(), "it has time to speak")
 			time.Sleep(2 * time.Second)
-			assert.Equal(t, []string{"a", "b"}, s.last)
-			assert.Equal(t, []string{"restored 2"}, *said)
+			assert.Equal(t, []string{"a", "b"}, s.names())
+			assert.Equal(t, []string{"restored 2"}, said())
 
 			m.Set(pod("c")) // it is back, and its word counts alone
 			time.Sleep(time.Minute)
-			assert.Equal(t, []string{"c"}, s.last)
-			assert.Equal(t, 2, s.n)
+			assert.Equal(t, []string{"c"}, s.names())
+			assert.Equal(t, 2, s.count())
 		})
 	})
 	t.Run("it wants nothing", func(t *testing.T) {
@@ -76,9 +89,9 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 			c, said := remembering(t, dir, away)
 			s := run(t, c)
 			time.Sleep(time.Minute)
-			assert.Equal(t, 1, s.n)
-			assert.Empty(t, s.last)
-			assert.Equal(t, []string{"restored 0"}, *said)
+			assert.Equal(t, 1, s.count())
+			assert.Empty(t, s.names())
+			assert.Equal(t, []string{"restored 0"}, said())
 		})
 	})
 }
@@ -88,8 +101,8 @@ func TestWithoutARecordTheSourceIsWaitedFor(t *testing.T) {
 		c, said := remembering(t, t.TempDir(), away)
 		s := run(t, c)
 		time.Sleep(time.Hour)
-		assert.Zero(t, s.n, "an empty set would end all pods")
-		assert.Empty(t, *said)
+		assert.Zero(t, s.count(), "an empty set would end all pods")
+		assert.Empty(t, said())
 	})
 }
 
@@ -100,9 +113,9 @@ func TestARecordThatCannotBeReadOrWrittenIsToldAndNoMore(t *testing.T) {
 		c, said := remembering(t, dir, away)
 		s := run(t, c)
 		time.Sleep(time.Hour)
-		assert.Zero(t, s.n)
-		require.Len(t, *said, 1)
-		assert.Contains(t, (*said)[0], filepath.Join(dir, "pods.json"))
+		assert.Zero(t, s.count())
+		require.Len(t, said(), 1)
+		assert.Contains(t, (said())[0], filepath.Join(dir, "pods.json"))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := new(podsource.Memory)
@@ -110,8 +123,8 @@ func TestARecordThatCannotBeReadOrWrittenIsToldAndNoMore(t *testing.T) {
 		c, said := remembering(t, filepath.Join(t.TempDir(), "none"), m)
 		s := run(t, c)
 		time.Sleep(time.Minute)
-		assert.Equal(t, []string{"a"}, s.last, "the pods run all the same")
-		assert.Len(t, *said, 1)
+		assert.Equal(t, []string{"a"}, s.names(), "the pods run all the same")
+		assert.Len(t, said(), 1)
 	})
 }
 

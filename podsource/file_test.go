@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -256,6 +257,22 @@ func (s *sets) set(pods []*v1.Pod) {
 	case s.news <- struct{}{}:
 	default:
 	}
+}
+
+// names returns the pods of the last set, and count how many sets there were, when
+// all has come to rest: in a bubble.
+func (s *sets) names() []string {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+func (s *sets) count() int {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
 }
 
 // await waits until the last set has these pods.

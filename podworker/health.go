@@ -49,6 +49,15 @@ func NewHealth(cfg HealthConfig) (*Health, error) {
 	return &Health{cfg: cfg}, nil
 }
 
+// First asks once, for a second at most. Called before pods are worked on, it
+// spares those that are there from the start a wait for the next look: until
+// there is an answer the network counts as not ready.
+func (h *Health) First(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	h.Check(ctx)
+}
+
 // Run asks until ctx ends, and returns nil then.
 func (h *Health) Run(ctx context.Context) error {
 	ticker := time.NewTicker(h.cfg.Period)

@@ -61,3 +61,24 @@ func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 	_, err := podworker.NewHealth(podworker.HealthConfig{})
 	assert.EqualError(t, err, "podworker: HealthConfig.Checker is nil")
 }
+
+func TestTheFirstAnswerIsWaitedForNotTooLong(t *testing.T) { // sl-5
+	synctest.Test(t, func(t *testing.T) {
+		hangs := true
+		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+			if hangs {
+				<-ctx.Done()
+			}
+			return runtime.Health{}, ctx.Err()
+		})})
+		require.NoError(t, err)
+		began := time.Now()
+		h.First(t.Context())
+		assert.Equal(t, time.Second, time.Since(began))
+		assert.Error(t, h.Network())
+		hangs = false
+		h.First(t.Context())
+		assert.Equal(t, time.Second, time.Since(began), "one that answers is not waited for")
+		assert.NoError(t, h.Network())
+	})
+}

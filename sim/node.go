@@ -165,6 +165,9 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 // running afterwards. Run it once.
 func (n *Node) Run(ctx context.Context) error {
 	defer n.stopTimers()
+	if n.health != nil {
+		n.health.First(ctx)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range []func(context.Context) error{n.changes.Run, n.statuses.Run, n.loop.Run, n.merge.Run} {
 		group.Go(func() error { return run(ctx) })

@@ -79,6 +79,8 @@ func one(f *Facts, c *v1.Container, k kind, old *v1.ContainerStatus) v1.Containe
 	s.VolumeMounts = volumeMounts(c, old, f.RecursiveReadOnly)
 	if f.Health != nil {
 		s.AllocatedResourcesStatus = f.Health[c.Name]
+	} else if old != nil && old.ContainerID == s.ContainerID {
+		s.AllocatedResourcesStatus = old.AllocatedResourcesStatus
 	}
 	s.Ready, s.Started = readiness(&s, f, c, k, old)
 	return s
@@ -144,8 +146,8 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 
 	if now.User != nil {
 		s.User = now.User
-	} else if old == nil || old.ContainerID != now.ID {
-		s.User = nil // that was another's
+	} else if s.User = nil; old != nil && old.ContainerID == now.ID {
+		s.User = old.User
 	}
 
 	s.LastTerminationState = lastState(now, before, old)

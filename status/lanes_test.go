@@ -55,6 +55,7 @@ func TestAPodWithAnEndIsHeardAmongAThousandChanges(t *testing.T) { // L-38
 		}
 		m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		assert.NotZero(t, heard)
 		assert.LessOrEqual(t, heard, 100*time.Millisecond)
 	})

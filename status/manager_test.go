@@ -77,6 +77,28 @@ func (s *slowSink) call(ctx context.Context, pod *v1.Pod, take func()) error {
 	return err
 }
 
+// made is how many calls there were, and said what the last status of the pod was,
+// when all has come to rest.
+func (s *slowSink) made() int {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+func (s *slowSink) said(uid types.UID) v1.PodStatus {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last[uid]
+}
+
+func (s *slowSink) failing(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail = func(int) error { return err }
+}
+
 func (s *slowSink) took(uid types.UID) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -471,13 +493,8 @@ func TestWithoutARunStatusesAreKeptAllTheSame(t *testing.T) { // st-63
 func TestTheLatencyOfADeliveryCountsFromTheFirstChangeThatItCarries(t *testing.T) { // st-47, st-69
 	synctest.Test(t, func(t *testing.T) {
 		var took []time.Duration
-		fail := true
-		sink := &slowSink{t: t, fail: func(int) error {
-			if fail {
-				return errors.New("away")
-			}
-			return nil
-		}}
+		sink := &slowSink{t: t}
+		sink.failing(errors.New("away"))
 		m := started(t, status.Config{Sink: sink, Hooks: status.Hooks{Delivered: func(i status.DeliveredInfo) {
 			if i.Err == nil {
 				took = append(took, i.Latency)
@@ -487,7 +504,7 @@ func TestTheLatencyOfADeliveryCountsFromTheFirstChangeThatItCarries(t *testing.T
 		m.Report(pod, seen(), nil, runtime.Ending{})
 		time.Sleep(500 * time.Millisecond)
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
-		fail = false
+		sink.failing(nil)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{time.Second}, took)

@@ -18,7 +18,8 @@ import (
 func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
 	synctest.Test(t, func(t *testing.T) {
 		refuse := errors.New("forbidden")
-		sink := &slowSink{t: t, fail: func(int) error { return refuse }}
+		sink := &slowSink{t: t}
+		sink.failing(refuse)
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		_, ok := m.Outstanding(pod.UID)
@@ -35,7 +36,7 @@ func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
 		assert.Equal(t, began, o.Since)
 		assert.Equal(t, began.Add(time.Second), o.RetryAt)
 
-		sink.fail = nil
+		sink.failing(nil)
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{Failed: true, Reason: "Evicted"})
 		time.Sleep(time.Minute)
 		o, _ = m.Outstanding(pod.UID)
@@ -44,7 +45,7 @@ func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
 		assert.NotEqual(t, v1.PodFailed, o.Status.Phase)
 		assert.NoError(t, o.Err)
 
-		sink.fail = func(int) error { return refuse }
+		sink.failing(refuse)
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp = new(metav1.Now())
 		m.Finish(pod)

@@ -16,6 +16,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -329,9 +330,9 @@ func (n *podNode) Run(ctx context.Context) error {
 }
 
 // collector makes summaries of what the node and its pods use.
-func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) []statsapi.VolumeStats, logger *slog.Logger) (*stats.Collector, error) {
+func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) []statsapi.VolumeStats, maxAge time.Duration, logger *slog.Logger) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Volumes: volumes, Logger: logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Volumes: volumes, MaxAge: maxAge, Logger: logger,
 		LogDir: func(namespace, name string, uid types.UID) string {
 			return filepath.Join(opts.logs, namespace+"_"+name+"_"+string(uid))
 		},

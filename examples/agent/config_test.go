@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -67,4 +68,16 @@ func TestWhatNothingIsDoneWithIsNamedFieldByField(t *testing.T) {
 		"apiVersion": "", "port": 1, "memorySwap": map[string]any{"swapBehavior": ""},
 		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": ""}, "webhook": map[string]any{}},
 	}))
+}
+
+func TestImagesGoAsTheKubeletConfigurationSays(t *testing.T) { // ig-1
+	file := configFile(t, "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 60\nimageMinimumGCAge: 5m\nimageMaximumGCAge: 168h\n")
+	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
+	require.NoError(t, err)
+	assert.Empty(t, o.ignored)
+	p := imagePolicy(&o.kubelet)
+	assert.EqualValues(t, 70, *p.HighPercent)
+	assert.EqualValues(t, 60, *p.LowPercent)
+	assert.Equal(t, 5*time.Minute, p.MinAge)
+	assert.Equal(t, 168*time.Hour, p.MaxAge)
 }

@@ -19,6 +19,7 @@ type garbage struct {
 	granted *allocation.Manager
 	probes  *prober.Manager
 	volumes *volumes
+	said    *remembered
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -33,6 +34,7 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		err = errors.Join(err,
 			g.volumes.collect(ctx, g.connected, policy.Removed),
 			g.connected.node.clean(ctx, policy.Removed), // behind the containers that are in them
+			g.said.prune(func(uid types.UID) bool { return !policy.Removed(uid) }),
 		)
 	}
 	return err

@@ -30,6 +30,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
@@ -174,8 +175,12 @@ func run(opts options) error {
 
 	// What becomes known of pods goes to people, through the printer, and to the
 	// cluster.
+	said, err := rememberStatuses(opts, logger)
+	if err != nil {
+		return err
+	}
 	statuses, err := status.New(status.Config{
-		Sink: joined.sink(out), HostIPs: hostIPs, Logger: logger,
+		Sink: said.beside(joined.sink(out)), Earlier: said.earlier, RecursiveReadOnly: mountsRecursively(ctx, rt), HostIPs: hostIPs, Logger: logger,
 		Probes: probed(probes),
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
@@ -214,7 +219,7 @@ func run(opts options) error {
 	}
 	wanted = joined.sources(wanted)
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols}, Node: nodeRef(opts.nodeName), Logger: logger,
+		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, said}, Node: nodeRef(opts.nodeName), Logger: logger,
 	}))
 	if err != nil {
 		return err
@@ -225,12 +230,17 @@ func run(opts options) error {
 	}
 
 	// What all of them use, and who has to go when that is too much.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, logger)
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, 0, logger)
+	if err != nil {
+		return err
+	}
+	// Nobody is evicted for what he used ten seconds ago.
+	lately, err := rt.node.collector(opts, rt, podOf(loop), vols.Stats, time.Second, logger)
 	if err != nil {
 		return err
 	}
 	evictions, err := evictor{
-		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: lately.Summary,
 		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
 	}.manager()
 	if err != nil {
@@ -253,6 +263,8 @@ func run(opts options) error {
 
 	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(opts.manifests), opts.root))
 	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
+
+	health.First(ctx)
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -166,6 +167,10 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 			err = r.rotate(ctx, t.id, t.path, size)
 		}
 		t.rest = 0
+		if err != nil && r.gone(t) {
+			t.rest = r.cfg.Period // the next list does not have it any more
+			err = nil
+		}
 		if err != nil && ctx.Err() == nil {
 			r.cfg.Logger.Warn("a log cannot be rotated", "container", t.id, "path", t.path, "err", err)
 			t.rest = r.cfg.Period // not again and again
@@ -182,13 +187,20 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 	}
 }
 
+// gone reports whether a container has been removed, with its logs, since it was
+// listed.
+func (r *Rotator) gone(t *tail) bool {
+	_, err := os.Stat(filepath.Dir(t.path))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case path := <-zip:
-			if err := compressOld(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil {
+			if err := compressOld(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
 				r.cfg.Logger.Warn("a rotated log cannot be compressed", "path", path, "err", fmt.Errorf("logrotate: %w", err))
 			}
 		}
