@@ -26,6 +26,7 @@ func TestEachRuleOfStatusesSourcesAndImagesIsNamedByATest(t *testing.T) {
 		"st-48": differs + "a pod that is being deleted is not written for that alone",
 		"st-55": differs + "readiness comes with a report",
 		"st-56": differs + "so does startup",
+		"st-64": differs + "there is no tick; what is due is delivered, what failed after a back-off of its own",
 	}
 
 	named := rulesNamedByTests(t, []string{"st", "src", "ig", "lq", "nq", "L", "F", "inv"})
