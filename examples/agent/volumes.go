@@ -100,9 +100,25 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
+	v.share(opts, logger)
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
+}
+
+// share lets mounts come and go between containers and the machine, below the
+// agent's directory. A pod that needs it fails without, so it is not fatal here.
+func (v *volumes) share(opts options, logger *slog.Logger) {
+	if !v.mounts || opts.runtime == "process" {
+		return
+	}
+	err := os.MkdirAll(opts.root, 0o750)
+	if err == nil {
+		err = volume.Share(opts.root)
+	}
+	if err != nil {
+		logger.Warn("mounts don't propagate between the machine and containers", "err", err)
+	}
 }
 
 // Run mounts and unmounts until ctx ends.
