@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -60,6 +61,7 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	case joined != nil:
 		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
+		cfg.Reported = joined.reported
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
 		}
@@ -242,6 +244,13 @@ func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// reported tells whether the cluster knows that a volume is in use, so that it is
+// not detached (vol-17).
+func (c *cluster) reported(name v1.UniqueVolumeName) bool {
+	o := c.object()
+	return o != nil && slices.Contains(o.Status.VolumesInUse, name)
 }
 
 // onChange has the volumes told of objects that change, and of what is attached.
