@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -331,9 +330,9 @@ func (n *podNode) Run(ctx context.Context) error {
 }
 
 // collector makes summaries of what the node and its pods use.
-func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) (own, others []statsapi.VolumeStats), maxAge time.Duration, logger *slog.Logger) (*stats.Collector, error) {
+func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) (own, others []statsapi.VolumeStats), logger *slog.Logger) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, MaxAge: maxAge, Logger: logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Logger: logger,
 		Volumes: func(uid types.UID) []statsapi.VolumeStats {
 			own, others := volumes(uid)
 			return append(own, others...)

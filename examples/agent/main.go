@@ -30,7 +30,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
@@ -230,17 +229,12 @@ func run(opts options) error {
 	}
 
 	// What all of them use, and who has to go when that is too much.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, 0, logger)
-	if err != nil {
-		return err
-	}
-	// Nobody is evicted for what he used ten seconds ago.
-	lately, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, time.Second, logger)
+	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, logger)
 	if err != nil {
 		return err
 	}
 	evictions, err := evictor{
-		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: lately.Summary,
+		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: usage.Summary,
 		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
 	}.manager()
 	if err != nil {
