@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -302,12 +301,11 @@ func (n *podNode) Run(ctx context.Context) error {
 	return n.groups.Run(ctx)
 }
 
-// collector makes summaries of what the node and its pods use, none of them older than
-// maxAge (0: as the kubelet has it).
-func (a *assembly) collector(rt connected, vols *volumes, maxAge time.Duration) (*stats.Collector, error) {
+// collector makes summaries of what the node and its pods use.
+func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, error) {
 	opts, n := a.opts, rt.node
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, MaxAge: maxAge, Logger: a.logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Logger: a.logger,
 		Volumes: func(uid types.UID) []statsapi.VolumeStats {
 			own, others := vols.VolumeStats(uid)
 			return append(own, others...)

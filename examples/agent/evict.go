@@ -139,13 +139,45 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(e.opts.memoryGroup)), 0
 	}
 	if e.opts.kubelet.KernelMemcgNotification {
-		n, err := notify.New(notify.Config{Dir: e.memoryDir(), Logger: e.logger})
-		if err != nil {
+		var err error
+		if cfg.Notifiers, err = e.notifiers(); err != nil {
 			return nil, fmt.Errorf("the kernel cannot tell when memory runs low (kernelMemcgNotification): %w", err)
 		}
-		cfg.Notifiers = map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n}
 	}
 	return eviction.New(cfg)
+}
+
+// notifiers tell of the memory of the node, and of that of all pods (ev-59).
+func (e evictor) notifiers() (map[eviction.Signal]eviction.Notifier, error) {
+	all := map[eviction.Signal]eviction.Notifier{}
+	for signal, dir := range map[eviction.Signal]string{
+		eviction.MemoryAvailable: e.memoryDir(), eviction.AllocatableMemoryAvailable: e.rt.node.memoryDir(),
+	} {
+		if dir == "" || !slices.ContainsFunc(e.pressure.policy.Thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
+			continue
+		}
+		n, err := notify.New(notify.Config{Dir: dir, Logger: e.logger})
+		if err != nil {
+			return nil, err
+		}
+		all[signal] = n
+	}
+	return all, nil
+}
+
+// memoryDir is the cgroup of all pods; "" where they have none.
+func (n *podNode) memoryDir() string {
+	if n.groups == nil {
+		return ""
+	}
+	for _, dir := range n.tree.Dirs(n.groups.PodsRoot()) {
+		for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				return dir
+			}
+		}
+	}
+	return ""
 }
 
 // memoryDir is the cgroup of all that runs on the node.

@@ -28,7 +28,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -295,15 +294,10 @@ type care struct {
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
-	if c.usage, err = a.collector(g.rt, g.volumes, 0); err != nil {
+	if c.usage, err = a.collector(g.rt, g.volumes); err != nil {
 		return c, err
 	}
-	// Nobody is evicted for what he used ten seconds ago.
-	lately, err := a.collector(g.rt, g.volumes, time.Second)
-	if err != nil {
-		return c, err
-	}
-	if c.evictions, err = (evictor{assembly: a, pressure: g.short, rt: g.rt, images: w.images, summary: lately.Summary}).manager(); err != nil {
+	if c.evictions, err = (evictor{assembly: a, pressure: g.short, rt: g.rt, images: w.images, summary: c.usage.Summary}).manager(); err != nil {
 		return c, err
 	}
 	if c.logs, err = a.rotation(g.rt); err != nil {
