@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
@@ -125,6 +126,12 @@ func TestIntegrationAFullDiskCostsTheRightContainerItsLife(t *testing.T) {
 	aDiskFills(t, w, filepath.Join(dir, "root"), 270)
 }
 
+// eat is a program that takes so much memory, a second after its start: tail keeps
+// what has no end of a line.
+func eat(mb int) string {
+	return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
+}
+
 // The memory of the node is that of a cgroup, in which the agent and all of its
 // pods are. The kernel tells when it runs low.
 func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58, F-16, F-18
@@ -150,10 +157,6 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	w := &world{agent: newAgent(t, "process")}
 	w.start("--eviction-hard=memory.available<400Mi", "--memory-cgroup="+group, "--kernel-memcg-notification", "--eviction-pressure-transition-period=5s")
 	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, w.cmd.Process.Pid), 0o600))
-	// tail keeps what has no end of a line.
-	eat := func(mb int) string {
-		return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
-	}
 	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
 	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
 	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
@@ -174,4 +177,40 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+}
+
+// All pods of containerd together have 800 MiB, since the rest is reserved, of which
+// half is to stay free. The kernel tells of their cgroup when it runs low.
+func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7, ev-37, ev-59, cm-22
+	t.Parallel()
+	w := onContainerd(t)
+	capacity, err := cm.ReadCapacity(os.DirFS("/"))
+	require.NoError(t, err)
+	w.start("--eviction-hard=memory.available<400Mi", "--eviction-pressure-transition-period=1s", "--kernel-memcg-notification",
+		fmt.Sprintf("--system-reserved=memory=%d", capacity.Memory().Value()-800<<20))
+	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
+	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
+	w.until("two run", func() error {
+		if pods := w.pods(); !runs(pods["modest"]) || !runs(pods["important"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
+	w.until("the hog is evicted", func() error {
+		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
+	})
+	w.told("the node is under [MemoryPressure]")
+	w.told("EvictionThresholdMet: Attempting to reclaim memory")
+	w.told("the node is under []")
+	pods := w.pods()
+	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
+	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+	w.put("after", manifest("after", containers(container("main", untilTerm))))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
 }

@@ -3,17 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/imagegc"
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -22,9 +19,9 @@ import (
 // images, as on plain processes.
 type imageKeeper struct{ gc *imagegc.Manager }
 
-// keepImages returns who looks after the images; loop is asked for the pods that are
-// wanted, once it is there.
-func keepImages(opts options, rt connected, ready func() bool, loop func() *podworker.Loop, record func(runtime.Event), logger *slog.Logger) (*imageKeeper, error) {
+// keepImages returns who looks after the images.
+func (a *assembly) keepImages(rt connected) (*imageKeeper, error) {
+	opts := a.opts
 	if opts.runtime == "process" {
 		return nil, nil
 	}
@@ -33,20 +30,11 @@ func keepImages(opts options, rt connected, ready func() bool, loop func() *podw
 	}
 	gc, err := imagegc.New(imagegc.Config{
 		Store: rt, Space: imagegc.SpaceOf(rt), Policy: imagePolicy(&opts.kubelet), Path: filepath.Join(opts.root, "images.json"),
-		Ready: ready,
-		Pods: func() (pods []*v1.Pod) {
-			for _, pod := range loop().Pods() {
-				if loop().State(pod.UID) < podworker.Cleaning {
-					pods = append(pods, pod)
-				}
-			}
-			return pods
-		},
-		Holders: holdersOf(opts, rt),
-		Node:    nodeRef(opts.nodeName), Record: record, Logger: logger,
+		Ready: a.inbox.Synced, Pods: a.pods.wanted, Holders: holdersOf(opts, rt),
+		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 		Hooks: imagegc.Hooks{Detected: func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
-				logger.Warn("records of images that are gone stay", "err", err)
+				a.logger.Warn("records of images that are gone stay", "err", err)
 			}
 		}},
 	})
