@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -109,6 +110,9 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 	m.device, err = device.Open(device.Config{
 		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: logger,
 		Active: func(uid types.UID) bool { return !pods.finished(uid) },
+		Runs: func(uid types.UID) bool {
+			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
+		},
 		Hooks: device.Hooks{Changed: func(string) { // a pod may wait for it
 			for _, pod := range pods.pods() {
 				changed(pod.UID)
