@@ -67,7 +67,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(kubelets))
 	f.Add([]byte(`{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := device.Open(device.Config{Dir: t.TempDir(), Store: &state.Memory{Record: data}})
+		m, err := device.Open(device.Config{Dir: "nowhere", Store: &state.Memory{Record: data}})
 		require.NoError(t, err)
 		m.Capacity()
 	})

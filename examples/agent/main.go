@@ -264,7 +264,7 @@ func run(opts options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, part := range append(joined.parts(loop),
 		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
-		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, watchOOM(opts.nodeName, record, logger),
+		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, rt.node.watchOOM(opts.nodeName, record, logger),
 		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
 		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
 	) {
