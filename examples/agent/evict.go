@@ -140,7 +140,7 @@ type evictor struct {
 	loop     *podworker.Loop
 	summary  func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
 	garbage  runtime.GarbageCollector
-	images   func(ctx context.Context) error // deletes those that are not used; nil: nobody does
+	images   *imageKeeper
 	record   func(runtime.Event)
 	say      func(what string) // to people
 	logger   *slog.Logger
@@ -151,7 +151,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 	cfg := eviction.Config{
 		Policy:  e.pressure.policy,
 		Summary: e.summary, Pods: e.pods, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
-		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images,
+		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images.free, ImageBytes: e.images.bytes,
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          nodeRef(e.opts.nodeName),
 		Record:        e.record, Logger: e.logger,

@@ -192,7 +192,7 @@ func run(opts options) error {
 
 	// Which images stay on the node.
 	var loop *podworker.Loop
-	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
+	images, err := keepImages(ctx, opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func run(opts options) error {
 	}
 	evictions, err := evictor{
 		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: lately.Summary,
-		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
+		garbage: rt, images: images, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
 	}.manager()
 	if err != nil {
 		return err
