@@ -205,6 +205,31 @@ func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) { // st-68
 	})
 }
 
+func TestASinkThatIsKnownToWorkAgainIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &slowSink{t: t}
+		m := started(t, status.Config{Sink: sink})
+		pod := podOf(v1.RestartPolicyAlways, "a")
+		sink.failing(errors.New("away"))
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		time.Sleep(10*time.Minute + time.Millisecond) // once a minute by now
+		before := sink.made()
+		m.Retry()
+		synctest.Wait()
+		assert.Equal(t, before+1, sink.made())
+		time.Sleep(50 * time.Second)
+		assert.Equal(t, before+1, sink.made(), "it was not: the pause is as long as before")
+		sink.failing(nil)
+		m.Retry()
+		synctest.Wait()
+		assert.Equal(t, v1.PodRunning, sink.said(pod.UID).Phase)
+		made := sink.made()
+		m.Retry()
+		time.Sleep(time.Hour)
+		assert.Equal(t, made, sink.made(), "there is nothing to say")
+	})
+}
+
 func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) { // st-72, lq-19
 	synctest.Test(t, func(t *testing.T) {
 		good := new(status.MemorySink)

@@ -129,6 +129,21 @@ func parseFlags(args []string) (options, error) {
 	return o, o.fillDirs()
 }
 
+// pairs parses name=amount,name=amount, or what else stands between the two.
+func pairs(m *map[string]string, between string) func(string) error {
+	return func(text string) error {
+		*m = map[string]string{}
+		for pair := range strings.SplitSeq(text, ",") {
+			key, value, ok := strings.Cut(pair, between)
+			if key = strings.TrimSpace(key); !ok || key == "" {
+				return fmt.Errorf("%q is not name%samount", pair, between)
+			}
+			(*m)[key] = strings.TrimSpace(value)
+		}
+		return nil
+	}
+}
+
 // fillDirs sets the directories that were not given.
 func (o *options) fillDirs() (err error) {
 	if o.root == "" && o.runtime == "process" {

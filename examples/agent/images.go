@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/imagegc"
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -42,35 +40,26 @@ func declareImages(fs *flag.FlagSet, o *options) {
 // images, as on plain processes.
 type imageKeeper struct{ gc *imagegc.Manager }
 
-// keepImages returns who looks after the images; loop is asked for the pods that are
-// wanted, once it is there.
-func keepImages(ctx context.Context, opts options, rt connected, ready func() bool, loop func() *podworker.Loop, record func(runtime.Event), logger *slog.Logger) (*imageKeeper, error) {
+// keepImages returns who looks after the images.
+func (a *assembly) keepImages(ctx context.Context, rt connected) (*imageKeeper, error) {
+	opts := a.opts
 	if opts.runtime == "process" {
 		return nil, nil
 	}
 	if err := os.MkdirAll(opts.root, 0o750); err != nil {
 		return nil, err
 	}
-	keep, err := pauseImage(ctx, opts, rt, logger)
+	keep, err := a.pauseImage(ctx, rt)
 	if err != nil {
 		return nil, err
 	}
 	gc, err := imagegc.New(imagegc.Config{
 		Store: rt, Space: imagegc.SpaceOf(rt), Policy: imagePolicy(&opts.kubelet, keep), Path: filepath.Join(opts.root, "images.json"),
-		Ready: ready,
-		Pods: func() (pods []*v1.Pod) {
-			for _, pod := range loop().Pods() {
-				if loop().State(pod.UID) < podworker.Cleaning {
-					pods = append(pods, pod)
-				}
-			}
-			return pods
-		},
-		Holders: holdersOf(opts, rt),
-		Node:    nodeRef(opts.nodeName), Record: record, Logger: logger,
+		Ready: a.inbox.Synced, Pods: a.pods.wanted, Holders: holdersOf(opts, rt),
+		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 		Hooks: imagegc.Hooks{Detected: func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
-				logger.Warn("records of images that are gone stay", "err", err)
+				a.logger.Warn("records of images that are gone stay", "err", err)
 			}
 		}},
 	})
@@ -88,12 +77,12 @@ func imagePolicy(cfg *kubeletconfig.KubeletConfiguration, keep []string) imagegc
 
 // pauseImage is what sandboxes are made of. No container has it, and not every
 // runtime says that it must stay (ig-19).
-func pauseImage(ctx context.Context, opts options, rt connected, logger *slog.Logger) ([]string, error) {
-	name := opts.pauseImage
+func (a *assembly) pauseImage(ctx context.Context, rt connected) ([]string, error) {
+	name := a.opts.pauseImage
 	if name == "" {
 		var err error
 		if name, err = rt.SandboxImage(ctx); err != nil {
-			logger.Warn("it is not known which image sandboxes are made of", "err", err)
+			a.logger.Warn("it is not known which image sandboxes are made of", "err", err)
 		}
 	}
 	if name == "" {
