@@ -36,6 +36,7 @@ type options struct {
 
 	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
+	pauseImage  string // of sandboxes
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
@@ -78,6 +79,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	declareCgroups(fs, o)
 	declareManagers(fs, o)
 	declareEviction(fs, o)
+	declareImages(fs, o)
 	return fs
 }
 

@@ -96,7 +96,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	work, err := a.work(node, known)
+	work, err := a.work(ctx, node, known)
 	if err != nil {
 		return err
 	}
@@ -246,8 +246,8 @@ type work struct {
 	merge    *podsource.Merge
 }
 
-func (a *assembly) work(g ground, k knowledge) (w work, err error) {
-	if w.images, err = a.keepImages(g.rt); err != nil {
+func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
+	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
 		return w, err
 	}
 	w.pipeline, err = podworker.NewPipeline(a.cluster.pipeline(podworker.PipelineConfig{
