@@ -246,6 +246,23 @@ func TestNodeAffinity(t *testing.T) {
 	})
 }
 
+// vol-20: a plugin that knows nothing of mount options is not set up with some.
+func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{NoOptions: true}}
+		start(t, n, func(c *volume.Config) {
+			c.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
+				pv.Spec.MountOptions = []string{"noatime"}
+			})
+			c.WaitTimeout = 100 * time.Millisecond
+		})
+		_, err := n.Mount(t.Context(), claimPod("p", "c"))
+		require.ErrorContains(t, err, "the persistent volume has mountOptions [noatime], and example.com/fake takes none")
+		assert.Zero(t, n.plugin.Count("SetUp"))
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : the persistent volume has mountOptions [noatime], and example.com/fake takes none`}, n.said())
+	})
+}
+
 // vol-9, vol-13, vol-16, vol-20: what the plugin gets to know.
 func TestWhatAPluginGets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
