@@ -128,9 +128,8 @@ func openSameMount(parent int, name string) (int, error) {
 	}
 	fd, err := unix.Openat2(parent, name, how)
 	if errors.Is(err, unix.EACCES) {
-		if unix.Fchmodat(parent, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			fd, err = unix.Openat2(parent, name, how)
-		}
+		chmodNoFollow(parent, name, 0o700)
+		fd, err = unix.Openat2(parent, name, how)
 	}
 	switch {
 	case errors.Is(err, unix.EXDEV):
