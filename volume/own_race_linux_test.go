@@ -39,7 +39,7 @@ func TestATreeThatIsDeepAndFullOfDecoysIsRemovedWithFewDescriptors(t *testing.T)
 	for i := range depth {
 		require.NoError(t, os.Mkdir(filepath.Join(root, ".removed-"+strconv.Itoa(i)), 0o755))
 	}
-	for i := range 2000 { // one of which is listed before all decoys
+	for i := range 800 { // one of which is listed before all decoys
 		require.NoError(t, os.Mkdir(filepath.Join(root, "c"+strconv.Itoa(i)), 0o755))
 	}
 	f, err := os.Open(root)
