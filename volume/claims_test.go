@@ -24,11 +24,9 @@ type claims struct {
 	claims map[string]*v1.PersistentVolumeClaim
 	pvs    map[string]*v1.PersistentVolume
 	down   error
-	gets   int
 }
 
 func (c *claims) PersistentVolumeClaim(_ context.Context, _, name string) (*v1.PersistentVolumeClaim, error) {
-	c.gets++
 	if c.down != nil {
 		return nil, c.down
 	}

@@ -62,6 +62,20 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 	return ctx.Err()
 }
 
+// HasVolumes reports whether anything of the pod's volumes is still there, or may
+// be, because it is not known yet what an earlier agent has left. A pod's cgroup
+// stays for as long (cm-44).
+func (m *Manager) HasVolumes(uid types.UID) bool {
+	select {
+	case <-m.found:
+	default:
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.world.pods[uid]) > 0
+}
+
 // abandon says that nobody wants what an earlier agent has left of a pod.
 func (m *Manager) abandon(uid types.UID, keep func() bool) {
 	m.mu.Lock()

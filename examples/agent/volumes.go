@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -41,16 +40,17 @@ type volumes struct {
 	drivers *register.Watcher // of CSI; nil: none can register
 }
 
-// volumesOf makes what mounts the volumes of pods: every kind, as far as this
+// makeVolumes makes what mounts the volumes of pods: every kind, as far as this
 // agent may mount and there is somebody who has what they are made from.
-func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable func() v1.ResourceList, record func(runtime.Event), logger *slog.Logger) (*volumes, error) {
+func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
+	opts, joined := a.opts, a.cluster
 	v := &volumes{mounts: goruntime.GOOS == "linux" && os.Geteuid() == 0}
 	var mounter volume.Mounter = onDisk{mount.New("")}
 	if v.mounts {
 		mounter = mount.New("")
 	}
 	cfg := volume.Config{
-		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: record, Logger: logger,
+		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: a.record, Logger: a.logger,
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
@@ -68,7 +68,7 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	case files != nil:
 		objects = files
 	}
-	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: logger})
+	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: a.allocatable, Logger: a.logger})
 	if err != nil {
 		return nil, err
 	}
@@ -79,18 +79,18 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	memory := empty.Tmpfs()
 	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
-	add(downward.New(downward.Config{Allocatable: allocatable, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: allocatable, Tmpfs: memory}))
+	add(downward.New(downward.Config{Allocatable: a.allocatable, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: a.allocatable, Tmpfs: memory}))
 	add(local.New(local.Config{Root: opts.root, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		driven, failed := csi.New(csi.Config{
 			Root: opts.root, NodeName: opts.nodeName, Mounter: mounter, Drivers: attachments, Objects: objects, Tokens: tokens,
 			Registered: joined.driverIsHere, Deregistered: joined.driverIsGone,
-			Changed: func() { v.PluginChanged(csi.Name) }, Logger: logger,
+			Changed: func() { v.PluginChanged(csi.Name) }, Logger: a.logger,
 		})
 		add(driven, failed)
 		if v.drivers, failed = register.New(register.Config{
-			Dir: filepath.Join(opts.root, "plugins_registry"), Logger: logger,
+			Dir: filepath.Join(opts.root, "plugins_registry"), Logger: a.logger,
 			Handlers: map[string]register.Handler{register.CSIPlugin: driven},
 		}); failed != nil {
 			return nil, failed
