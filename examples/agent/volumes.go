@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -102,7 +103,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
-	v.share(opts, logger)
+	v.share(opts, a.logger)
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
