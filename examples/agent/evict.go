@@ -185,10 +185,10 @@ func (e evictor) memoryDir() string {
 	return root
 }
 
-// pods are those that may hold something of the node.
+// pods are those of which something may run: to end another frees nothing.
 func (e evictor) pods() (active []*v1.Pod) {
 	for _, s := range e.workers.States() {
-		if s.State == podworker.Finished {
+		if s.State >= podworker.Cleaning {
 			continue
 		}
 		if pod, _ := e.loop.Pod(s.UID); pod != nil {
