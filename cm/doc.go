@@ -49,6 +49,6 @@
 // # Testing
 //
 // Each rule has a test that says its number, or a reason in rules_test.go at the root
-// of this module. A [cgroups.Fake] stands in for the machine; the packages host and
+// of this module. A [cgroups.Tree] stands in for the machine; the packages host and
 // oom try real ones, v1 and v2.
 package cm
