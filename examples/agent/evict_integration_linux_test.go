@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -213,4 +215,67 @@ func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7,
 		}
 		return nil
 	})
+}
+
+// Images fill their disk, which is not the node's: those go that no pod has, nobody
+// is evicted, and who comes after that has room. A disk that others fill is told of.
+func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19, F-21
+	t.Parallel()
+	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
+	w := &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
+	registry := lab.NewRegistry(t)
+	of := func(name, script string, spec ...string) string {
+		return manifest(name, append(spec, containers(container("main", script, "image: "+registry.PushLargeBusybox(name+":1", 8<<20))))...)
+	}
+	has := func(image string) bool {
+		images, err := daemon.Images(t.Context())
+		require.NoError(t, err)
+		return slices.ContainsFunc(images, func(name string) bool { return strings.HasSuffix(name, "/"+image) })
+	}
+	stays := of("stays", untilTerm)
+	w.put("stays", stays)
+	var jobs []string
+	for i := range 8 {
+		name := fmt.Sprintf("job%d", i)
+		jobs = append(jobs, name)
+		w.put(name, of(name, "exit 0", never))
+	}
+	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
+	w.start(flags...)
+	w.told("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
+	w.told("the node is under [DiskPressure]")
+	w.told("the node is under []")
+	pods := w.pods()
+	require.True(t, runs(pods["stays"]), "%v", pods["stays"].Status)
+	for _, job := range jobs {
+		assert.Equal(t, v1.PodSucceeded, pods[job].Status.Phase, "%s: %s", job, pods[job].Status.Message)
+		w.take(job)
+	}
+	assert.True(t, has("stays:1"))
+	assert.True(t, has("pause:1"), "of which all sandboxes are")
+	assert.False(t, has("job0:1"))
+	w.put("after", of("after", untilTerm))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+
+	// An agent that wants more room than can be made says so.
+	w.take("after")
+	w.until("it is gone", func() error {
+		if _, there := w.pods()["after"]; there {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	w.kill()
+	ballast := filepath.Join(daemon.Root(), "ballast")
+	require.NoError(t, os.WriteFile(ballast, make([]byte, 100<<20), 0o600))
+	w.start("--minimum-image-ttl-duration=1ms", "--image-gc-high-threshold=30", "--image-gc-low-threshold=10")
+	w.told("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
+	assert.True(t, has("stays:1"))
+	assert.False(t, has("after:1"))
+	require.True(t, runs(w.pods()["stays"]))
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
 // options are what a person can choose.
@@ -32,7 +34,9 @@ type options struct {
 	leave   bool
 	verbose bool
 
+	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
+	pauseImage  string // of sandboxes
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
@@ -75,6 +79,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	declareCgroups(fs, o)
 	declareManagers(fs, o)
 	declareEviction(fs, o)
+	declareImages(fs, o)
 	return fs
 }
 
