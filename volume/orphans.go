@@ -82,7 +82,7 @@ func (m *Manager) abandon(uid types.UID, keep func() bool) {
 	defer m.mu.Unlock()
 	for _, v := range m.world.pods[uid] {
 		if v.kept {
-			v.kept, v.wanted = false, false
+			v.kept, v.wanted, v.since = false, false, time.Now()
 			m.orphans[uid] = keep
 			m.markLocked(v)
 		}

@@ -254,7 +254,7 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 
 // Hints implements topology.Provider.
 func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
-	wants := map[string]int{}
+	var wants map[string]int
 	if c != nil {
 		wants = m.wants(c)
 	} else {

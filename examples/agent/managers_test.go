@@ -27,7 +27,7 @@ func TestManagersThatCantBeAreNamed(t *testing.T) {
 	ask := func(args ...string) error {
 		o, err := parseFlags(append([]string{"--manifests=/none", "--root=" + t.TempDir()}, args...))
 		if err == nil {
-			_, err = readManagers(t.Context(), o, nil, nil, new(view), nil, nil)
+			_, err = (&assembly{opts: o}).readManagers(t.Context(), nil, nil)
 		}
 		return err
 	}
