@@ -160,7 +160,8 @@ func (m *Manager) wish(pod *v1.Pod, wants []want) {
 			of.spec = &spec
 		}
 		if !v.wanted {
-			v.attachBy = time.Now().Add(m.cfg.AttachTimeout)
+			v.since = time.Now()
+			v.attachBy = v.since.Add(m.cfg.AttachTimeout)
 			v.failed = failure{} // of tearing it down
 		}
 		v.plugin, v.spec, v.pod, v.kept, v.wanted = of.plugin, of.spec, pod, false, true
@@ -314,6 +315,9 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 // is being done to get them ready. It reports whether there are any.
 func (m *Manager) releaseLocked(uid types.UID) bool {
 	for _, v := range m.world.pods[uid] {
+		if v.wanted || v.since.IsZero() {
+			v.since = time.Now()
+		}
 		v.wanted, v.kept = false, false
 		if v.cancel != nil && (v.step == setUp || v.step == refresh || v.step == expand) {
 			v.cancel()

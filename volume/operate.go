@@ -96,6 +96,9 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 			}
 		}
 	}
+	if o, ok := v.plugin.(MountOptioner); len(v.spec.MountOptions()) > 0 && (!ok || !o.SupportsMountOptions()) {
+		return fmt.Errorf("the persistent volume has mountOptions %v, and %s takes none", v.spec.MountOptions(), v.place.Plugin)
+	}
 	if m.cfg.Node != nil && v.spec.PV != nil {
 		return onNode(v.spec.PV, m.cfg.Node())
 	}
@@ -177,6 +180,9 @@ func (m *Manager) tearDown(ctx context.Context, p Plugin, req Request) error {
 	} else if err := p.TearDown(ctx, at); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err // Run may have gone without us: the rest is a later Manager's
+	}
 	// Nothing but an empty directory may be left (vol-30); of one with
 	// something in it nobody knows whose that is.
 	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -229,7 +235,11 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	m.markLocked(v)
 	m.tellLocked(v.place.PodUID)
 	info := OperationInfo{
-		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID, Duration: time.Since(begun), Err: err,
+		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID,
+		Forced: s == tearDown && v.plugin == nil, Duration: time.Since(begun), Err: err,
+	}
+	if err == nil && (s == setUp || s == tearDown) {
+		info.Total = time.Since(v.since)
 	}
 	pod, at := v.pod, v.place
 	m.laterLocked(func() { m.outcome(info, pod, s, at, calledOff) })

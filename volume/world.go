@@ -40,6 +40,7 @@ type podVolume struct {
 	refresh bool
 	failed  failure
 	wakeAt  time.Time
+	since   time.Time // when it was first wanted as it is
 
 	attach      bool
 	attachBy    time.Time
