@@ -38,6 +38,7 @@ type volumes struct {
 	*volume.Manager
 	mounts  bool              // this agent may mount
 	drivers *register.Watcher // of CSI; nil: none can register
+	share   func()            // done once, before anything is mounted
 }
 
 // makeVolumes makes what mounts the volumes of pods: every kind, as far as this
@@ -102,18 +103,17 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
-	v.share(a)
+	if v.mounts && opts.runtime != "process" {
+		v.share = a.shareRoot
+	}
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
 }
 
-// share lets mounts come and go between containers and the machine, below the
+// shareRoot lets mounts come and go between containers and the machine, below the
 // agent's directory. A pod that needs it fails without, so it is not fatal here.
-func (v *volumes) share(a *assembly) {
-	if !v.mounts || a.opts.runtime == "process" {
-		return
-	}
+func (a *assembly) shareRoot() {
 	err := os.MkdirAll(a.opts.root, 0o750)
 	if err == nil {
 		err = volume.Share(a.opts.root)
@@ -125,6 +125,9 @@ func (v *volumes) share(a *assembly) {
 
 // Run mounts and unmounts until ctx ends.
 func (v *volumes) Run(ctx context.Context) error {
+	if v.share != nil {
+		v.share()
+	}
 	if v.drivers == nil {
 		return v.Manager.Run(ctx)
 	}
