@@ -1,23 +1,19 @@
 package kubeparts_test
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/kubeparts/kubeparts/internal/ruletest"
 )
 
 // Each rule of how a pod's life is led has a test that says its number, or a
 // reason here why it has none. See TestEachRuleOfThePodEngineIsNamedByATest.
 func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
-	rules := []struct {
-		kind     string
-		from, to int
-	}{
-		{"pw", 1, 71}, {"sl", 1, 66}, {"ps", 1, 7}, {"mir", 1, 6}, {"adm", 1, 15}, // rules
-		{"lq", 6, 11}, {"lq", 22, 22}, {"lq", 28, 28}, {"lq", 30, 30}, // ways of the kubelet's that are not copied
-		{"L", 15, 15}, {"L", 18, 19}, {"L", 21, 28}, {"L", 30, 30}, {"L", 54, 54}, {"L", 56, 56}, {"L", 60, 64}, {"F", 77, 77},
-		{"inv", 1, 5}, {"inv", 14, 14}, {"inv", 17, 18},
+	rules := []ruletest.Span{
+		{Kind: "pw", From: 1, To: 71}, {Kind: "sl", From: 1, To: 66}, {Kind: "ps", From: 1, To: 7}, {Kind: "mir", From: 1, To: 6}, {Kind: "adm", From: 1, To: 15}, // rules
+		{Kind: "lq", From: 6, To: 11}, {Kind: "lq", From: 22, To: 22}, {Kind: "lq", From: 28, To: 28}, {Kind: "lq", From: 30, To: 30}, // ways of the kubelet's that are not copied
+		{Kind: "L", From: 15, To: 15}, {Kind: "L", From: 18, To: 19}, {Kind: "L", From: 21, To: 28}, {Kind: "L", From: 30, To: 30}, {Kind: "L", From: 54, To: 54}, {Kind: "L", From: 56, To: 56}, {Kind: "L", From: 60, To: 64}, {Kind: "F", From: 77, To: 77},
+		{Kind: "inv", From: 1, To: 5}, {Kind: "inv", From: 14, To: 14}, {Kind: "inv", From: 17, To: 18},
 	}
 	const (
 		runtimes = "the runtime's engine does it: "
@@ -56,15 +52,5 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 	}
 
 	named := rulesNamedByTests(t, []string{"pw", "sl", "ps", "mir", "adm", "lq", "L", "F", "inv"})
-	for _, s := range rules {
-		for n := s.from; n <= s.to; n++ {
-			rule := fmt.Sprintf("%s-%d", s.kind, n)
-			switch why, ok := without[rule]; {
-			case ok && named[rule] != nil:
-				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
-			case !ok:
-				assert.NotNil(t, named[rule], "no test names %s", rule)
-			}
-		}
-	}
+	ruletest.Check(t, named, without, rules...)
 }

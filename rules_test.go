@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/ruletest"
 )
 
 // Each rule of how a pod is run has a test that says its number, in the name of
@@ -21,37 +23,23 @@ import (
 // "rt-41 … rt-43", only the ends are said. A test that needs a real runtime does
 // not count: where there is none, it shows nothing.
 func TestEachRuleOfThePodEngineIsNamedByATest(t *testing.T) {
-	type span struct {
-		kind     string
-		from, to int
-	}
-	rules := []span{
-		{"rt", 1, 152},               // the runtime's side
-		{"img", 1, 17},               // images
-		{"al", 1, 21},                // allocation and resize
-		{"cm", 1, 46}, {"oom", 1, 3}, // cgroups, resources of pods and containers, kills
-		{"pe", 1, 20},                                                // environment, hosts, hostname, messages
-		{"dn", 1, 9},                                                 // DNS
-		{"se", 1, 20},                                                // security
-		{"lq", 8, 8}, {"lq", 12, 18}, {"lq", 29, 29}, {"lq", 32, 34}, // ways of the kubelet's that are not copied
-		{"L", 15, 19}, {"L", 46, 55}, {"L", 57, 57}, {"L", 59, 59}, // and what goes beyond it
+	rules := []ruletest.Span{
+		{Kind: "rt", From: 1, To: 152},                               // the runtime's side
+		{Kind: "img", From: 1, To: 17},                               // images
+		{Kind: "al", From: 1, To: 21},                                // allocation and resize
+		{Kind: "cm", From: 1, To: 46}, {Kind: "oom", From: 1, To: 3}, // cgroups, resources of pods and containers, kills
+		{Kind: "pe", From: 1, To: 20},                                                                                                // environment, hosts, hostname, messages
+		{Kind: "dn", From: 1, To: 9},                                                                                                 // DNS
+		{Kind: "se", From: 1, To: 20},                                                                                                // security
+		{Kind: "lq", From: 8, To: 8}, {Kind: "lq", From: 12, To: 18}, {Kind: "lq", From: 29, To: 29}, {Kind: "lq", From: 32, To: 34}, // ways of the kubelet's that are not copied
+		{Kind: "L", From: 15, To: 19}, {Kind: "L", From: 46, To: 55}, {Kind: "L", From: 57, To: 57}, {Kind: "L", From: 59, To: 59}, // and what goes beyond it
 	}
 	without := map[string]string{
 		"cm-46": "processes of the system are not moved into cgroups: systemd, or who starts them, does that",
 	}
 
 	named := rulesNamedByTests(t, []string{"rt", "img", "al", "cm", "oom", "pe", "dn", "se", "lq", "L"})
-	for _, s := range rules {
-		for n := s.from; n <= s.to; n++ {
-			rule := fmt.Sprintf("%s-%d", s.kind, n)
-			switch why, ok := without[rule]; {
-			case ok && named[rule] != nil:
-				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
-			case !ok:
-				assert.NotNil(t, named[rule], "no test names %s", rule)
-			}
-		}
-	}
+	ruletest.Check(t, named, without, rules...)
 }
 
 // Each rule of how containers are probed has a test that says its number, or
@@ -143,14 +131,14 @@ var allNamed = sync.OnceValues(func() (map[string][]string, error) {
 		}
 		ext := filepath.Ext(path)
 		data := strings.Contains(filepath.ToSlash(path), "/testdata/") && (ext == ".yaml" || ext == ".txt")
-		if !data && !strings.HasSuffix(path, "_test.go") || path == "rules_test.go" || path == "podrules_test.go" || path == "staterules_test.go" || strings.Contains(d.Name(), "integration") {
+		if !data && !strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "rules_test.go") || strings.Contains(d.Name(), "integration") {
 			return nil
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		for _, rule := range rulesIn(string(text)) {
+		for _, rule := range ruletest.In(string(text)) {
 			if strings.HasPrefix(rule, "st-") && strings.HasPrefix(filepath.ToSlash(path), "cm/") {
 				continue // the rules of stats have the prefix of those of statuses
 			}
@@ -162,26 +150,3 @@ var allNamed = sync.OnceValues(func() (map[string][]string, error) {
 	})
 	return named, err
 })
-
-// rulesIn returns what has the form of a rule's number: a word, a hyphen, digits. A
-// regular expression takes a minute for all files under the race detector.
-func rulesIn(text string) (rules []string) {
-	const digits = "0123456789"
-	const letters = digits + "_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	for at, c := range []byte(text) {
-		if c != '-' {
-			continue
-		}
-		before, after := text[:at], text[at+1:]
-		from := at
-		for from > 0 && strings.IndexByte(letters, before[from-1]) >= 0 {
-			from--
-		}
-		number := after[:len(after)-len(strings.TrimLeft(after, digits))]
-		whole := len(number) == len(after) || strings.IndexByte(letters, after[len(number)]) < 0
-		if from < at && number != "" && whole {
-			rules = append(rules, before[from:]+"-"+number)
-		}
-	}
-	return rules
-}

@@ -1,24 +1,20 @@
 package kubeparts_test
 
 import (
-	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/kubeparts/kubeparts/internal/ruletest"
 )
 
 // Each rule of statuses, of sources of pods and of images that are collected has a
 // test that says its number, or a reason here why it has none. See
 // TestEachRuleOfThePodEngineIsNamedByATest.
 func TestEachRuleOfStatusesSourcesAndImagesIsNamedByATest(t *testing.T) {
-	rules := []struct {
-		kind     string
-		from, to int
-	}{
-		{"st", 1, 80}, {"src", 1, 34}, {"ig", 1, 19},
-		{"lq", 19, 20}, {"lq", 23, 26}, {"lq", 31, 31}, {"nq", 8, 9}, // ways of the kubelet's that are not copied
-		{"L", 28, 32}, {"L", 34, 36}, {"L", 38, 45}, {"F", 28, 34},
-		{"inv", 6, 10}, {"inv", 13, 13},
+	rules := []ruletest.Span{
+		{Kind: "st", From: 1, To: 80}, {Kind: "src", From: 1, To: 34}, {Kind: "ig", From: 1, To: 19},
+		{Kind: "lq", From: 19, To: 20}, {Kind: "lq", From: 23, To: 26}, {Kind: "lq", From: 31, To: 31}, {Kind: "nq", From: 8, To: 9}, // ways of the kubelet's that are not copied
+		{Kind: "L", From: 28, To: 32}, {Kind: "L", From: 34, To: 36}, {Kind: "L", From: 38, To: 45}, {Kind: "F", From: 28, To: 34},
+		{Kind: "inv", From: 6, To: 10}, {Kind: "inv", From: 13, To: 13},
 	}
 	const differs = "status/doc.go says how it is otherwise: "
 	without := map[string]string{
@@ -30,15 +26,5 @@ func TestEachRuleOfStatusesSourcesAndImagesIsNamedByATest(t *testing.T) {
 	}
 
 	named := rulesNamedByTests(t, []string{"st", "src", "ig", "lq", "nq", "L", "F", "inv"})
-	for _, s := range rules {
-		for n := s.from; n <= s.to; n++ {
-			rule := fmt.Sprintf("%s-%d", s.kind, n)
-			switch why, ok := without[rule]; {
-			case ok && named[rule] != nil:
-				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
-			case !ok:
-				assert.NotNil(t, named[rule], "no test names %s", rule)
-			}
-		}
-	}
+	ruletest.Check(t, named, without, rules...)
 }

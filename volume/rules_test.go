@@ -1,17 +1,14 @@
 package volume_test
 
 import (
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/ruletest"
 )
 
 // Each rule of how volumes are mounted has a test that says its number, in the
@@ -25,33 +22,18 @@ func TestEachRuleOfVolumesIsNamedByATest(t *testing.T) {
 		"vol-31": "that no container starts before its volumes is podworker.Pipeline's order, which its tests hold",
 		"vol-78": "no quotas are set for monitoring: du measures",
 	}
-	named := map[string][]string{}
-	pattern := regexp.MustCompile(`\b(vol|F)-\d+\b`)
+	var files []string
 	for _, dir := range []string{".", "../runtime/cri", "../podworker", "../kube"} {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") || path == "rules_test.go" || strings.Contains(path, "integration") || strings.Contains(path, "stress") {
 				return err
 			}
-			text, err := os.ReadFile(path)
-			for _, rule := range pattern.FindAllString(string(text), -1) {
-				if !slices.Contains(named[rule], path) {
-					named[rule] = append(named[rule], path)
-				}
-			}
-			return err
+			files = append(files, path)
+			return nil
 		}))
 	}
-	check := func(kind string, from, to int) {
-		for n := from; n <= to; n++ {
-			rule := fmt.Sprintf("%s-%d", kind, n)
-			switch why, ok := without[rule]; {
-			case ok && named[rule] != nil:
-				assert.Fail(t, "a reason that holds no longer", "%s (%s) is named by %s", rule, why, named[rule])
-			case !ok:
-				assert.NotNil(t, named[rule], "no test names %s", rule)
-			}
-		}
-	}
-	check("vol", 1, 81)
-	check("F", 39, 49) // what goes beyond them
+	ruletest.Check(t, ruletest.Named(t, files...), without,
+		ruletest.Span{Kind: "vol", From: 1, To: 81},
+		ruletest.Span{Kind: "F", From: 39, To: 49}, // what goes beyond them
+	)
 }

@@ -1,22 +1,14 @@
 package managers_test
 
 import (
-	"fmt"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+	"github.com/kubeparts/kubeparts/internal/ruletest"
 )
 
 // Each rule of the managers (sections 8.7 to 8.10) has a test that says its number,
 // in the name of a case or in a comment, or else a reason here why it has none.
 func TestEachRuleOfTheManagersIsNamedByATest(t *testing.T) {
-	rules := map[string]int{"cpu": 10, "mem": 4, "top": 7, "dev": 13, "pr": 2, "dra": 4, "plg": 1}
-	more := []string{"F-51", "F-52", "F-53", "F-58", "F-59"}
 	without := map[string]string{
 		"dra-1": "resource claims are refused: see TestRefusals",
 		"dra-2": "as dra-1",
@@ -24,32 +16,13 @@ func TestEachRuleOfTheManagersIsNamedByATest(t *testing.T) {
 		"dra-4": "as dra-1",
 		"plg-1": "device plugins register at their socket; the watcher of plugins_registry is not here",
 	}
-	for kind, last := range rules {
-		for n := 1; n <= last; n++ {
-			more = append(more, fmt.Sprintf("%s-%d", kind, n))
-		}
-	}
-	named := map[string]string{}
-	word := regexp.MustCompile(`\b(?:cpu|mem|top|dev|pr|plg|F)-\d+`)
+	var files []string
 	for _, dir := range []string{"cpu", "memory", "topology", "device", "podresources", "managers"} {
-		files, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
-		require.NoError(t, err)
-		for _, file := range files {
-			if strings.HasSuffix(file, "rules_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			for _, rule := range word.FindAllString(string(text), -1) {
-				named[rule] = file
-			}
-		}
+		files = append(files, ruletest.Files(t, "../"+dir+"/*_test.go")...)
 	}
-	for _, rule := range more {
-		if why, ok := without[rule]; ok {
-			assert.Empty(t, named[rule], "a reason that holds no longer: %s, %s", rule, why)
-		} else {
-			assert.NotEmpty(t, named[rule], "no test names %s", rule)
-		}
-	}
+	ruletest.Check(t, ruletest.Named(t, files...), without, []ruletest.Span{
+		{Kind: "cpu", From: 1, To: 10}, {Kind: "mem", From: 1, To: 4}, {Kind: "top", From: 1, To: 7}, {Kind: "dev", From: 1, To: 13},
+		{Kind: "pr", From: 1, To: 2}, {Kind: "dra", From: 1, To: 4}, {Kind: "plg", From: 1, To: 1},
+		{Kind: "F", From: 51, To: 53}, {Kind: "F", From: 58, To: 59},
+	}...)
 }
