@@ -28,6 +28,10 @@ type grant struct {
 	// Response is what the plugin answered, a ContainerAllocateResponse. Nil: it is
 	// not known any more, and asked for again before the container is made.
 	Response []byte
+
+	// idle: nothing of the pod ran when the manager was made. The devices are kept
+	// for it if they are still there when it is admitted, and are others else.
+	idle bool
 }
 
 // A resource is what is known of the devices of one name.
@@ -38,6 +42,9 @@ type resource struct {
 	// which there are.
 	plugin *plugin
 	listed bool
+
+	// prepares: the last plugin wants to know of each start of a container (dev-7).
+	prepares bool
 
 	// since is when the last plugin went away; zero if there was none since the
 	// start.

@@ -36,6 +36,12 @@ type Config struct {
 	// Adopt is which devices containers that run have, for a state that is lost.
 	Adopt []Adopted
 
+	// Runs reports whether anything of a pod ran when the manager was made, for
+	// what is saved of it: of others the plugin is asked anew, and other devices
+	// are taken if theirs are gone. After the node was started anew that is all
+	// (dev-10). Nil: of every pod something did.
+	Runs func(uid types.UID) bool
+
 	// Active reports whether a pod may still run here: devices of others are free
 	// (dev-12). Nil: of every pod that is not freed.
 	Active func(uid types.UID) bool
@@ -138,7 +144,25 @@ func Open(cfg Config) (*Manager, error) {
 		}
 	}
 	m.adopt()
+	m.idle()
 	return m, nil
+}
+
+// idle marks what pods have of which nothing runs: the node was started anew
+// (dev-10). Who made their devices ready then has to do it again.
+func (m *Manager) idle() {
+	if m.cfg.Runs == nil {
+		return
+	}
+	for h, granted := range m.ledger.grants {
+		if m.cfg.Runs(h.uid) {
+			continue
+		}
+		for name, g := range granted {
+			g.idle, g.Response = true, nil
+			granted[name] = g
+		}
+	}
 }
 
 // adopt notes what runs with devices of which the state does not tell.
@@ -244,6 +268,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	defer m.mu.Unlock()
 	out := topology.Hints{}
 	for name, n := range wants {
+		m.settleLocked(name)
 		all := map[string]Device{}
 		if r := m.ledger.resources[name]; r != nil {
 			all = r.devices
@@ -332,34 +357,29 @@ func (m *Manager) Free(uid types.UID) {
 	m.Retain(func(u types.UID) bool { return u != uid })
 }
 
-// Retain takes back the devices of all pods but those of which is says yes.
+// Retain takes back the devices of all pods but those of which is says yes. It is
+// asked with no lock held.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
 	m.mu.Lock()
+	stays := map[types.UID]bool{}
+	for h := range m.ledger.grants {
+		stays[h.uid] = true
+	}
+	m.mu.Unlock()
+	for uid := range stays {
+		stays[uid] = is(uid)
+	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ledger.drop(func(uid types.UID) bool { return !is(uid) }) {
+	if m.ledger.drop(func(uid types.UID) bool { stay, asked := stays[uid]; return asked && !stay }) {
 		m.saveLocked()
 	}
 }
 
-// retire takes back what inactive pods have (dev-12). The one who asks is told so
-// with no lock held.
+// retire takes back what inactive pods have (dev-12).
 func (m *Manager) retire() {
-	if m.cfg.Active == nil {
-		return
-	}
-	m.mu.Lock()
-	active := map[types.UID]bool{}
-	for h := range m.ledger.grants {
-		active[h.uid] = true
-	}
-	m.mu.Unlock()
-	for uid := range active {
-		active[uid] = m.cfg.Active(uid)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ledger.drop(func(uid types.UID) bool { is, asked := active[uid]; return asked && !is }) {
-		m.saveLocked()
+	if m.cfg.Active != nil {
+		m.Retain(m.cfg.Active)
 	}
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -51,6 +52,10 @@ func declareCgroups(fs *flag.FlagSet, o *options) {
 	if root == "" && o.config == "" {
 		root = "/kubeparts"
 	}
+	fs.Func("cpu-weights", "`logarithmic or linear`: how requests become weights of cgroup v2; linear with runc before 1.3.2 and crun before 1.23, whose containers get theirs so", func(s string) (err error) {
+		o.weights, err = cgroups.ParseWeightFormula(s)
+		return err
+	})
 	fs.StringVar(&k.CgroupRoot, "cgroup-root", root, "`cgroup` that holds those of pods; with --config the root")
 	fs.Func("system-reserved", "`resources` for daemons of the system: cpu=500m,memory=1Gi,pid=1000", pairs(&k.SystemReserved, "="))
 	fs.Func("kube-reserved", "`resources` for this agent and the runtime", pairs(&k.KubeReserved, "="))
@@ -110,7 +115,7 @@ func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeServ
 	if err != nil {
 		return nil, err
 	}
-	if n.tree, err = host.New(host.Config{Driver: driver}); errors.Is(err, errors.ErrUnsupported) {
+	if n.tree, err = host.New(host.Config{Driver: driver, Weight: a.opts.weights}); errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {
 		return nil, fmt.Errorf("pods get no cgroups here (--cgroups-per-qos=false does without): %w", err)
@@ -183,7 +188,8 @@ func reservedOf(k kubeletconfig.KubeletConfiguration, capacity v1.ResourceList) 
 	if r.Kube, err = amounts("kubeReserved", k.KubeReserved); err != nil {
 		return r, err
 	}
-	if r.Eviction, err = cm.EvictionReserve(k.EvictionHard, capacity); err != nil {
+	hard := eviction.Settings{Hard: k.EvictionHard}.WithDefaults(goruntime.GOOS, k.MergeDefaultEvictionSettings != nil && *k.MergeDefaultEvictionSettings).Hard
+	if r.Eviction, err = cm.EvictionReserve(hard, capacity); err != nil {
 		return r, err
 	}
 	return r.ReserveCPUs(k.ReservedSystemCPUs)
@@ -280,8 +286,8 @@ func (n *podNode) forPods() podworker.Cgroups {
 }
 
 // clean removes the cgroups of pods that are gone; the list is older than what gone
-// answers from (hk-2).
-func (n *podNode) clean(ctx context.Context, gone func(types.UID) bool) error {
+// answers from (hk-2). Those of pods that still have volumes stay a while (cm-44).
+func (n *podNode) clean(ctx context.Context, gone, hasVolumes func(types.UID) bool) error {
 	if n.groups == nil {
 		return nil
 	}
@@ -289,7 +295,7 @@ func (n *podNode) clean(ctx context.Context, gone func(types.UID) bool) error {
 	if err != nil {
 		return err
 	}
-	return n.groups.Clean(ctx, pods, gone, nil)
+	return n.groups.Clean(ctx, pods, gone, hasVolumes)
 }
 
 // Run keeps the cgroups as they should be until ctx ends.
@@ -341,21 +347,28 @@ func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, err
 	return stats.New(cfg)
 }
 
-// watchOOM tells of processes that the kernel kills for memory (oom-1, oom-2). A
-// machine whose log is not ours to read is no reason not to run.
-func (a *assembly) watchOOM(ctx context.Context) error {
-	w, err := oom.New(oom.Config{
-		Kmsg: oom.OpenKmsg, Node: a.nodeRef(), Record: a.record, Logger: a.logger,
-		Handle: func(k oom.Kill) { a.logger.Info("out of memory", "kill", k.String()) },
-	})
-	if err != nil {
-		return err
+// watchOOM tells of processes that the kernel kills for memory (oom-1, oom-2). On a
+// machine whose log is not ours to read the pods' cgroups are looked at; without
+// those nobody is told, which is no reason not to run.
+func (a *assembly) watchOOM(n *podNode) part {
+	return func(ctx context.Context) error {
+		cfg := oom.Config{
+			Kmsg: oom.OpenKmsg, Node: a.nodeRef(), Record: a.record, Logger: a.logger,
+			Handle: func(k oom.Kill) { a.logger.Info("out of memory", "kill", k.String()) },
+		}
+		if n.groups != nil {
+			cfg.Counters = n.groups.OOMKills
+		}
+		w, err := oom.New(cfg)
+		if err != nil {
+			return err
+		}
+		if err := w.Run(ctx); err != nil {
+			a.logger.Warn("nobody is told of processes that the kernel kills", "err", err)
+		}
+		<-ctx.Done()
+		return nil
 	}
-	if err := w.Run(ctx); err != nil {
-		a.logger.Warn("nobody is told of processes that the kernel kills", "err", err)
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // summaryPage answers /stats/summary, in full or with only_cpu_and_memory=true

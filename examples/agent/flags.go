@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
 // options are what a person can choose.
@@ -32,6 +34,7 @@ type options struct {
 	leave   bool
 	verbose bool
 
+	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
 	pauseImage  string // of sandboxes
 

@@ -110,7 +110,7 @@ func run(opts options) error {
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(), known.parts(a, work.pipeline), work.parts(a), care.parts(a)) {
+	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), known.parts(a, work.pipeline), work.parts(a), care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
 	// The sources can be stopped before: while all pods are being stopped none may come.
@@ -177,8 +177,8 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	return g, err
 }
 
-func (g ground) parts() []part {
-	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run}
+func (g ground) parts(a *assembly) []part {
+	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, a.watchOOM(g.rt.node)}
 }
 
 // A knowledge is what becomes known of pods: what happens in the runtime, whether
@@ -309,6 +309,6 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	return c, err
 }
 
-func (c care) parts(a *assembly) []part {
-	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run, a.watchOOM}
+func (c care) parts() []part {
+	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run}
 }

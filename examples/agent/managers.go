@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -89,6 +90,9 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 	m.device, err = device.Open(device.Config{
 		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: a.logger,
 		Active: func(uid types.UID) bool { return !a.pods.finished(uid) },
+		Runs: func(uid types.UID) bool {
+			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
+		},
 		Hooks: device.Hooks{Changed: func(string) { // a pod may wait for it
 			for _, pod := range a.pods.running() {
 				a.inbox.PodChanged(pod.UID)

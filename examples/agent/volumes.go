@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -60,6 +62,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	case joined != nil:
 		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
+		cfg.Reported = joined.reported
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
 		}
@@ -100,9 +103,25 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
+	v.share(a)
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
+}
+
+// share lets mounts come and go between containers and the machine, below the
+// agent's directory. A pod that needs it fails without, so it is not fatal here.
+func (v *volumes) share(a *assembly) {
+	if !v.mounts || a.opts.runtime == "process" {
+		return
+	}
+	err := os.MkdirAll(a.opts.root, 0o750)
+	if err == nil {
+		err = volume.Share(a.opts.root)
+	}
+	if err != nil {
+		a.logger.Warn("mounts don't propagate between the machine and containers", "err", err)
+	}
 }
 
 // Run mounts and unmounts until ctx ends.
@@ -226,6 +245,13 @@ func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// reported tells whether the cluster knows that a volume is in use, so that it is
+// not detached (vol-17).
+func (c *cluster) reported(name v1.UniqueVolumeName) bool {
+	o := c.object()
+	return o != nil && slices.Contains(o.Status.VolumesInUse, name)
 }
 
 // onChange has the volumes told of objects that change, and of what is attached.
