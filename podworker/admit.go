@@ -62,6 +62,9 @@ type Refusal struct {
 type Victim struct {
 	UID  types.UID
 	Kill KillOptions
+
+	// Signal is what there was too little of, for metrics: "cpu". May be empty.
+	Signal string
 }
 
 func (r *Refusal) Error() string { return r.Message }

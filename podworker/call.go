@@ -44,7 +44,7 @@ type due struct {
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
 
-	events []runtime.Event // to be recorded after it
+	preempted []PreemptInfo // to be told of after it
 }
 
 // work makes one call, and returns the next one that is due, if there is a place
@@ -58,8 +58,11 @@ func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	}
 	info.Err = err
 	following, ok, news := w.returned(ctx, &d, next, err)
-	for _, e := range d.events {
-		w.cfg.Record(e)
+	for _, i := range d.preempted {
+		w.cfg.Record(i.event())
+		if w.cfg.Hooks.Preempted != nil {
+			w.cfg.Hooks.Preempted(i)
+		}
 	}
 	if w.cfg.Hooks.Worked != nil {
 		w.cfg.Hooks.Worked(info)
@@ -204,7 +207,7 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 		return news
 	}
 	if p.victims = nil; p.life.state == Syncing && len(next.Victims) > 0 {
-		d.events = w.preemptLocked(p, next.Victims)
+		d.preempted = w.preemptLocked(p, next.Victims)
 	}
 	if p.again {
 		w.wakeLocked(p)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -83,6 +84,17 @@ type Config struct {
 type Hooks struct {
 	// Worked is called after each call of the Handler.
 	Worked func(WorkInfo)
+
+	// Preempted is called for each pod that is ended so that another may run
+	// (kubelet_preemptions, by Victim.Signal; ev-62).
+	Preempted func(PreemptInfo)
+}
+
+// A PreemptInfo tells of a pod that gives way to another.
+type PreemptInfo struct {
+	Pod    *v1.Pod
+	By     types.UID // of the pod that may run then
+	Victim Victim
 }
 
 // A WorkInfo tells of one call of the Handler.

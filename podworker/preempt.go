@@ -12,18 +12,15 @@ import (
 // want the same one out of the way the later waits for it; the other tries again
 // after the ordinary delay.
 //
-// It returns the events of those that did not end anyway.
-func (w *Workers) preemptLocked(p *worker, victims []Victim) (events []runtime.Event) {
+// It returns those that did not end anyway.
+func (w *Workers) preemptLocked(p *worker, victims []Victim) (preempted []PreemptInfo) {
 	for _, v := range victims {
 		victim, ok := w.pods[v.UID]
 		if !ok || victim == p || victim.life.state == Finished {
 			continue
 		}
 		if victim.life.state < Stopping && victim.life.pod != nil {
-			events = append(events, runtime.Event{
-				Object: runtime.PodRef(victim.life.pod), Type: v1.EventTypeWarning,
-				Reason: v.Kill.Ending.Reason, Message: v.Kill.Ending.Message,
-			})
+			preempted = append(preempted, PreemptInfo{Pod: victim.life.pod, By: p.uid, Victim: v})
 		}
 		if p.victims == nil {
 			p.victims = map[types.UID]struct{}{}
@@ -32,7 +29,14 @@ func (w *Workers) preemptLocked(p *worker, victims []Victim) (events []runtime.E
 		victim.preemptor = p
 		w.stepLocked(victim, killed{v.Kill})
 	}
-	return events
+	return preempted
+}
+
+// event is what is told of it.
+func (i PreemptInfo) event() runtime.Event {
+	return runtime.Event{
+		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: i.Victim.Kill.Ending.Reason, Message: i.Victim.Kill.Ending.Message,
+	}
 }
 
 // giveWayLocked tells who waits for p's end that it has come.

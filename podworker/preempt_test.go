@@ -35,7 +35,7 @@ func (c *crowded) Sync(_ context.Context, w podworker.Work) (podworker.Next, err
 	}
 	var victims []podworker.Victim
 	for uid := range c.held {
-		victims = append(victims, podworker.Victim{UID: uid, Kill: podworker.KillOptions{
+		victims = append(victims, podworker.Victim{UID: uid, Signal: "cpu", Kill: podworker.KillOptions{
 			Ending: runtime.Ending{Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod", Disruption: "Pod was preempted by Kubelet to accommodate a critical pod."}, Evict: true,
 		}})
 	}
@@ -54,16 +54,18 @@ func (c *crowded) Cleanup(_ context.Context, w podworker.Work) error {
 	return nil
 }
 
-func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10
+func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev-62
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		var trace, events []string
+		var trace, events, counted []string
 		h := &crowded{room: 1, held: map[types.UID]bool{}, trace: func(what string) {
 			trace = append(trace, time.Since(began).String()+" "+what)
 		}}
 		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
 			events = append(events, e.Object.Name+" "+e.Type+" "+e.Reason+": "+e.Message)
-		}})
+		}, Hooks: podworker.Hooks{Preempted: func(i podworker.PreemptInfo) {
+			counted = append(counted, i.Pod.Name+" for "+i.Victim.Signal+" of "+string(i.By))
+		}}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
@@ -77,6 +79,7 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10
 		stop()
 		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
 		assert.Equal(t, []string{"web Warning Preempting: Preempted in order to admit critical pod"}, events)
+		assert.Equal(t, []string{"web for cpu of critical"}, counted)
 	})
 }
 

@@ -115,7 +115,7 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 			}
 			refusal := &podworker.Refusal{Reason: r.Reason, Message: r.Message}
 			for _, victim := range r.Victims {
-				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Kill: podworker.KillOptions{
+				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Signal: strings.TrimPrefix(r.Reason, "OutOf"), Kill: podworker.KillOptions{
 					Evict:  true,
 					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},
 				}})
