@@ -60,6 +60,13 @@ type Events struct {
 	queue      chan queued
 	correlator *record.EventCorrelator // Run's goroutine asks it
 	named      int64                   // after which nanosecond the last event was named
+	left       *leftEvent              // that Run, or Flush, was at when it ended
+}
+
+// A leftEvent is one that was correlated with those before, but not written.
+type leftEvent struct {
+	event  runtime.Event
+	result *record.EventCorrelateResult
 }
 
 type queued struct {
@@ -109,6 +116,10 @@ func (e *Events) Record(event runtime.Event) {
 
 // Run writes what is recorded until ctx ends.
 func (e *Events) Run(ctx context.Context) error {
+	if left := e.left; left != nil { // of an earlier call
+		e.left = nil
+		e.deliver(ctx, *left)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,6 +134,11 @@ func (e *Events) Run(ctx context.Context) error {
 // ends. It is for the end of an agent, after Run.
 func (e *Events) Flush(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if left := e.left; left != nil {
+			e.left = nil
+			e.deliver(ctx, *left)
+			continue
+		}
 		select {
 		case q := <-e.queue:
 			e.write(ctx, q)
@@ -130,7 +146,14 @@ func (e *Events) Flush(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("client: flush events: %d are not written: %w", len(e.queue), context.Cause(ctx))
+	waiting := len(e.queue)
+	if e.left != nil {
+		waiting++
+	}
+	if waiting == 0 {
+		return nil
+	}
+	return fmt.Errorf("client: flush events: %d are not written: %w", waiting, context.Cause(ctx))
 }
 
 // write writes one event. While the server cannot be reached, those behind it
@@ -141,9 +164,14 @@ func (e *Events) write(ctx context.Context, q queued) {
 		e.dropped(q.event, err)
 		return
 	}
+	e.deliver(ctx, leftEvent{q.event, result})
+}
+
+// deliver writes an event, or leaves it if ctx ends before.
+func (e *Events) deliver(ctx context.Context, q leftEvent) {
 	for try := 1; ; try++ {
 		call, cancel := context.WithTimeout(ctx, eventTimeout)
-		err = e.send(call, result)
+		err := e.send(call, q.result)
 		cancel()
 		if err == nil {
 			if e.cfg.Hooks.Wrote != nil {
@@ -152,6 +180,7 @@ func (e *Events) write(ctx context.Context, q queued) {
 			return
 		}
 		if ctx.Err() != nil {
+			e.left = &q
 			return
 		}
 		// What the server has an answer to is not asked twice.
@@ -162,6 +191,7 @@ func (e *Events) write(ctx context.Context, q queued) {
 		e.cfg.Logger.Debug("event", "reason", q.event.Reason, "err", err, "retryIn", eventRetry)
 		select {
 		case <-ctx.Done():
+			e.left = &q
 			return
 		case <-time.After(eventRetry):
 		}

@@ -220,7 +220,7 @@ func TestAnAgentThatEndsWritesTheLastEvents(t *testing.T) {
 		e.Record(event("db-2", "Killing", ""))
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
-		require.EqualError(t, e.Flush(ctx), "client: flush events: 1 are not written: context deadline exceeded")
+		require.EqualError(t, e.Flush(ctx), "client: flush events: 2 are not written: context deadline exceeded")
 	})
 }
 
@@ -234,4 +234,32 @@ func TestWhatEventsNeed(t *testing.T) {
 		_, err := client.NewEvents(cfg)
 		require.EqualError(t, err, want)
 	}
+}
+
+// The event that is being written when the agent ends is not lost: Flush writes it.
+func TestAnEventThatIsBeingWrittenIsNotLostAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(switchboard)
+		api := &apitest.Server{Fault: s.fault}
+		s.set(about("create", apitest.Fault{Hang: true}))
+		e := newEvents(t, api, client.EventsConfig{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx) }()
+		e.Record(event("web", "Killing", "Stopping container main"))
+		e.Record(event("db", "Killing", "Stopping container main"))
+		synctest.Wait()
+		cancel()
+		require.NoError(t, <-done)
+		late, stop := context.WithTimeout(t.Context(), time.Second)
+		require.EqualError(t, e.Flush(late), "client: flush events: 2 are not written: context deadline exceeded")
+		stop()
+		s.set(nil)
+		require.NoError(t, e.Flush(t.Context()))
+		list := eventsOf(api)
+		require.Len(t, list, 2)
+		for _, one := range list {
+			assert.EqualValues(t, 1, one.Count)
+		}
+	})
 }
