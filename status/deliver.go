@@ -36,6 +36,16 @@ func (m *Manager) Flush(ctx context.Context) error {
 	return nil
 }
 
+// Retry makes the calls that failed again now, without waiting for their back-off to
+// end: for those who learn by another way that the sink works again. If it does not,
+// the next wait is longer, as after any failure.
+func (m *Manager) Retry() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.queue.retry()
+	m.wakeLocked()
+}
+
 // drive makes the calls of the sink that are due until ctx ends, or, if drain
 // is set, until there are none. Several may run at once: they share the work
 // and its limit. A call has a goroutine while it lasts; a pod has none.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -76,6 +77,16 @@ func (q *queue) retryAt() time.Time {
 		return time.Time{}
 	}
 	return q.delayed[0].retryAt
+}
+
+// retry makes those ready that are delayed because a call failed.
+func (q *queue) retry() {
+	for _, e := range slices.Clone(q.delayed) {
+		if e.failures > 0 {
+			q.undelay(e)
+			q.add(e)
+		}
+	}
 }
 
 // hurry makes the delayed entries ready.

@@ -57,14 +57,14 @@ func TestAPodThatHasStoppedIsNotEvictedInPlaceOfOthers(t *testing.T) {
 		}
 		loop.AddPods([]*v1.Pod{named("stuck"), named("hungry")})
 		synctest.Wait()
-		e := evictor{workers: workers, loop: loop}
-		assert.Len(t, e.pods(), 2)
+		v := &view{workers: workers, loop: loop}
+		assert.Len(t, v.holding(), 2)
 		<-workers.Kill("stuck", podworker.KillOptions{Evict: true})
 		synctest.Wait()
 		state, _ := workers.Known("stuck")
 		require.Equal(t, podworker.Cleaning, state)
-		require.Len(t, e.pods(), 1)
-		assert.Equal(t, "hungry", e.pods()[0].Name)
+		require.Len(t, v.holding(), 1)
+		assert.Equal(t, "hungry", v.holding()[0].Name)
 		cancel()
 		require.NoError(t, <-ran)
 	})

@@ -6,15 +6,16 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
-// sourcesOf makes the sources of pods that need no cluster: the manifests, if
-// some are named. An agent of a cluster may have none.
-func sourcesOf(opts options, out *printer) (*podsource.File, map[string]podsource.PodSource, error) {
+// sourcesOf makes the sources of pods: the manifests, if some are named, which an
+// agent of a cluster need not have, and the cluster.
+func (a *assembly) sourcesOf() (*podsource.File, map[string]podsource.PodSource, error) {
+	opts := a.opts
 	if opts.manifests == "" {
-		return nil, map[string]podsource.PodSource{}, nil
+		return nil, a.cluster.sources(map[string]podsource.PodSource{}), nil
 	}
 	files, err := podsource.NewFile(podsource.FileConfig{
 		Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && opts.cluster.kubeconfig == "", Logger: slog.New(slog.DiscardHandler),
-		Hooks: podsource.FileHooks{Problem: out.problem, Mended: out.mended},
+		Hooks: podsource.FileHooks{Problem: a.out.problem, Mended: a.out.mended},
 	})
-	return files, map[string]podsource.PodSource{podsource.FileSource: files}, err
+	return files, a.cluster.sources(map[string]podsource.PodSource{podsource.FileSource: files}), err
 }

@@ -25,6 +25,9 @@ type following[T metav1.Object] struct {
 	keepWatch time.Duration // the least time a watch is asked to last; 0: 5m
 	store     store[T]
 	failed    func(error) // it is tried again by itself
+
+	again func()          // a watch stands that had failed; nil: nobody asks
+	hurry <-chan struct{} // no need to wait after a failure; nil: there is
 }
 
 // A store takes what a following sees, from one goroutine. It keeps the objects
@@ -60,12 +63,17 @@ func follow[T metav1.Object](ctx context.Context, f following[T]) {
 	r := round[T]{following: &f}
 	for failures := 0; ctx.Err() == nil; {
 		begin := time.Now()
+		select {
+		case <-f.hurry: // said while there was nothing to hurry
+		default:
+		}
 		err := r.run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil && !forgotten(err) {
 			f.failed(err)
+			r.failing = true
 		}
 		if time.Since(begin) >= wellFor {
 			failures = 0
@@ -81,6 +89,7 @@ func follow[T metav1.Object](ctx context.Context, f following[T]) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-f.hurry:
 		case <-time.After(wait):
 		}
 	}
@@ -95,6 +104,7 @@ type round[T metav1.Object] struct {
 	*following[T]
 	version string // to go on from; "": from the beginning
 	lists   bool   // the server has no watch-lists
+	failing bool   // the round before has failed
 
 	open func(metav1.ListOptions) (watch.Interface, error) // of this round
 }
@@ -141,6 +151,10 @@ func (r *round[T]) run(ctx context.Context) error {
 		}
 	}
 	defer w.Stop()
+	if r.failing && r.again != nil {
+		r.again()
+	}
+	r.failing = false
 	for {
 		select {
 		case <-ctx.Done():

@@ -41,6 +41,10 @@ type PodsHooks struct {
 
 	// Failed: a list or a watch failed, and is tried again after a while.
 	Failed func(error)
+
+	// Recovered: a watch stands again after Failed. Others may know no better than
+	// to wait; see [status.Manager.Retry].
+	Recovered func()
 }
 
 // Pods follows the pods that are bound to one node, and no others (src-33). It
@@ -58,6 +62,7 @@ type Pods struct {
 	byUID   map[types.UID]*v1.Pod
 	synced  bool
 	changed chan struct{} // closed with the next change
+	hurry   chan struct{} // capacity 1: there is no need to wait after a failure
 }
 
 // NewPods checks cfg and returns a Pods. It starts nothing.
@@ -69,7 +74,16 @@ func NewPods(cfg PodsConfig) (*Pods, error) {
 		return nil, errors.New("client: PodsConfig.NodeName is empty")
 	}
 	cfg.Logger = quiet(cfg.Logger)
-	return &Pods{cfg: cfg, changed: make(chan struct{})}, nil
+	return &Pods{cfg: cfg, changed: make(chan struct{}), hurry: make(chan struct{}, 1)}, nil
+}
+
+// Retry says that the API server works again: if Run waits because it failed, it
+// waits no longer.
+func (p *Pods) Retry() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
 }
 
 // Run implements podsource.PodSource. It may be called again after it has
@@ -93,6 +107,8 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 			watch:    pods.Watch,
 			store:    p,
 			failed:   p.failed,
+			again:    p.cfg.Hooks.Recovered,
+			hurry:    p.hurry,
 		})
 	})
 	for {

@@ -33,12 +33,6 @@ type StatusesConfig struct {
 	// means 20s.
 	Timeout time.Duration
 
-	// Repair is the least time between two writes of a status that somebody else
-	// has changed (st-71). 0 means 10s. Below zero, only mirror pods are seen
-	// to: a status.Manager that is told of such changes says all again itself.
-	// Both together do no harm.
-	Repair time.Duration
-
 	// Record takes events about statuses that the server refuses. Nil: none.
 	Record func(runtime.Event)
 
@@ -72,9 +66,10 @@ type StatusCall struct {
 // pod that is gone, or another one under its name, is no error. The status of a
 // static pod goes to its mirror pod (st-65), as soon as there is one.
 //
-// Run sees to what the API server holds: a status that somebody else changed is
-// written again, and so is that of a mirror pod that was made anew. Without it
-// statuses of static pods that are said before the mirror pod is there are lost.
+// Run brings mirror pods that come later, or are made anew, their status. A status
+// that somebody else has changed is said again by who said it: status.Manager is told
+// of such changes by the loop (podsource.Reconciler) and mends them, with growing
+// pauses (st-71).
 type Statuses struct {
 	cfg StatusesConfig
 
@@ -95,20 +90,13 @@ type saidPod struct {
 	// brought, for a while. Only its name and status are kept.
 	there *v1.Pod
 
-	mine     bool // what failed is Run's to repeat
-	theirs   bool // what failed is the caller's to repeat
-	failures int  // in a row
-	notUntil time.Time
-	repaired types.UID // which object Run wrote last
-	looked   lookedAt  // what Run has compared last
+	theirs   bool      // what failed is the caller's to repeat
+	told     types.UID // of the object that has been told what is said
+	failures int       // of Run, in a row
+	notUntil time.Time // Run does not try again before
 	cut      size      // how much of a status the server takes
-	told     string    // the last refusal that there was an event about
+	refused  string    // the last refusal that there was an event about
 	over     bool      // nothing more is to be said
-}
-
-type lookedAt struct {
-	uid     types.UID
-	version string
 }
 
 // NewStatuses checks cfg and returns a Statuses.
@@ -121,7 +109,7 @@ func NewStatuses(cfg StatusesConfig) (*Statuses, error) {
 	case cfg.Timeout < 0:
 		return nil, errors.New("client: StatusesConfig.Timeout is negative")
 	}
-	cfg.Timeout, cfg.Repair = or(cfg.Timeout, 20*time.Second), or(cfg.Repair, 10*time.Second)
+	cfg.Timeout = or(cfg.Timeout, 20*time.Second)
 	cfg.Logger = quiet(cfg.Logger)
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
@@ -137,10 +125,9 @@ func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, said v1.Pod
 	}
 	defer s.release(e)
 	e.pod, e.status = pod, said
-	e.mine = false
 	err = s.write(ctx, e)
 	e.theirs = err != nil
-	s.wake() // the API's object may have changed meanwhile
+	s.wake() // a mirror pod may have come meanwhile
 	return err
 }
 
@@ -255,7 +242,8 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 		if !staticpod.Is(e.pod) {
 			s.end(e) // deleted: nobody wants to know
 		}
-		return nil // a mirror pod: Run writes it when it is there
+		e.told = ""
+		return nil // Run writes it when there is a mirror pod
 	}
 	var err error
 	for conflicts := 0; ; {
@@ -266,6 +254,7 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 			return fmt.Errorf("client: make the patch of a status: %w", err)
 		}
 		if data == nil {
+			e.told = object.UID
 			return nil
 		}
 		var answer *v1.Pod
@@ -277,8 +266,9 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 		switch {
 		case err == nil:
 			e.there = &v1.Pod{ObjectMeta: slim(answer).ObjectMeta, Status: answer.Status}
+			e.told = answer.UID
 			if e.cut == full {
-				e.told = ""
+				e.refused = ""
 			}
 			return nil
 		case apierrors.IsNotFound(err):
@@ -311,7 +301,7 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 // lost takes note that the API's object is gone. A static pod goes on, and gets
 // another mirror pod.
 func (s *Statuses) lost(e *saidPod) {
-	e.there = nil
+	e.there, e.told = nil, ""
 	if !staticpod.Is(e.pod) {
 		s.end(e)
 	}
@@ -342,10 +332,10 @@ func (s *Statuses) call(ctx context.Context, object *v1.Pod, verb string, do fun
 
 // tell records an event, once per message.
 func (s *Statuses) tell(e *saidPod, message string) {
-	if message == e.told {
+	if message == e.refused {
 		return
 	}
-	e.told = message
+	e.refused = message
 	s.cfg.Record(runtime.Event{
 		Object: runtime.PodRef(e.pod), Type: v1.EventTypeWarning, Reason: "FailedToUpdateStatus", Message: message,
 	})

@@ -1,0 +1,137 @@
+package client_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// An agent is a whole one: pods of an API server in memory, and static ones, on a
+// runtime in memory.
+type agent struct {
+	api      *apitest.Server
+	faults   *switchboard
+	static   *podsource.Memory
+	runtime  *runtimetest.Runtime
+	pods     *client.Pods
+	statuses *status.Manager
+	loop     *podworker.Loop
+
+	mu     sync.Mutex
+	events map[string]int // by reason
+	told   []string       // "Reason Message", the first of each reason
+}
+
+func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
+	t.Helper()
+	a := &agent{
+		api: new(apitest.Server), faults: new(switchboard), static: new(podsource.Memory),
+		runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, events: map[string]int{},
+	}
+	a.api.Fault = a.faults.fault
+	for _, pod := range objects {
+		a.api.Put(pod)
+	}
+	a.static.Set()
+	api := connect(t, a.api).API
+	retry := func() { a.statuses.Retry() }
+	var err error
+	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: nodeName, Hooks: client.PodsHooks{Recovered: retry}})
+	require.NoError(t, err)
+	sink, err := client.NewStatuses(client.StatusesConfig{Client: api, Pods: a.pods, Record: a.record})
+	require.NoError(t, err)
+	mirrors, err := client.NewMirrors(client.MirrorsConfig{Client: api, Node: func() (metav1.OwnerReference, bool) { return owner, true }})
+	require.NoError(t, err)
+	a.statuses, err = status.New(status.Config{Sink: sink})
+	require.NoError(t, err)
+
+	inbox := new(podworker.Inbox)
+	changes, err := pleg.New(pleg.Config{Runtime: a.runtime, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
+	require.NoError(t, err)
+	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: a.runtime})
+	require.NoError(t, err)
+	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Runtime: a.runtime, Status: a.statuses, Mirrors: mirrors, Record: a.record, Network: health.Network,
+		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
+	})
+	require.NoError(t, err)
+	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: a.record})
+	require.NoError(t, err)
+	a.loop, err = podworker.NewLoop(podworker.LoopConfig{
+		Workers: workers, Inbox: inbox, Sources: []string{podsource.APISource, podsource.FileSource}, Garbage: a.runtime, Mirrors: mirrors,
+	})
+	require.NoError(t, err)
+	merge, err := podsource.NewMerge(podsource.MergeConfig{
+		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static}, Sink: a.loop, Record: a.record,
+	})
+	require.NoError(t, err)
+	for _, run := range []func(context.Context) error{health.Run, changes.Run, a.statuses.Run, sink.Run, a.loop.Run, merge.Run} {
+		running(t, run)
+	}
+	pass(5 * time.Second)
+	return a
+}
+
+func (a *agent) record(e runtime.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.events[e.Reason] == 0 {
+		a.told = append(a.told, e.Reason+" "+e.Message)
+	}
+	a.events[e.Reason]++
+}
+
+// recorded returns how many events of that reason there were.
+func (a *agent) recorded(reason string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.events[reason]
+}
+
+// calls returns the calls since the last look, but for lists and watches.
+func (a *agent) calls() []string {
+	synctest.Wait()
+	calls := said(a.api.Calls())
+	a.api.Forget()
+	return calls
+}
+
+// status is what the API server has.
+func (a *agent) status(name string) v1.PodStatus {
+	synctest.Wait()
+	if pod := a.api.Pod("prod", name); pod != nil {
+		return pod.Status
+	}
+	return v1.PodStatus{}
+}
+
+// meddle is somebody else who writes into a status.
+func (a *agent) meddle(name string, edit func(*v1.PodStatus)) {
+	pod := a.api.Pod("prod", name)
+	edit(&pod.Status)
+	a.api.Put(pod)
+	synctest.Wait()
+}
+
+// serving is a pod whose container runs for ever.
+func serving(name string) *v1.Pod {
+	pod := newPod(name)
+	pod.UID = types.UID("uid-of-" + name)
+	return podsource.Default(pod)
+}
