@@ -44,10 +44,13 @@
 //     they stop (cm-18).
 //   - Orphans are found by UID in all three classes, and removed eight at a time
 //     (cm-44).
+//   - Processes of the agent, the runtime and the system stay where the machine's
+//     service manager has put them (kubeletCgroups, systemCgroups).
 //   - A pod's memory limit is not made less than what is in use (cm-43).
 //
 // # Testing
 //
-// rules_test.go lists each rule with the test that names it. A cgroups.Tree stands
-// in for the machine; the packages host and oom try real ones, v1 and v2.
+// Each rule has a test that says its number, or a reason in rules_test.go at the root
+// of this module. A [cgroups.Tree] stands in for the machine; the packages host and
+// oom try real ones, v1 and v2.
 package cm

@@ -57,14 +57,14 @@ func TestAPodThatHasStoppedIsNotEvictedInPlaceOfOthers(t *testing.T) {
 		}
 		loop.AddPods([]*v1.Pod{named("stuck"), named("hungry")})
 		synctest.Wait()
-		v := &view{workers: workers, loop: loop}
-		assert.Len(t, v.holding(), 2)
+		pods := view{workers: workers, loop: loop}
+		assert.Len(t, pods.running(), 2)
 		<-workers.Kill("stuck", podworker.KillOptions{Evict: true})
 		synctest.Wait()
 		state, _ := workers.Known("stuck")
 		require.Equal(t, podworker.Cleaning, state)
-		require.Len(t, v.holding(), 1)
-		assert.Equal(t, "hungry", v.holding()[0].Name)
+		require.Len(t, pods.running(), 1)
+		assert.Equal(t, "hungry", pods.running()[0].Name)
 		cancel()
 		require.NoError(t, <-ran)
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -102,7 +103,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
-	v.share(opts, logger)
+	v.share(a)
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
@@ -110,16 +111,16 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 
 // share lets mounts come and go between containers and the machine, below the
 // agent's directory. A pod that needs it fails without, so it is not fatal here.
-func (v *volumes) share(opts options, logger *slog.Logger) {
-	if !v.mounts || opts.runtime == "process" {
+func (v *volumes) share(a *assembly) {
+	if !v.mounts || a.opts.runtime == "process" {
 		return
 	}
-	err := os.MkdirAll(opts.root, 0o750)
+	err := os.MkdirAll(a.opts.root, 0o750)
 	if err == nil {
-		err = volume.Share(opts.root)
+		err = volume.Share(a.opts.root)
 	}
 	if err != nil {
-		logger.Warn("mounts don't propagate between the machine and containers", "err", err)
+		a.logger.Warn("mounts don't propagate between the machine and containers", "err", err)
 	}
 }
 

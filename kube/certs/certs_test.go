@@ -298,7 +298,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		synctest.Wait()
 		s.mu.Lock()
 		assert.NotEmpty(t, s.by[len(s.by)-1].BearerToken)
-		assert.Greater(t, s.fails, 3000, "twice a minute")
+		assert.Greater(t, s.fails, 5000-2*20*60, "twice a minute for at most 20 hours, which the luck of the times decides")
 		s.fails = 0
 		s.mu.Unlock()
 		time.Sleep(time.Minute)
@@ -306,6 +306,30 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		assert.True(t, rotation.Expires().After(time.Now()))
 		cancel()
 		require.NoError(t, <-done)
+	})
+}
+
+// By the clock of a node that is ahead, a new certificate may be due at once.
+func TestACertificateThatIsDueAtOnceIsNoHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSigner(t)
+		cfg := configIn(t, s)
+		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
+		base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
+		require.NoError(t, err)
+		rotation, err := certs.NewRotation(base, cfg)
+		require.NoError(t, err)
+		s.mu.Lock()
+		s.life = time.Millisecond
+		s.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		time.Sleep(24 * time.Hour) // the first one has ended meanwhile
+		go func() { done <- rotation.Run(ctx) }()
+		time.Sleep(time.Hour)
+		cancel()
+		require.NoError(t, <-done)
+		assert.LessOrEqual(t, len(s.names()), 62, "one a minute")
 	})
 }
 

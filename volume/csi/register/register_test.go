@@ -154,11 +154,15 @@ func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
 	assert.Equal(t, "too old", s.Error)
 	s = <-other.told
 	assert.Equal(t, "no handler registered for plugin type: TapePlugin at socket "+filepath.Join(d, "o.sock"), s.Error)
-	look(t, w)
-	assert.Empty(t, p.told, "not before its time")
+	next := look(t, w)
+	if time.Now().Before(retry) { // the machine is not too busy to tell
+		assert.Empty(t, p.told, "not before its time")
+	}
 	h.refuse = nil
-	time.Sleep(time.Until(retry) + time.Millisecond)
-	look(t, w)
+	for tries := 0; tries < 3 && !h.has("p"); tries++ { // the other one's time may be the first
+		time.Sleep(time.Until(next) + time.Millisecond)
+		next = look(t, w)
+	}
 	assert.True(t, h.has("p"))
 }
 
@@ -214,5 +218,29 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 	for _, cfg := range []register.Config{{}, {Dir: "x"}, {Dir: "x", Handlers: map[string]register.Handler{"CSIPlugin": nil}}, {Dir: "x", Handlers: good, Period: -1}} {
 		_, err := register.New(cfg)
 		require.ErrorContains(t, err, "register: Config.")
+	}
+}
+
+// plg-1: while one version of a driver takes the place of another, there are two
+// sockets of one name. When either goes, the other is the plugin.
+func TestTwoSocketsOfOnePlugin(t *testing.T) {
+	for name, goes := range map[string]int{"the old one goes": 0, "the new one goes": 1} {
+		t.Run(name, func(t *testing.T) {
+			d, h := dir(t), new(handler)
+			w := watcher(t, d, h)
+			var both []*plugin
+			for _, at := range []string{"one", "two"} {
+				both = append(both, start(t, filepath.Join(d, at+".sock"), register.CSIPlugin, "p", "/"+at))
+				look(t, w)
+			}
+			assert.Equal(t, map[string]string{"p": "/two"}, h.known)
+			both[goes].stop()
+			look(t, w)
+			assert.Equal(t, map[string]string{"p": []string{"/two", "/one"}[goes]}, h.known)
+			assert.NotContains(t, h.log, "-p", "its volumes are not without a driver in the meantime")
+			both[1-goes].stop()
+			look(t, w)
+			assert.Empty(t, h.known)
+		})
 	}
 }
