@@ -25,6 +25,7 @@ import (
 var honoured = []string{
 	"apiVersion", "kind",
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
+	"staticPodURL", "staticPodURLHeader", "fileCheckFrequency", "httpCheckFrequency", // sources.go
 	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
 	// of a node of a cluster
 	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",

@@ -189,6 +189,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	joined.onReturn(statuses.Retry)
 
 	// Which images stay on the node.
 	var loop *podworker.Loop
@@ -213,11 +214,14 @@ func run(opts options) error {
 	pods.workers = workers
 
 	// Which pods are wanted.
-	files, wanted, err := sourcesOf(opts, out)
+	local, err := sourcesOf(opts, out, logger)
 	if err != nil {
 		return err
 	}
-	wanted = joined.sources(wanted)
+	wanted, err := joined.sources(opts, local.sources)
+	if err != nil {
+		return err
+	}
 	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
 		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, said}, Node: nodeRef(opts.nodeName), Logger: logger,
 	}))
@@ -255,13 +259,13 @@ func run(opts options) error {
 
 	// How others see it.
 	server, err := listen(opts.listen, loop, workers, statuses, []check{
-		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", manifestsOf(files)},
+		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", local.check},
 	}, page{"/stats/summary", summaryPage(usage)})
 	if err != nil {
 		return err
 	}
 
-	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(opts.manifests), opts.root))
+	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(local.from), opts.root))
 	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
 
 	health.First(ctx)
