@@ -228,6 +228,10 @@ type nodeFacts struct {
 
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
+	images       func(context.Context) ([]node.Image, error)
+
+	// fresh: there is no record of devices that were given out.
+	fresh bool
 }
 
 // describe makes the node.
@@ -238,12 +242,14 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	rt, health := f.runtime, f.health
 	var once sync.Once
 	seen := false // healthy, at some time
+	c.spec.KeepDevices = !f.fresh
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
+		Images:       f.images,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
 			info.KubeletVersion = kubeletVersion
@@ -253,14 +259,6 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 			}
 			info.ContainerRuntimeVersion = node.RuntimeVersion(rt.typ, version)
 			return info, err
-		},
-		Images: func(ctx context.Context) ([]node.Image, error) {
-			list, err := rt.images.ListImages(ctx, nil)
-			var out []node.Image
-			for _, i := range list {
-				out = append(out, node.Image{ID: i.Id, Digests: i.RepoDigests, Tags: i.RepoTags, Size: int64(i.Size)})
-			}
-			return out, err
 		},
 		Handlers: func(ctx context.Context) ([]v1.NodeRuntimeHandler, error) {
 			f, err := rt.Features(ctx)
@@ -277,6 +275,9 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 			return h
 		},
 	}
+	if facts.Images == nil { // nobody looks after them
+		facts.Images = rt.listImages
+	}
 	c.node, err = node.New(node.Config{
 		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
 		Existing: c.kubelet.RegisterNode != nil && !*c.kubelet.RegisterNode,
@@ -290,6 +291,16 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Hooks: node.Hooks{Renewed: c.heartbeat()},
 	})
 	return err
+}
+
+// listImages asks the runtime.
+func (c connected) listImages(ctx context.Context) ([]node.Image, error) {
+	list, err := c.images.ListImages(ctx, nil)
+	var out []node.Image
+	for _, i := range list {
+		out = append(out, node.Image{ID: i.Id, Digests: i.RepoDigests, Tags: i.RepoTags, Size: int64(i.Size)})
+	}
+	return out, err
 }
 
 // handlersOf returns what the node says of the runtime's handlers (ns-17).

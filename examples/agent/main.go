@@ -165,14 +165,6 @@ func run(opts options) error {
 		return err
 	}
 
-	// What the cluster is told of this machine.
-	if err := joined.describe(nodeFacts{
-		runtime: rt, health: health, pleg: changes.Healthy,
-		machine: rt.node.machine(opts.kubelet.MaxPods), pressure: short.node, volumesInUse: vols.InUse,
-	}); err != nil {
-		return err
-	}
-
 	// What becomes known of pods goes to people, through the printer, and to the
 	// cluster.
 	said, err := rememberStatuses(opts, logger)
@@ -181,7 +173,7 @@ func run(opts options) error {
 	}
 	statuses, err := status.New(status.Config{
 		Sink: said.beside(joined.sink(out)), Earlier: said.earlier, RecursiveReadOnly: mountsRecursively(ctx, rt), HostIPs: hostIPs, Logger: logger,
-		Probes: probed(probes),
+		Probes: probed(probes), Health: rt.managers.health(),
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
 		},
@@ -195,6 +187,15 @@ func run(opts options) error {
 	var loop *podworker.Loop
 	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
 	if err != nil {
+		return err
+	}
+
+	// What the cluster is told of this machine.
+	has, fresh := rt.managers.intoNode(rt.node.machine(opts.kubelet.MaxPods))
+	if err := joined.describe(nodeFacts{
+		runtime: rt, health: health, pleg: changes.Healthy, machine: has, fresh: fresh,
+		pressure: short.node, volumesInUse: vols.InUse, images: images.list(int(deref(opts.kubelet.NodeStatusMaxImages))),
+	}); err != nil {
 		return err
 	}
 
