@@ -91,6 +91,12 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 		})
 	}
 	return podworker.Admitters{
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			if r := admission.Empty(pod); r != nil {
+				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			}
+			return nil
+		}),
 		of(sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 			if podconfig.AdmitGroups(pod, false) == nil {
