@@ -173,7 +173,7 @@ func run(opts options) error {
 	}
 	statuses, err := status.New(status.Config{
 		Sink: said.beside(joined.sink(out)), Earlier: said.earlier, RecursiveReadOnly: mountsRecursively(ctx, rt), HostIPs: hostIPs, Logger: logger,
-		Probes: probed(probes), Health: rt.managers.health(),
+		Probes: probed(probes), Health: rt.managers.health(), Record: record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
 		},
