@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	mount "k8s.io/mount-utils"
+	"k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -48,7 +49,8 @@ const csiDriver = "dir.csi.kubeparts.test"
 type cluster struct {
 	mu  sync.Mutex
 	cm  *v1.ConfigMap
-	dir string // of the local volume
+	dir string                          // of the local volume
+	pvs map[string]*v1.PersistentVolume // of claims of those names; the others are made up
 }
 
 func (c *cluster) ConfigMap(context.Context, string, string) (*v1.ConfigMap, error) {
@@ -75,13 +77,20 @@ func (c *cluster) PersistentVolumeClaim(_ context.Context, ns, name string) (*v1
 }
 
 func (c *cluster) PersistentVolume(_ context.Context, name string) (*v1.PersistentVolume, error) {
-	pv := &v1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	pv := &v1.PersistentVolume{}
+	given := c.pvs[strings.TrimPrefix(name, "pv-")]
+	if given != nil {
+		pv = given.DeepCopy()
+	}
+	pv.Name = name
 	pv.Spec.ClaimRef = &v1.ObjectReference{UID: types.UID(strings.TrimPrefix(name, "pv-"))}
 	pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}
-	if name == "pv-local" {
+	switch {
+	case given != nil:
+	case name == "pv-local":
 		pv.Annotations = map[string]string{"pv.beta.kubernetes.io/gid": "7777"}
 		pv.Spec.Local = &v1.LocalVolumeSource{Path: c.dir}
-	} else {
+	default:
 		pv.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: csiDriver, VolumeHandle: "one", FSType: "ext4"}
 	}
 	return pv, nil
@@ -172,7 +181,7 @@ func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volu
 	add(secret.New(secret.Config{Objects: s.objects, Tmpfs: empty.Tmpfs()}))
 	add(downward.New(downward.Config{Tmpfs: empty.Tmpfs()}))
 	add(projected.New(projected.Config{Objects: s.objects, Tokens: tokens, Tmpfs: empty.Tmpfs()}))
-	add(local.New(local.Config{Root: s.root, Mounter: mounter}))
+	add(local.New(local.Config{Root: s.root, Mounter: mounter, Exec: exec.New()}))
 	var m *volume.Manager
 	driven, err := csi.New(csi.Config{Root: s.root, NodeName: "node", Mounter: mounter, Objects: s.objects, Tokens: tokens, Changed: func() { m.PluginChanged(csi.Name) }})
 	add(driven, err)

@@ -273,6 +273,28 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	assert.EqualValues(t, 35, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")
 }
 
+func TestKillsOfPodsAreCounted(t *testing.T) { // oom-1, oom-3
+	for version, want := range map[int]uint64{1: 7, 2: 5} {
+		tree := cgroups.NewTree(cgroups.Facts{Version: version, Controllers: every})
+		m, err := cm.New(cm.Config{Tree: tree, Capacity: list("cpu=4 memory=1Gi")})
+		require.NoError(t, err)
+		require.NoError(t, m.Setup(t.Context()))
+		p := pod("b-1", burstable)
+		require.NoError(t, m.Ensure(t.Context(), p))
+		require.NoError(t, m.Ensure(t.Context(), pod("g-1", guaranteed)))
+		name := m.PodName(p)
+		tree.Use(name, cgroups.Stats{Memory: &cgroups.MemoryStats{OOMKills: 5}})
+		tree.Use(name.Child("c1"), cgroups.Stats{Memory: &cgroups.MemoryStats{OOMKills: 2}})
+		kills, err := m.OOMKills()
+		require.NoError(t, err)
+		assert.Equal(t, map[string]uint64{"/kubepods/burstable/podb-1": want, "/kubepods/podg-1": 0}, kills, "v2 counts those below, v1 does not")
+		require.NoError(t, m.Remove(t.Context(), "b-1"))
+		kills, err = m.OOMKills()
+		require.NoError(t, err)
+		assert.Len(t, kills, 1)
+	}
+}
+
 // Many pods come and go side by side; in the end the classes have what is left.
 func TestPodsComeAndGoSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ type Config struct {
 
 	// ImageBytes is how much the images of a pod take. It is asked only where
 	// images have a file system of their own. Nil: not known.
-	ImageBytes func(pod *v1.Pod) int64
+	ImageBytes func(ctx context.Context, pod *v1.Pod) int64
 
 	// Memory measures how much memory is available, in place of the working set
 	// (F-16): [MemAvailable] does by the kernel's word. Nil: the working set.

@@ -103,7 +103,7 @@ func (m *Manager) inputs(ctx context.Context) (Inputs, error) {
 			if in.ImageBytes == nil {
 				in.ImageBytes = map[types.UID]int64{}
 			}
-			in.ImageBytes[pod.UID] = m.cfg.ImageBytes(pod)
+			in.ImageBytes[pod.UID] = m.cfg.ImageBytes(ctx, pod)
 		}
 	}
 	m.mu.Lock()
@@ -176,13 +176,14 @@ func (m *Manager) save(plan *Plan) {
 // measures rarely is waited for, 15 seconds at most.
 func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Plan, error) {
 	look := func() error {
+		done := time.Now()
 		for waited := time.Duration(0); ; waited += newsPoll {
 			summary, memory, err := m.measure(ctx)
 			if err != nil {
 				return err
 			}
 			result.After = plan.After(summary, memory)
-			if !result.After.old(plan) || waited >= newsWait {
+			if !result.After.old(plan, done) || waited >= newsWait {
 				return nil
 			}
 			if err := sleep(ctx, newsPoll); err != nil {

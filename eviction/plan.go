@@ -164,14 +164,15 @@ func (p *Plan) After(summary *statsapi.Summary, memory *MemoryFigure) *Plan {
 	return next
 }
 
-// old reports whether a second look found its reason in the very measurement that
-// the first one was made by.
-func (p *Plan) old(first *Plan) bool {
+// old reports whether a second look found its reason in a measurement that does not
+// tell of what was done since the first: that of the first, or one from before it was
+// done.
+func (p *Plan) old(first *Plan, done time.Time) bool {
 	if p.Chosen == nil || p.Chosen.At.IsZero() {
 		return false
 	}
 	before, ok := find(first.Observations, p.Chosen.Threshold.Signal)
-	return ok && p.Chosen.At.Equal(before.At)
+	return ok && p.Chosen.At.Equal(before.At) || p.Chosen.At.Before(done)
 }
 
 // choose sets on whom it falls.

@@ -40,6 +40,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	                               static=yes volume.NAME=USED/LIMIT logs=AMOUNT total=AMOUNT image=BYTES
 //	                               spare=REASON never=REASON unkillable=yes|no init=NAME
 //	frees STEP SIGNAL AMOUNT       what a step will free
+//	takes STEP SECONDS             how long it takes
 //	fails STEP
 //	lags SECONDS                   figures are taken so often only
 //	stale|measured                 the figures stay those of the last time; or are new
@@ -132,6 +133,9 @@ func (s *story) do(c *script.Command) (err error) {
 		return s.pod(c.Arg(1), c.Words[2:])
 	case "frees":
 		s.yields[eviction.Step(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
+	case "takes":
+		s.takes[eviction.Step(c.Arg(1))], err = c.Seconds(2)
+		return err
 	case "fails":
 		s.failStep[eviction.Step(c.Arg(1))] = true
 	case "lags":

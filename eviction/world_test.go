@@ -38,6 +38,7 @@ type world struct {
 	pods            []*worldPod
 	yields          map[eviction.Step]map[eviction.Signal]int64 // what a step frees, once
 	failStep        map[eviction.Step]bool
+	takes           map[eviction.Step]time.Duration
 	layout          eviction.Layout
 	late            time.Duration // how long pods keep what they held
 	config          eviction.Config
@@ -62,7 +63,7 @@ func newWorld() *world {
 	return &world{
 		began: time.Now(), capacity: map[eviction.Signal]int64{}, other: map[eviction.Signal]int64{},
 		missing: map[eviction.Signal]bool{}, yields: map[eviction.Step]map[eviction.Signal]int64{},
-		failStep: map[eviction.Step]bool{}, summary: true,
+		failStep: map[eviction.Step]bool{}, takes: map[eviction.Step]time.Duration{}, summary: true,
 	}
 }
 
@@ -95,7 +96,7 @@ func (w *world) manager() (*eviction.Manager, error) {
 	cfg.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
 	cfg.Containers, cfg.GCPolicy = collector{w}, func() runtime.GCPolicy { return runtime.GCPolicy{MaxPerContainer: 1} }
 	cfg.Images = func(context.Context) error { return w.step(eviction.UnusedImages) }
-	cfg.ImageBytes = func(pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
+	cfg.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
 	cfg.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
 	cfg.Random = func() uint64 { return 0 }
 	cfg.Node = v1.ObjectReference{Kind: "Node", Name: "node"}
@@ -123,6 +124,7 @@ func (c collector) CollectGarbage(context.Context, runtime.GCPolicy) error {
 
 func (w *world) step(s eviction.Step) error {
 	w.note("step: " + string(s))
+	time.Sleep(w.takes[s])
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.failStep[s] {

@@ -3,6 +3,7 @@ module github.com/kubeparts/kubeparts/examples
 go 1.26.0
 
 require (
+	github.com/distribution/reference v0.6.0
 	github.com/kubeparts/kubeparts v0.0.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.23.0
@@ -57,7 +58,6 @@ require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/creack/pty v1.1.24 // indirect
-	github.com/distribution/reference v0.6.0 // indirect
 	github.com/fsnotify/fsnotify v1.10.1 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect

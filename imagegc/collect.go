@@ -152,8 +152,18 @@ func (m *Manager) detect(ctx context.Context, now time.Time) error {
 	}
 	m.records = Detect(m.records, images, append(used, uses...), now)
 	for i := range m.records {
-		if r := &m.records[i]; r.FirstDetected.Equal(now) && r.PulledBy == "" {
-			r.PulledBy = m.guard.pulledBy(spellings(r))
+		r := &m.records[i]
+		names := spellings(r)
+		if r.FirstDetected.Equal(now) && r.PulledBy == "" {
+			r.PulledBy = m.guard.pulledBy(names)
+		}
+		// A pod that came and went between two lists is not in any of them. Its image
+		// is here since then, not since now, when its space may be needed.
+		if at := m.guard.letGoAt(names); !at.IsZero() && at.Before(now) {
+			r.LastUsed = later(r.LastUsed, at)
+			if r.FirstDetected.Equal(now) {
+				r.FirstDetected = at
+			}
 		}
 	}
 	m.guard.forget(now)

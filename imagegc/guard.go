@@ -175,6 +175,17 @@ func (g *guard) pulledBy(names []string) string {
 	return ""
 }
 
+// letGoAt returns when an image of these names was last let go, the zero time if it
+// was not since the images were last listed.
+func (g *guard) letGoAt(names []string) (at time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, name := range names {
+		at = later(at, g.used[name])
+	}
+	return at
+}
+
 // names returns what is held at present.
 func (g *guard) names() []string {
 	g.mu.Lock()

@@ -128,6 +128,7 @@ type Manager struct {
 	mu     sync.Mutex      // guards the fields below
 	images []runtime.Image // as last listed; replaced, never changed
 	listed time.Time
+	names  index // of images; nil: nobody has asked for one
 }
 
 // New returns a Manager. It starts nothing and reads nothing.
@@ -163,18 +164,29 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{cfg: cfg, turn: make(chan struct{}, 1), guard: newGuard()}, nil
 }
 
+// unready is how long Run waits for all pods to be known: who starts on a disk that
+// is full already should not have to wait for a period.
+const unready = 10 * time.Second
+
 // Run makes a pass at once, and one each Period, until ctx ends; it then returns
-// nil. A pass that fails is made again at its time (ig-3). A policy that removes
-// nothing has the images watched only (ig-2, ig-9).
+// nil. A pass that fails is made again at its time (ig-3), one that came before all
+// pods were known some seconds later. A policy that removes nothing has the images
+// watched only (ig-2, ig-9).
 func (m *Manager) Run(ctx context.Context) error {
-	tick := time.NewTicker(m.cfg.Period)
-	defer tick.Stop()
 	for {
-		m.tell(m.once(ctx), ctx.Err() != nil)
+		began := time.Now()
+		err := m.once(ctx)
+		m.tell(err, ctx.Err() != nil)
+		period := m.cfg.Period
+		if errors.Is(err, ErrNotReady) {
+			period = min(period, unready)
+		}
+		timer := time.NewTimer(max(period-time.Since(began), 0))
 		select {
 		case <-ctx.Done():
+			timer.Stop()
 			return nil
-		case <-tick.C:
+		case <-timer.C:
 		}
 	}
 }

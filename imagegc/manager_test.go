@@ -128,6 +128,13 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 		freed, err := m.DeleteUnused(t.Context())
 		require.NoError(t, err)
 		assert.EqualValues(t, 99, freed)
+		w.pull("b:1", layer("b", 99))
+		ready.Store(false)
+		time.Sleep(6 * time.Minute)
+		ready.Store(true)
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		assert.False(t, w.has("b:1"), "it does not take another period")
 	})
 }
 
@@ -352,6 +359,46 @@ func TestItIsOnRecordForWhichPodAnImageCame(t *testing.T) { // F-28
 		plan, err := newManager(t, cfg).DryRun(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, "default/web", plan.Decisions[0].Record.PulledBy)
+	})
+}
+
+// An eviction may be the first to look since an image came: who was needed by a pod
+// that has ended long ago goes, and he who has just come does not.
+func TestAnImageIsAsOldAsTheHoldOfIt(t *testing.T) { // ig-5, ig-13, ig-16
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1000)
+		m := newManager(t, w.config())
+		for _, image := range []string{"first:1", "second:1"} {
+			release, err := m.HoldPod(t.Context(), podWith("job", image))
+			require.NoError(t, err)
+			w.pull(image, layer(image, 100))
+			release()
+			time.Sleep(imagegc.DefaultMinAge - time.Second)
+		}
+		w.pull("nobodys:1", layer("c", 1))
+		time.Sleep(2 * time.Second)
+		freed, err := m.DeleteUnused(t.Context())
+		require.NoError(t, err)
+		assert.EqualValues(t, 200, freed)
+		assert.True(t, w.has("nobodys:1"), "it is seen for the first time")
+	})
+}
+
+func TestWhatTheImagesOfAPodTake(t *testing.T) { // F-23
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(1000)
+		w.pull("small:1", layer("a", 1))
+		w.pull("big:1", layer("b", 100))
+		m := newManager(t, w.config())
+		of := func(images ...string) int64 { return m.PodBytes(t.Context(), podWith("web", images...)) }
+		assert.EqualValues(t, 101, of("small:1", "docker.io/library/big:1", "big:1", "none:1"))
+		assert.EqualValues(t, 0, of())
+		w.fail["images"] = errors.New("away")
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 100, of("big:1"), "as of late")
+		delete(w.fail, "images")
+		w.pull("new:1", layer("c", 10))
+		assert.EqualValues(t, 10, of("new:1"))
 	})
 }
 

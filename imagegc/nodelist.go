@@ -59,6 +59,37 @@ func (m *Manager) note(images []runtime.Image, now time.Time) []runtime.Image {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.images, m.listed = images, now
+	m.images, m.listed, m.names = images, now, nil
 	return images
+}
+
+// PodBytes returns how much the images of a pod take, as the runtime tells their
+// sizes, so that those which other pods use as well, and layers that images share,
+// count in full. It goes by the list that NodeImages has; an image that is not there
+// takes nothing.
+func (m *Manager) PodBytes(ctx context.Context, pod *v1.Pod) (bytes int64) {
+	_ = m.recent(ctx) // what it cannot list is as it was
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.names == nil {
+		m.names = newIndex(recordsOf(m.images))
+	}
+	counted := map[string]bool{}
+	for _, name := range PodImages(pod) {
+		for _, i := range m.names.find(name) {
+			if image := &m.images[i]; !counted[image.ID] {
+				counted[image.ID] = true
+				bytes += int64(min(image.Size, 1<<53))
+			}
+		}
+	}
+	return bytes
+}
+
+func recordsOf(images []runtime.Image) []Record {
+	records := make([]Record, len(images))
+	for i := range images {
+		records[i].Image = images[i]
+	}
+	return records
 }

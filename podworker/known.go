@@ -69,9 +69,11 @@ func (w *Workers) Known(uid types.UID) (State, bool) {
 	return p.life.state, true
 }
 
-// Removable reports whether the dead containers of a known pod may all go: it
-// was evicted, or deleted and has stopped (ShouldPodContentBeRemoved in section
-// 2.2). Whether those of an unknown pod may is for the caller to say.
+// Removable reports whether nothing of a known pod need be kept: it was evicted or
+// deleted, and has stopped (ShouldPodContentBeRemoved in section 2.2, of which the
+// kubelet's has an evicted pod's at once: who ends what is left in cgroups, and gives
+// its devices to others, must not do so while it has its grace period). Whether an
+// unknown pod's need be is for the caller to say.
 func (w *Workers) Removable(uid types.UID) (removable, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +81,7 @@ func (w *Workers) Removable(uid types.UID) (removable, known bool) {
 	if !ok {
 		return false, false
 	}
-	return p.life.evicted || p.life.deleted && p.life.state >= Cleaning, true
+	return (p.life.evicted || p.life.deleted) && p.life.state >= Cleaning, true
 }
 
 // stopping reports whether the static pod whose turn it is under that name has

@@ -121,6 +121,35 @@ func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-1
 	})
 }
 
+// What collects garbage ends processes in cgroups, and gives devices and CPUs to
+// others: not as long as the pod is stopping.
+func TestWhatAnEvictedPodHasIsItsOwnUntilItHasStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		garbage := &bin{uids: []types.UID{"job"}}
+		h := newWard(0)
+		h.stop = 90 * time.Second
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
+		loop.AddPods([]*v1.Pod{newPod("job", 0)})
+		synctest.Wait()
+		w.Kill("job", podworker.KillOptions{Evict: true, GracePeriodSeconds: new(int64(120))})
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		passes, freed := garbage.seen("job")
+		assert.Positive(t, passes)
+		assert.False(t, freed, "it is terminating")
+		removable, known := w.Removable("job")
+		assert.True(t, known)
+		assert.False(t, removable)
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		_, freed = garbage.seen("job")
+		assert.True(t, freed)
+		stop()
+	})
+}
+
 func TestPodsAreAddedOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []types.UID

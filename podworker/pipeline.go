@@ -87,6 +87,11 @@ type PipelineConfig struct {
 	// does, which a full node may end (lq-28, L-60).
 	Readmit bool
 
+	// QuietMountTimeouts makes no event of volumes that are not ready in time,
+	// as the kubelet does, whose users wait without knowing for what (nq-12,
+	// vol-27).
+	QuietMountTimeouts bool
+
 	// AdmitWithin is how long a pod waits for what Admit says may yet come
 	// (Refusal.NotYet). Zero: 5 minutes.
 	AdmitWithin time.Duration
@@ -235,7 +240,9 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 			if refused, ok := errors.AsType[*Refusal](err); ok {
 				return p.refuse(w, refused)
 			}
-			p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
+			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
+				p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
+			}
 			return next, fmt.Errorf("podworker: mount volumes: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@ package podworker_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,6 +153,19 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 		_, err := p.Sync(t.Context(), firstWork(pod))
 		require.NoError(t, err)
 	})
+	for quiet, events := range map[bool][]string{false: {"Warning FailedMount Unable to attach or mount volumes: boom: context deadline exceeded"}, true: nil} {
+		t.Run(fmt.Sprintf("nq-12, vol-27: volumes that are late, quiet=%t", quiet), func(t *testing.T) {
+			n := &node{fail: map[string]error{"mount": fmt.Errorf("boom: %w", context.DeadlineExceeded)}, left: &runtime.PodStatus{}}
+			p, err := podworker.NewPipeline(podworker.PipelineConfig{
+				Runtime: n, Volumes: n, QuietMountTimeouts: quiet,
+				Record: func(e runtime.Event) { n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message) },
+			})
+			require.NoError(t, err)
+			_, err = p.Sync(t.Context(), firstWork(newPod("web", 0)))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.Equal(t, events, n.events)
+		})
+	}
 	t.Run("what was called off is not an event", func(t *testing.T) {
 		n, p := newNode(t)
 		n.fail["mount"] = context.Canceled

@@ -3,9 +3,6 @@ package prober_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -316,116 +312,6 @@ func TestSpecChangesOfARunningPodTakeEffect(t *testing.T) { // F-09, prober-5
 	})
 }
 
-// F-01, prober-70: across a restart of the agent nothing changes for a container
-// that is well: by what the sink knows, or by a file that is newer.
-func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
-	for _, tc := range []struct {
-		name         string
-		file, status bool
-		want         string
-	}{
-		{"nothing is kept", false, false, "1 startup=unknown, web startup=unknown readiness=failure"},
-		{"the status that was said", false, true, "1 startup=success, web startup=success readiness=success"},
-		{"a file", true, false, "1 startup=success, web startup=success readiness=success"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := newNode(t)
-				cfg := prober.Config{}
-				if tc.file {
-					cfg.File = filepath.Join(t.TempDir(), "probes.json")
-				}
-				p := pod("u", container("web", "SR", nil))
-				n.starts("u", "web", "1")
-				m, stop := n.manager(cfg)
-				m.Add(p)
-				time.Sleep(5 * time.Second)
-				assert.Contains(t, shown(m, p), "startup=success readiness=success")
-				stop()
-
-				time.Sleep(time.Hour)
-				n.take(&n.changes)
-				if tc.status {
-					p = p.DeepCopy()
-					p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true, Started: new(true)}}
-				}
-				n.say("web", failure) // the time it is asked is not the time it is known
-				cfg.Rand = func() float64 { return 0.5 }
-				m, stop = n.manager(cfg)
-				defer stop()
-				if tc.file { // an agent may have to say something before the pod is probed
-					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
-				}
-				m.Add(p)
-				if tc.file || tc.status { // at no time
-					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
-				}
-				assert.Equal(t, tc.want, shown(m, p))
-				if tc.want != "" && (tc.file || tc.status) {
-					for _, c := range n.take(&n.changes) {
-						assert.NotContains(t, c, "failure")
-					}
-					time.Sleep(20 * time.Second)
-					assert.Contains(t, shown(m, p), "readiness=success", "two failures are not three")
-					time.Sleep(10 * time.Second)
-					assert.Contains(t, shown(m, p), "readiness=failure")
-				}
-			})
-		})
-	}
-}
-
-func TestTheFileIsNewerThanTheStatus(t *testing.T) { // F-01
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		cfg := prober.Config{File: filepath.Join(t.TempDir(), "probes.json")}
-		n.starts("u", "web", "1")
-		n.starts("v", "web", "2")
-		n.say("web", failure)
-		p := pod("u", container("web", "R", nil))
-		m, stop := n.manager(cfg)
-		m.Add(p)
-		m.Add(pod("v", container("web", "R", nil)))
-		time.Sleep(35 * time.Second)
-		stop()
-		p = p.DeepCopy()
-		p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "web", ContainerID: "1", Ready: true}}
-		for i := range 2 { // what nobody asks for at first is kept for a while
-			n.starts("v", "web", fmt.Sprint("another ", i))
-			m, stop := n.manager(cfg)
-			m.Add(pod("v", container("web", "R", nil)))
-			time.Sleep(time.Minute)
-			stop()
-		}
-		m, stop = n.manager(cfg)
-		m.Add(p)
-		assert.Equal(t, "web startup=unknown readiness=failure", shown(m, p))
-		stop()
-
-		require.NoError(t, os.WriteFile(cfg.File, []byte("rubbish"), 0o600))
-		m, stop = n.manager(cfg)
-		m.Add(p)
-		assert.Equal(t, "web startup=unknown readiness=success", shown(m, p), "a file that cannot be read is as good as none")
-		stop()
-	})
-}
-
-func TestAFileThatCannotBeWrittenIsWrittenLater(t *testing.T) { // F-01
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		dir := filepath.Join(t.TempDir(), "missing")
-		cfg := prober.Config{File: filepath.Join(dir, "probes.json")}
-		n.starts("u", "web", "1")
-		m, stop := n.manager(cfg)
-		m.Add(pod("u", container("web", "R", nil)))
-		time.Sleep(5 * time.Second)
-		assert.NoFileExists(t, cfg.File)
-		require.NoError(t, os.Mkdir(dir, 0o700))
-		stop()
-		assert.FileExists(t, cfg.File)
-	})
-}
-
 func TestALateFollowerIsToldWhatThereIs(t *testing.T) { // prober-61
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -458,91 +344,6 @@ func TestTheInstanceThatRunsIsProbed(t *testing.T) {
 		n.set("u", runtime.ContainerStatus{ID: "2", Name: "web", State: runtime.ContainerCreated})
 		m.Add(pod("u", container("web", "R", nil)))
 		assert.Equal(t, []string{"0s web Readiness 1"}, n.take(&n.runs))
-	})
-}
-
-// F-05: where there is room for one, each has its turn in the order in which it
-// was due, commands or not.
-func TestWhoWaitsLongestIsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		m, stop := n.manager(prober.Config{Parallel: 1})
-		defer stop()
-		var want []string
-		for i, name := range []string{"exec-a", "plain-b", "exec-c", "plain-d", "exec-e"} {
-			n.say(name, answer{Outcome: success.Outcome, takes: time.Second})
-			uid := types.UID(name)
-			n.starts(uid, name, name)
-			m.Add(pod(uid, container(name, "R", func(p *v1.Probe) {
-				p.TimeoutSeconds, p.PeriodSeconds = 5, 60
-				if strings.HasPrefix(name, "exec") {
-					p.ProbeHandler = v1.ProbeHandler{Exec: &v1.ExecAction{}}
-				}
-			})))
-			want = append(want, fmt.Sprintf("%ds %s Readiness %s", i, name, name))
-			time.Sleep(time.Millisecond)
-		}
-		time.Sleep(10 * time.Second)
-		assert.Equal(t, want, n.take(&n.runs))
-	})
-}
-
-// F-05: exec probes over the budget are late, and don't fail; others go on.
-func TestExecProbesHaveABudget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		m, stop := n.manager(prober.Config{Exec: prober.Budget{Parallel: 3}})
-		defer stop()
-		n.say("exec", answer{Outcome: success.Outcome, takes: time.Second})
-		n.say("web", answer{Outcome: success.Outcome, takes: 100 * time.Millisecond})
-		p := pod("u", container("web", "R", nil))
-		n.starts("u", "web", "w")
-		for i := range 12 {
-			uid := types.UID(string(rune('a' + i)))
-			n.starts(uid, "exec", "x-"+string(uid))
-			m.Add(pod(uid, container("exec", "R", func(p *v1.Probe) { p.ProbeHandler = v1.ProbeHandler{Exec: &v1.ExecAction{}} })))
-		}
-		m.Add(p)
-		time.Sleep(4500 * time.Millisecond)
-		assert.Equal(t, 3, n.peak()-1, "three at a time, and one that is no command")
-		for uid := range n.pods {
-			assert.Contains(t, shown(m, pod(uid)), "readiness=success", "all had their turn")
-		}
-		assert.Empty(t, n.take(&n.events))
-		assert.Equal(t, 9, n.deferred)
-		var late time.Duration
-		for _, r := range n.ran {
-			late = max(late, r.Lag)
-		}
-		assert.Equal(t, 3*time.Second, late)
-		assert.Contains(t, strings.Join(n.take(&n.runs), ","), "0s web Readiness w")
-		time.Sleep(time.Hour)
-		assert.LessOrEqual(t, n.peak(), 4)
-	})
-}
-
-func TestExecProbesPerSecond(t *testing.T) { // F-05
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		m, stop := n.manager(prober.Config{Exec: prober.Budget{PerSecond: 2}})
-		defer stop()
-		for i := range 30 {
-			uid := types.UID(string(rune('a' + i)))
-			n.starts(uid, "exec", string(uid))
-			m.Add(pod(uid, container("exec", "L", func(p *v1.Probe) {
-				p.ProbeHandler, p.PeriodSeconds = v1.ProbeHandler{Exec: &v1.ExecAction{}}, 1
-			})))
-		}
-		time.Sleep(100 * time.Second)
-		runs := n.take(&n.runs)
-		assert.InDelta(t, 200, len(runs), 2)
-		per := make(map[string]int)
-		for _, r := range runs {
-			per[strings.Fields(r)[3]]++
-		}
-		for id, times := range per {
-			assert.InDelta(t, 200.0/30, times, 1, "each has its share: %s", id)
-		}
 	})
 }
 

@@ -24,11 +24,9 @@ type claims struct {
 	claims map[string]*v1.PersistentVolumeClaim
 	pvs    map[string]*v1.PersistentVolume
 	down   error
-	gets   int
 }
 
 func (c *claims) PersistentVolumeClaim(_ context.Context, _, name string) (*v1.PersistentVolumeClaim, error) {
-	c.gets++
 	if c.down != nil {
 		return nil, c.down
 	}
@@ -245,6 +243,23 @@ func TestNodeAffinity(t *testing.T) {
 		here = &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"disk": "ssd"}}}
 		_, err = n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
+	})
+}
+
+// vol-20: a plugin that knows nothing of mount options is not set up with some.
+func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{NoOptions: true}}
+		start(t, n, func(c *volume.Config) {
+			c.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
+				pv.Spec.MountOptions = []string{"noatime"}
+			})
+			c.WaitTimeout = 100 * time.Millisecond
+		})
+		_, err := n.Mount(t.Context(), claimPod("p", "c"))
+		require.ErrorContains(t, err, "the persistent volume has mountOptions [noatime], and example.com/fake takes none")
+		assert.Zero(t, n.plugin.Count("SetUp"))
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : the persistent volume has mountOptions [noatime], and example.com/fake takes none`}, n.said())
 	})
 }
 

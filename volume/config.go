@@ -46,6 +46,12 @@ type Config struct {
 	// must not block. Nil: nobody attaches, and nothing is waited for.
 	Attached func(name v1.UniqueVolumeName) (devicePath string, ok bool)
 
+	// Reported tells whether node.status.volumesInUse, as the API server has
+	// it, names the volume: only then is it safe from being detached (vol-17).
+	// It is asked again after [Manager.AttachChanged], and must not block. Nil:
+	// what is attached is used at once.
+	Reported func(name v1.UniqueVolumeName) bool
+
 	// SELinuxLabel makes the label of a file of what a container's options
 	// say. Nil: SELinux is off (vol-13).
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
@@ -61,6 +67,13 @@ type Config struct {
 	// AttachTimeout is how long a volume may take to be attached before its
 	// pod is told. Zero: 10 minutes.
 	AttachTimeout time.Duration
+
+	// StopTimeout is how long Run waits, when its context has ended, for steps
+	// that don't return: a mount that hangs in the kernel can't be called off.
+	// Zero: 30 s; negative: as long as it takes. What such a step leaves is as
+	// uncertain as after a crash, and a later Manager's; one in this same
+	// process could meet the step.
+	StopTimeout time.Duration
 
 	// StatsPeriod is how often volumes are measured, each pod at its own time.
 	// Zero: 1 minute; negative: never (vol-76). A short one reads the disk all
@@ -123,6 +136,9 @@ func (c *Config) check() error {
 	}
 	if c.AttachTimeout == 0 {
 		c.AttachTimeout = 10 * time.Minute
+	}
+	if c.StopTimeout == 0 {
+		c.StopTimeout = 30 * time.Second
 	}
 	if c.StatsPeriod == 0 {
 		c.StatsPeriod = time.Minute

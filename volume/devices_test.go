@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,37 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, time.Minute, time.Since(begun))
 		assert.Equal(t, "/dev/sdx", n.plugin.Last("pv-c").DevicePath)
+	})
+}
+
+// vol-17: what is attached is not used before the node's status says that it is in
+// use, or the controller could detach it under the pod.
+func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var reported []v1.UniqueVolumeName
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
+		n.plugin.Attach = true
+		start(t, n, func(c *volume.Config) {
+			c.Claims = new(claims).bound("c")
+			c.Attached = func(v1.UniqueVolumeName) (string, bool) { return "/dev/sdx", true }
+			c.Reported = func(name v1.UniqueVolumeName) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return slices.Contains(reported, name)
+			}
+		})
+		time.AfterFunc(10*time.Second, func() { // the node's status goes out
+			assert.Zero(t, n.plugin.Count("Stage"))
+			mu.Lock()
+			reported = n.InUse()
+			mu.Unlock()
+			n.AttachChanged()
+		})
+		begun := time.Now()
+		_, err := n.Mount(t.Context(), claimPod("p", "c"))
+		require.NoError(t, err)
+		assert.Equal(t, 10*time.Second, time.Since(begun))
 	})
 }
 

@@ -46,8 +46,8 @@
 //     opened one from the other, and mounts are first unmounted ([RemoveTree]).
 //   - No path in a volume leads a container out of it, whatever is swapped while
 //     it is looked at (Linux; elsewhere sub-paths are refused).
-//   - A mount that hangs in the kernel holds its goroutine; Run then doesn't
-//     return. Nothing else waits for it but its pod.
+//   - A mount that hangs in the kernel holds its goroutine, and nobody else but its
+//     pod; Run's end waits for it for Config.StopTimeout.
 //   - An error of a plugin leaves a volume half there, and it is torn down
 //     before its pod goes, unless the error is [Definite].
 //
@@ -57,7 +57,7 @@
 //     begins at once (F-42), and changes of objects are pushed (F-43).
 //   - The errors of [Manager.Mount] and [Manager.Unmount] begin with the kubelet's
 //     words, and then tell of each volume how far it is (F-41). podworker makes an
-//     event of a timeout, too (nq-12).
+//     event of a timeout, too (nq-12; unless PipelineConfig.QuietMountTimeouts).
 //   - A pod that goes calls its set-ups off, and a back-off ends when what is
 //     waited for comes: an object, a driver, another pod's volume.
 //   - A pod whose claim can't be read goes on with a volume that is mounted.

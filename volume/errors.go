@@ -26,6 +26,16 @@ func isDefinite(err error) bool {
 	return ok
 }
 
+// A notBegun is an error before a step was begun: what was there is there.
+type notBegun struct{ error }
+
+func (n notBegun) Unwrap() error { return n.error }
+
+func isNotBegun(err error) bool {
+	_, ok := errors.AsType[notBegun](err)
+	return ok
+}
+
 // A Phase is how far a volume has come that is waited for.
 type Phase string
 

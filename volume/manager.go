@@ -3,8 +3,10 @@ package volume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,7 +56,8 @@ func New(cfg Config) (*Manager, error) {
 // Run reads what an earlier agent has left, and then takes the steps that
 // volumes need, until ctx ends; the steps that are being taken are called off and
 // waited for, and a later Manager finishes them. While everything is as wanted it
-// sleeps (F-42). It returns nil; it can be called once.
+// sleeps (F-42). It returns nil, or, after Config.StopTimeout, an error that names
+// the steps which hang; it can be called once.
 func (m *Manager) Run(ctx context.Context) error {
 	m.mu.Lock()
 	again := m.ran
@@ -69,9 +72,48 @@ func (m *Manager) Run(ctx context.Context) error {
 		measuring.Go(func() { m.stats.run(ctx) })
 	}
 	m.reconcile(ctx)
-	m.steps.Wait()
-	measuring.Wait()
-	return nil
+	return m.stop(func() {
+		m.steps.Wait()
+		measuring.Wait()
+	})
+}
+
+// stop waits until all has ended, or has had its time.
+func (m *Manager) stop(wait func()) error {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		wait()
+	}()
+	var late <-chan time.Time
+	if m.cfg.StopTimeout > 0 {
+		alarm := time.NewTimer(m.cfg.StopTimeout)
+		defer alarm.Stop()
+		late = alarm.C
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-late:
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var hang []string
+	for _, v := range m.world.volumes {
+		if v.step != nothing {
+			hang = append(hang, fmt.Sprintf("%s %s", v.step, v.place))
+		}
+	}
+	for _, d := range m.world.devices {
+		if d.step != nothing {
+			hang = append(hang, fmt.Sprintf("%s %s", d.step, d.name))
+		}
+	}
+	if len(hang) == 0 {
+		hang = []string{"measuring"}
+	}
+	slices.Sort(hang)
+	return fmt.Errorf("volume: not stopped within %v: %s", m.cfg.StopTimeout, strings.Join(hang, ", "))
 }
 
 // reconcile looks at what has changed, and at what is due, and begins the steps
@@ -171,7 +213,7 @@ func (m *Manager) attachedLocked(v *podVolume) bool {
 		return true
 	}
 	_, ok := m.cfg.Attached(v.uniqueName())
-	return ok
+	return ok && (m.cfg.Reported == nil || m.cfg.Reported(v.uniqueName())) // vol-17
 }
 
 // uniqueName is what the volume is called on this node (vol-2).
@@ -182,8 +224,8 @@ func (v *podVolume) uniqueName() v1.UniqueVolumeName {
 	return v1.UniqueVolumeName(UniqueName(v.place, "", v.name()))
 }
 
-// AttachChanged says that Config.Attached may answer differently: the status of
-// the node has changed. It doesn't block.
+// AttachChanged says that Config.Attached or Config.Reported may answer
+// differently: the status of the node has changed. It doesn't block.
 func (m *Manager) AttachChanged() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -59,12 +59,12 @@ func (m *Manager) settled(ctx context.Context, uid types.UID) error {
 	}
 	for {
 		m.mu.Lock()
-		sweeping := m.sweeps[uid]
-		changed := m.watchLocked(uid)
-		m.mu.Unlock()
-		if !sweeping {
+		if !m.sweeps[uid] {
+			m.mu.Unlock()
 			return nil
 		}
+		changed := m.watchLocked(uid)
+		m.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -160,7 +160,8 @@ func (m *Manager) wish(pod *v1.Pod, wants []want) {
 			of.spec = &spec
 		}
 		if !v.wanted {
-			v.attachBy = time.Now().Add(m.cfg.AttachTimeout)
+			v.since = time.Now()
+			v.attachBy = v.since.Add(m.cfg.AttachTimeout)
 			v.failed = failure{} // of tearing it down
 		}
 		v.plugin, v.spec, v.pod, v.kept, v.wanted = of.plugin, of.spec, pod, false, true
@@ -187,7 +188,10 @@ func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, b
 	for {
 		m.mu.Lock()
 		waiting := m.waitingLocked(wants)
-		changed := m.watchLocked(pod.UID)
+		var changed <-chan struct{}
+		if len(bad) == 0 && len(waiting) > 0 {
+			changed = m.watchLocked(pod.UID)
+		}
 		ready := m.readyLocked(wants)
 		m.mu.Unlock()
 		switch {
@@ -231,7 +235,7 @@ func (m *Manager) waitingLocked(wants []want) []*NotReady {
 		switch {
 		case v == nil || !v.wanted:
 			waiting = append(waiting, &NotReady{Volume: of.name, Phase: NotProcessed, Err: errors.New("the pod is being removed")})
-		case v.state != InPlace:
+		case v.state != InPlace || v.step == tearDown:
 			n := v.notReady(m.attachedLocked(v))
 			n.Volume = of.name
 			waiting = append(waiting, n)
@@ -288,7 +292,10 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 		for _, v := range m.world.of(pod.UID) {
 			left = append(left, v.notReady(true))
 		}
-		changed := m.watchLocked(pod.UID)
+		var changed <-chan struct{}
+		if len(left) > 0 { // nothing is kept of a pod that is over
+			changed = m.watchLocked(pod.UID)
+		}
 		m.mu.Unlock()
 		if len(left) == 0 {
 			if had {
@@ -308,6 +315,9 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 // is being done to get them ready. It reports whether there are any.
 func (m *Manager) releaseLocked(uid types.UID) bool {
 	for _, v := range m.world.pods[uid] {
+		if v.wanted || v.since.IsZero() {
+			v.since = time.Now()
+		}
 		v.wanted, v.kept = false, false
 		if v.cancel != nil && (v.step == setUp || v.step == refresh || v.step == expand) {
 			v.cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -77,7 +78,9 @@ func start(t testing.TB, n *node, change ...func(*volume.Config)) *node {
 	return n
 }
 
+// said lists the events, once all are there: Mount does not wait for them.
 func (n *node) said() []string {
+	synctest.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var list []string

@@ -42,7 +42,7 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 	}
 	if s == setUp || s == refresh || s == expand {
 		if err := m.allowedLocked(v); err != nil {
-			m.finishLocked(ctx, v, s, time.Now(), Definite(err))
+			m.finishLocked(ctx, v, s, time.Now(), notBegun{err})
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		}
 		m.mu.Lock()
 		if err == nil && (s == setUp || s == refresh) {
-			v.ready = ready
+			v.ready = ready.notBefore(time.Now().Add(refreshPause))
 		}
 		m.finishLocked(ctx, v, s, begun, err)
 		m.unlock()
@@ -91,10 +91,13 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 	}
 	if v.spec.hasAccessMode(v1.ReadWriteOncePod) { // vol-20
 		for _, other := range m.world.volumes {
-			if other.place.PodUID != v.place.PodUID && other.state != NotMounted && other.spec != nil && other.spec.PV != nil && other.spec.PV.Name == v.spec.PV.Name {
+			if other.place.PodUID != v.place.PodUID && (other.state != NotMounted || other.step != nothing) && other.spec != nil && other.spec.PV != nil && other.spec.PV.Name == v.spec.PV.Name {
 				return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
 			}
 		}
+	}
+	if o, ok := v.plugin.(MountOptioner); len(v.spec.MountOptions()) > 0 && (!ok || !o.SupportsMountOptions()) {
+		return fmt.Errorf("the persistent volume has mountOptions %v, and %s takes none", v.spec.MountOptions(), v.place.Plugin)
 	}
 	if m.cfg.Node != nil && v.spec.PV != nil {
 		return onNode(v.spec.PV, m.cfg.Node())
@@ -153,7 +156,7 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (Mounted, error) {
 	if !req.Refresh {
 		if err := m.remember(req); err != nil {
-			return Mounted{}, Definite(err)
+			return Mounted{}, notBegun{err}
 		}
 	}
 	ready, err := p.SetUp(ctx, req)
@@ -177,6 +180,9 @@ func (m *Manager) tearDown(ctx context.Context, p Plugin, req Request) error {
 	} else if err := p.TearDown(ctx, at); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err // Run may have gone without us: the rest is a later Manager's
+	}
 	// Nothing but an empty directory may be left (vol-30); of one with
 	// something in it nobody knows whose that is.
 	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -188,11 +194,11 @@ func (m *Manager) tearDown(ctx context.Context, p Plugin, req Request) error {
 // finishLocked notes what has come of a step.
 func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun time.Time, err error) {
 	v.step = nothing
+	calledOff := err != nil && (ctx.Err() != nil && errors.Is(err, context.Canceled))
 	if v.cancel != nil {
 		v.cancel()
 		v.cancel = nil
 	}
-	calledOff := err != nil && (ctx.Err() != nil && errors.Is(err, context.Canceled))
 	switch {
 	case err == nil:
 		v.failed = failure{}
@@ -204,11 +210,12 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	case setUp:
 		switch {
 		case err == nil:
-			v.state, v.wakeAt = InPlace, time.Time{}
+			v.state, v.inherited, v.wakeAt = InPlace, false, time.Time{}
 			if v.size.IsZero() && v.spec.Claim != nil {
 				v.size = v.spec.Claim.Status.Capacity[v1.ResourceStorage]
 			}
-		case isDefinite(err):
+		case isNotBegun(err): // it is what it was
+		case isDefinite(err) && !v.inherited:
 			v.state = NotMounted
 		default:
 			v.state = Uncertain // vol-21
@@ -220,13 +227,19 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	case tearDown:
 		if v.state = NotMounted; err != nil {
 			v.state = Uncertain // never "mounted" (vol-23)
+		} else {
+			v.inherited = false
 		}
 		v.ready = Mounted{}
 	}
 	m.markLocked(v)
 	m.tellLocked(v.place.PodUID)
 	info := OperationInfo{
-		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID, Duration: time.Since(begun), Err: err,
+		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID,
+		Forced: s == tearDown && v.plugin == nil, Duration: time.Since(begun), Err: err,
+	}
+	if err == nil && (s == setUp || s == tearDown) {
+		info.Total = time.Since(v.since)
 	}
 	pod, at := v.pod, v.place
 	m.laterLocked(func() { m.outcome(info, pod, s, at, calledOff) })
@@ -293,7 +306,7 @@ func (m *Manager) expand(ctx context.Context, p Plugin, v *podVolume, req Reques
 func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	d := v.device
 	if err := m.allowedLocked(v); err != nil {
-		m.finishLocked(ctx, v, setUp, time.Now(), Definite(err))
+		m.finishLocked(ctx, v, setUp, time.Now(), notBegun{err})
 		return
 	}
 	req := m.requestLocked(v)
@@ -306,14 +319,18 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		}
 		if err == nil {
 			err = p.(Stager).Stage(ctx, req)
+		} else {
+			err = notBegun{err}
 		}
 		m.mu.Lock()
 		defer m.unlock()
 		d.step = nothing
 		switch {
 		case err == nil:
-			d.state, d.failed = InPlace, failure{}
-		case isDefinite(err):
+			d.state, d.inherited, d.failed = InPlace, false, failure{}
+		case isNotBegun(err):
+			d.failed = d.failed.after(stage, err, time.Now())
+		case isDefinite(err) && !d.inherited:
 			d.state, d.failed = NotMounted, d.failed.after(stage, err, time.Now())
 		default:
 			d.state, d.failed = Uncertain, d.failed.after(stage, err, time.Now())

@@ -62,13 +62,27 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 	return ctx.Err()
 }
 
+// HasVolumes reports whether anything of the pod's volumes is still there, or may
+// be, because it is not known yet what an earlier agent has left. A pod's cgroup
+// stays for as long (cm-44).
+func (m *Manager) HasVolumes(uid types.UID) bool {
+	select {
+	case <-m.found:
+	default:
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.world.pods[uid]) > 0
+}
+
 // abandon says that nobody wants what an earlier agent has left of a pod.
 func (m *Manager) abandon(uid types.UID, keep func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range m.world.pods[uid] {
 		if v.kept {
-			v.kept, v.wanted = false, false
+			v.kept, v.wanted, v.since = false, false, time.Now()
 			m.orphans[uid] = keep
 			m.markLocked(v)
 		}

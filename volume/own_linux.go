@@ -93,6 +93,8 @@ func (w *owner) walk() error {
 		wg.Go(w.work)
 	}
 	wg.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock() // ctx may end now
 	return w.err
 }
 
@@ -179,6 +181,11 @@ func (w *owner) read(d *ownedDir) error {
 	}
 	f := os.NewFile(uintptr(fd), d.path)
 	defer f.Close()
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) == nil && st.Dev != w.device {
+		w.done(d) // something is mounted there: it is not ours
+		return nil
+	}
 	d.left.Store(1) // this one, until all are known
 	for {
 		entries, readErr := f.ReadDir(1024)
@@ -235,7 +242,6 @@ func (w *owner) change(dir int, name string) {
 	}
 	w.changed.Add(1)
 	if int64(st.Gid) != w.Group {
-
 		_ = unix.Fchownat(dir, name, -1, int(w.Group), unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {

@@ -126,6 +126,18 @@ const (
 	backoffMost  = 2*time.Minute + 2*time.Second
 )
 
+// refreshPause is kept between two refreshes that a plugin asks for, however early
+// it wants the next: by the clock of this machine what it has may have ended.
+const refreshPause = 5 * time.Second
+
+// notBefore returns m, whose RefreshAt, if there is one, is that late at least.
+func (m Mounted) notBefore(at time.Time) Mounted {
+	if !m.RefreshAt.IsZero() && m.RefreshAt.Before(at) {
+		m.RefreshAt = at
+	}
+	return m
+}
+
 // A failure is a step that has failed, and when it may be tried again.
 type failure struct {
 	step      step

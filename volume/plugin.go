@@ -21,7 +21,7 @@ import (
 // from any state of the disk.
 //
 // Further powers are interfaces of one or two methods, found by assertion:
-// [Refresher], [Refs], [Attacher], [Stager], [Expander], [Blocks].
+// [Refresher], [Refs], [Attacher], [Stager], [Expander], [MountOptioner], [Blocks].
 type Plugin interface {
 	// Name is the kubelet's: "kubernetes.io/empty-dir". It names directories
 	// (escaped) and metrics, and must not change.
@@ -171,6 +171,12 @@ type Expander interface {
 	// Expand makes the file system as large as size, at least, and returns
 	// what it has become. An error leaves the volume as usable as it was.
 	Expand(ctx context.Context, req Request, size resource.Quantity) (resource.Quantity, error)
+}
+
+// A MountOptioner is a Plugin that mounts with the options of a persistent volume.
+// Others are not set up with a volume that has any (vol-20).
+type MountOptioner interface {
+	SupportsMountOptions() bool
 }
 
 // Blocks is a Plugin that can give a pod a block device: SetUp of a Place with

@@ -40,12 +40,12 @@ func (m *Manager) reconstructDevices() {
 	defer m.mu.Unlock()
 	for _, r := range records {
 		p := m.cfg.plugin(r.Plugin)
-		if _, ok := p.(Stager); !ok || r.Device == "" {
+		if _, ok := p.(Stager); !ok || r.Device == "" || !p.CanSupport(r.Spec) {
 			m.log.Warn("a volume is staged by a plugin that is not here; it is left alone", "volume", r.Device, "plugin", r.Plugin)
 			continue
 		}
 		d := m.world.addDevice(r.Device, p, r.Spec)
-		d.state = Uncertain
+		d.state, d.inherited = Uncertain, true
 		m.markDeviceLocked(d)
 	}
 }
@@ -62,6 +62,10 @@ func (m *Manager) reconstructPod(uid types.UID) {
 		at.Root = m.cfg.Root
 		if at.PodUID != uid || at.check() != nil {
 			m.log.Warn("a record of a volume is in the wrong place; it is passed over", "uid", uid, "volume", at.String())
+			continue
+		}
+		if p := m.cfg.plugin(at.Plugin); p != nil && !p.CanSupport(r.Spec) {
+			m.log.Warn("a record of a volume is none of its plugin's; that is asked", "uid", uid, "volume", at.String())
 			continue
 		}
 		known[at] = true
@@ -103,13 +107,13 @@ func (m *Manager) adopt(at Place, spec *Spec, info ReconstructInfo) {
 	}
 	m.mu.Lock()
 	v := m.world.add(at)
-	v.plugin, v.spec, v.state, v.kept = p, spec, Uncertain, true
+	v.plugin, v.spec, v.state, v.kept, v.inherited = p, spec, Uncertain, true, true
 	if spec != nil {
 		v.names[spec.Name()] = spec.ReadOnly
 	}
 	if shared != "" {
 		d := m.world.addDevice(shared, p, spec)
-		d.state = Uncertain
+		d.state, d.inherited = Uncertain, true
 		m.world.setDevice(v, d)
 	}
 	m.mu.Unlock()

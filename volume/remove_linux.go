@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,10 +19,9 @@ const maxDepth = 64
 
 // A remover removes one tree, on one mount.
 type remover struct {
-	ctx   context.Context //nolint:containedctx // of one call
-	root  int             // the tree's top, where deep directories are moved to
-	moved int
-	open  func(parent int, name string) (int, error)
+	ctx  context.Context //nolint:containedctx // of one call
+	root int             // the tree's top, where deep directories are moved to
+	open func(parent int, name string) (int, error)
 }
 
 // removeTree removes dir. It opens each directory from the one above, so that no
@@ -94,8 +94,8 @@ func (r *remover) empty(fd int, name string, depth int) error {
 		}
 		for _, name := range names {
 			if depth >= maxDepth {
-				up := ".removed-" + strconv.Itoa(r.moved)
-				r.moved++
+				// A name that whoever filled the tree cannot foresee.
+				up := ".removed-" + strconv.FormatUint(rand.Uint64(), 36)
 				if unix.Renameat2(fd, name, r.root, up, unix.RENAME_NOREPLACE) == nil {
 					continue
 				}
@@ -128,9 +128,8 @@ func openSameMount(parent int, name string) (int, error) {
 	}
 	fd, err := unix.Openat2(parent, name, how)
 	if errors.Is(err, unix.EACCES) {
-		if unix.Fchmodat(parent, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) == nil {
-			fd, err = unix.Openat2(parent, name, how)
-		}
+		chmodNoFollow(parent, name, 0o700)
+		fd, err = unix.Openat2(parent, name, how)
 	}
 	switch {
 	case errors.Is(err, unix.EXDEV):

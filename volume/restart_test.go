@@ -96,6 +96,9 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 				require.NoError(t, n.Collect(t.Context(), nobody))
 				synctest.Wait()
 				assert.Equal(t, !unknown, n.plugin.Count("TearDown") == 1)
+				last := n.ops[len(n.ops)-1]
+				assert.Equal(t, "volume_unmount", last.Operation)
+				assert.Equal(t, unknown, last.Forced) // vol-35
 				assert.Empty(t, n.mounter.Below(n.root))
 				assert.NoDirExists(t, filepath.Join(n.root, "pods/p"))
 			})

@@ -128,7 +128,7 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 			return err
 		}
 		if made { // whatever the umask has taken
-			_ = unix.Fchmodat(at, name, mode, unix.AT_SYMLINK_NOFOLLOW)
+			chmodNoFollow(at, name, mode)
 		}
 		unix.Close(at)
 		at = next

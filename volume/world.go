@@ -31,11 +31,16 @@ type podVolume struct {
 	state  State
 	ready  Mounted
 
+	// inherited: an earlier agent has set it up, and this one has not yet
+	// done so: an error that is [Definite] is about this one's try only.
+	inherited bool
+
 	step    step // being taken; nothing: none
 	cancel  context.CancelFunc
 	refresh bool
 	failed  failure
 	wakeAt  time.Time
+	since   time.Time // when it was first wanted as it is
 
 	attach      bool
 	attachBy    time.Time
@@ -54,6 +59,8 @@ type device struct {
 	failed failure
 	wakeAt time.Time
 	users  map[Place]*podVolume
+
+	inherited bool // as of a podVolume
 }
 
 // A world is what is wanted and what is there, and who is to be looked at next.
@@ -188,12 +195,18 @@ func (v *podVolume) name() string {
 
 // wake asks for a look at the volume at that time.
 func (w *world) wake(v *podVolume, at time.Time) {
+	if v.wakeAt.Equal(at) {
+		return
+	}
 	if v.wakeAt = at; !at.IsZero() {
 		heap.Push(&w.timers, timer{at: at, volume: v})
 	}
 }
 
 func (w *world) wakeDevice(d *device, at time.Time) {
+	if d.wakeAt.Equal(at) {
+		return
+	}
 	if d.wakeAt = at; !at.IsZero() {
 		heap.Push(&w.timers, timer{at: at, device: d})
 	}
@@ -211,8 +224,10 @@ func (w *world) due(now time.Time) time.Time {
 			return t.at
 		case t.volume != nil:
 			w.dirty[t.volume.place] = t.volume
+			t.volume.wakeAt = time.Time{}
 		default:
 			w.dirtyDevices[t.device.name] = t.device
+			t.device.wakeAt = time.Time{}
 		}
 		heap.Pop(&w.timers)
 	}

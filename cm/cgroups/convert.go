@@ -1,6 +1,9 @@
 package cgroups
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // What the kernel takes of CPU shares, how many a CPU is, and the period of quotas
 // in microseconds, with the least quota in it (section 8.1).
@@ -64,6 +67,17 @@ const (
 	// are 39 (cm-3).
 	Linear
 )
+
+// ParseWeightFormula returns the formula of that name: logarithmic or linear.
+func ParseWeightFormula(name string) (WeightFormula, error) {
+	switch name {
+	case "logarithmic":
+		return Logarithmic, nil
+	case "linear":
+		return Linear, nil
+	}
+	return 0, fmt.Errorf("cgroups: no formula %q; there are logarithmic and linear", name)
+}
 
 // Weight returns the weight of so many CPU shares, which are taken for the nearest
 // that there are.

@@ -94,6 +94,11 @@ type Manager struct {
 	mu    sync.Mutex // guards the fields below
 	state State
 	given map[string]cpuset.CPUSet // what containers were last told, by ID
+
+	// pinned are containers that run on some CPUs only, from a time when the
+	// policy was static and is none now. The state is saved once they are told
+	// that they may run on any.
+	pinned map[types.UID]map[string]bool
 }
 
 // Open checks the Config, reads the state and mends it: it returns a
@@ -161,6 +166,34 @@ func (m *Manager) load() error {
 	if string(healed.Encode()) == string(saved.Encode()) {
 		return nil
 	}
+	if m.pinned = m.stillPinned(saved); len(m.pinned) > 0 {
+		return nil
+	}
+	return m.replaceSaved(saved)
+}
+
+// stillPinned returns who runs on CPUs that an earlier policy chose. A runtime that
+// does not say on which CPUs a container runs (containerd 1.6) makes that all.
+func (m *Manager) stillPinned(saved State) map[types.UID]map[string]bool {
+	if m.cfg.Policy != None || saved.Policy != Static || m.cfg.Apply == nil {
+		return nil
+	}
+	pinned := map[types.UID]map[string]bool{}
+	for _, r := range m.cfg.Running {
+		if m.cfg.Machine.All().IsSubsetOf(r.CPUs) {
+			continue
+		}
+		if pinned[r.PodUID] == nil {
+			pinned[r.PodUID] = map[string]bool{}
+		}
+		pinned[r.PodUID][r.Container] = true
+	}
+	return pinned
+}
+
+// replaceSaved saves the state in the place of another one, of which a copy is kept.
+func (m *Manager) replaceSaved(saved State) error {
+	healed := m.State()
 	if saved.Policy != "" {
 		m.cfg.Logger.Warn("the state of the CPUs was mended", "was", saved.Policy, "shared", healed.Shared.String())
 		if err := m.cfg.Store.Keep(); err != nil {

@@ -221,15 +221,23 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, cpu.StateFile+state.Backup))
 }
 
-// Every byte of a state flipped once: it is found out, or says the same.
+// Every bit of a state flipped once: it is found out, or says the same; and nothing
+// that runs loses its CPUs, or has them taken by another.
 func TestABrokenStateIsFoundOut(t *testing.T) {
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
 	require.NoError(t, allocate(t, m, pod("a", "2", "1")))
-	record := m.State().Encode()
+	record, machine := m.State().Encode(), topologytest.Machine(t, "desktop-1s")
+	var running []cpu.Running
+	for name, set := range m.State().Assigned["a"] {
+		running = append(running, cpu.Running{PodUID: "a", Container: name, CPUs: set, Exclusive: true})
+	}
 	for i := range record {
-		for bit := i % 8; bit <= i%8; bit++ {
+		for bit := range 8 {
 			broken := append([]byte(nil), record...)
 			broken[i] ^= 1 << bit
+			next, err := cpu.Open(cpu.Config{Machine: machine, Policy: cpu.Static, Reserved: cpus(t, "0"), Store: &state.Memory{Record: broken}, Running: running})
+			require.NoError(t, err, "byte %d, bit %d: %s", i, bit, broken)
+			require.Equal(t, m.State(), next.State())
 			got, err := cpu.Decode(broken)
 			if err != nil {
 				require.ErrorIs(t, err, cpu.ErrCorrupt)
@@ -401,6 +409,57 @@ func TestContainersAreToldTheirCPUs(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		assert.Equal(t, []string{"2=0-7"}, told, "cpu-8: a is not active")
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+// F-53: without a policy what an earlier one has pinned runs on any CPU again; an
+// agent that ends before all are told tells them when it is started anew.
+func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
+		require.NoError(t, allocate(t, m, pod("a", "2")))
+		store := &state.Memory{Record: m.State().Encode()}
+		told, fail := map[string]string{}, errors.New("it hangs")
+		cfg := cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Store: store, Running: []cpu.Running{
+			{PodUID: "a", Container: "c0", CPUs: cpus(t, "1,5"), Exclusive: true},
+			{PodUID: "s", Container: "c0", CPUs: cpus(t, "0,2-4,6-7")},
+			{PodUID: "free", Container: "c0", CPUs: cpus(t, "0-7")},
+			{PodUID: "unknown", Container: "c0"},
+		}, Apply: &cpu.Apply{
+			Containers: func(context.Context) ([]cpu.Container, error) {
+				return []cpu.Container{
+					{PodUID: "a", Name: "c0", ID: "1"}, {PodUID: "s", Name: "c0", ID: "2"}, {PodUID: "free", Name: "c0", ID: "3"},
+					{PodUID: "unknown", Name: "c0", ID: "4"}, {PodUID: "new", Name: "c0", ID: "5"},
+				}, nil
+			},
+			Update: func(_ context.Context, id string, set cpuset.CPUSet) error {
+				if id == "2" && fail != nil {
+					return fail
+				}
+				told[id] = set.String()
+				return nil
+			},
+		}}
+		m, err := cpu.Open(cfg)
+		require.NoError(t, err)
+		require.ErrorContains(t, m.Reconcile(t.Context()), "container c0 of pod s: it hangs")
+		assert.Contains(t, string(store.Record), `"static"`, "not all are told yet")
+		m, err = cpu.Open(cfg) // the agent is started anew
+		require.NoError(t, err)
+		fail = nil
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- m.Run(ctx) }()
+		synctest.Wait()
+		assert.Equal(t, map[string]string{"1": "0-7", "2": "0-7", "4": "0-7"}, told, "at once")
+		assert.Equal(t, `{"policyName":"none","defaultCpuSet":"","checksum":1353318690}`, string(store.Record))
+		assert.NotNil(t, store.Kept)
+		clear(told)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		assert.Empty(t, told, "once")
 		cancel()
 		require.NoError(t, <-done)
 	})

@@ -40,16 +40,16 @@ type ReconcileInfo struct {
 }
 
 // Run keeps containers on the CPUs that they may run on: every 10 seconds (cpu-8),
-// and at once when the shared pool has changed (F-59). It returns nil when ctx has
-// ended.
+// and at once when the shared pool has changed (F-59). Without a policy it tells
+// those that an earlier policy has pinned that they may run on any CPU, and then
+// does nothing. It returns nil when ctx has ended.
 func (m *Manager) Run(ctx context.Context) error {
-	if m.cfg.Apply == nil || m.cfg.Policy != Static {
-		<-ctx.Done()
-		return nil
-	}
 	ticker := time.NewTicker(reconcilePeriod)
 	defer ticker.Stop()
-	for {
+	if m.hasPinned() { // nothing else will ever tell them
+		m.poolChanged()
+	}
+	for m.looksAfter() {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -60,13 +60,26 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.cfg.Logger.Warn("containers can't be kept on their CPUs; it is tried again", "err", err)
 		}
 	}
+	<-ctx.Done()
+	return nil
+}
+
+// looksAfter reports whether there is anything to do about what runs.
+func (m *Manager) looksAfter() bool {
+	return m.cfg.Apply != nil && (m.cfg.Policy == Static || m.hasPinned())
+}
+
+func (m *Manager) hasPinned() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pinned) > 0
 }
 
 // Reconcile is one look: it frees what inactive pods have, and tells those that run
 // which CPUs are theirs, unless they were told before. Errors of some containers
 // don't keep it from others. It must not be called while Run runs.
 func (m *Manager) Reconcile(ctx context.Context) error {
-	if m.cfg.Apply == nil || m.cfg.Policy != Static {
+	if !m.looksAfter() {
 		return nil
 	}
 	begun := time.Now()
@@ -77,8 +90,10 @@ func (m *Manager) Reconcile(ctx context.Context) error {
 	running, err := m.cfg.Apply.Containers(ctx)
 	if err != nil {
 		info.Error = fmt.Errorf("cpu: list the containers: %w", err)
-	} else {
+	} else if m.cfg.Policy == Static {
 		info.Error = m.tell(ctx, running, &info)
+	} else {
+		info.Error = m.unpin(ctx, running, &info)
 	}
 	info.Took = time.Since(begun)
 	if m.cfg.Hooks.Reconciled != nil {
@@ -112,6 +127,39 @@ func (m *Manager) tell(ctx context.Context, running []Container, info *Reconcile
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unpin lets those run on any CPU that an earlier policy has pinned. When all are,
+// the state says so.
+func (m *Manager) unpin(ctx context.Context, running []Container, info *ReconcileInfo) error {
+	var errs []error
+	for _, c := range running {
+		if !m.isPinned(c) {
+			continue
+		}
+		if err := m.cfg.Apply.Update(ctx, c.ID, m.cfg.Machine.All()); err != nil {
+			info.Stale++
+			errs = append(errs, fmt.Errorf("cpu: container %s of pod %s: %w", c.Name, c.PodUID, err))
+			continue
+		}
+		info.Updated++
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	if err := m.replaceSaved(State{Policy: Static}); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned = nil
+	return nil
+}
+
+func (m *Manager) isPinned(c Container) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.pinned[c.PodUID][c.Name]
 }
 
 func (m *Manager) told(id string) (cpuset.CPUSet, bool) {

@@ -85,6 +85,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 // checkLocked says whether the container has its devices already, and why it can't
 // get or keep any (dev-6, dev-9).
 func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) (p *plugin, has bool, err error) {
+	m.settleLocked(name)
 	g, has := m.ledger.grants[holder{pod.UID, c.Name}][name]
 	if has && len(g.IDs) != n {
 		return nil, has, fmt.Errorf("pod %q container %q changed request for resource %q from %d to %d", pod.UID, c.Name, name, len(g.IDs), n)
@@ -96,12 +97,40 @@ func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) 
 	case r.healthy() == 0:
 		return nil, has, fmt.Errorf("no healthy devices present; cannot allocate unhealthy devices %s", name)
 	}
-	for id := range g.IDs {
-		if !r.devices[id].Healthy {
-			return nil, has, fmt.Errorf("previously allocated devices are no longer healthy; cannot allocate unhealthy devices %s", name)
-		}
+	if !m.healthyLocked(name, g) {
+		return nil, has, fmt.Errorf("previously allocated devices are no longer healthy; cannot allocate unhealthy devices %s", name)
 	}
 	return r.plugin, has, nil
+}
+
+// settleLocked decides about what was kept of a resource for pods of which nothing
+// ran, once a plugin has told which devices there are: a boot may have given them
+// other names (dev-10).
+func (m *Manager) settleLocked(name string) {
+	if r := m.ledger.resources[name]; r == nil || r.plugin == nil || !r.listed {
+		return
+	}
+	for h, granted := range m.ledger.grants {
+		g, has := granted[name]
+		switch {
+		case !has || !g.idle:
+		case m.healthyLocked(name, g):
+			g.idle = false
+			granted[name] = g
+		default:
+			m.ledger.take(h, name)
+		}
+	}
+}
+
+// healthyLocked reports whether all devices of a grant are.
+func (m *Manager) healthyLocked(name string, g grant) bool {
+	for id := range g.IDs {
+		if !m.ledger.resources[name].devices[id].Healthy {
+			return false
+		}
+	}
+	return true
 }
 
 // call asks the plugin for the use of devices, and returns its answer in the form

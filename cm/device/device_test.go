@@ -299,6 +299,58 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 	assert.Equal(t, [][]string{{"1"}}, p.Allocated())
 }
 
+// dev-10: the node was started anew. Nothing runs; pods that had devices wait for
+// their plugin, which is asked again, and get what there is now.
+func TestTheNodeIsStartedAnew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after []string // the devices of the plugin after it
+		a     []string
+		fails string
+	}{
+		"as before":       {after: []string{"0", "1", "2"}, a: []string{"1"}},
+		"other names":     {after: []string{"x", "y", "z"}, a: []string{"x"}},
+		"nothing is left": {after: []string{}, fails: "no healthy devices present; cannot allocate unhealthy devices example.com/widget"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sockets(t)
+			d := newDesk(t, device.Config{Dir: dir})
+			p := d.plugin(&devicetest.Plugin{}, 3)
+			require.NoError(t, d.allocate(pod("up", 1)))
+			require.NoError(t, d.allocate(pod("a", 1)))
+			d.stop()
+			p.Stop()
+
+			d = newDesk(t, device.Config{Dir: dir, Nodes: topology.MaskOf(0), Runs: func(types.UID) bool { return false }})
+			assert.Equal(t, []string{"1"}, d.ids("a", "c0"), "it is kept for it")
+			require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device "+widget, "F-51: a minute late is not too late")
+			p = &devicetest.Plugin{Dir: dir, Resource: widget}
+			var list []*pluginapi.Device
+			for _, id := range tc.after {
+				list = append(list, devicetest.Device(id))
+			}
+			p.Set(list...)
+			require.NoError(t, p.Start(t.Context()))
+			t.Cleanup(p.Stop)
+			d.has(widget, len(list), len(list))
+			d.until("the plugin has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+			a := pod("a", 1)
+			hints := d.Hints(a, &a.Spec.Containers[0])
+			err := d.allocate(a)
+			if tc.fails != "" {
+				require.EqualError(t, err, tc.fails)
+				return
+			}
+			require.NoError(t, err)
+			assert.NotEqual(t, []topology.Hint{}, hints[widget])
+			assert.Equal(t, tc.a, d.ids("a", "c0"))
+			require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
+			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "whoever made the device ready does it again")
+			require.NoError(t, d.allocate(pod("b", 1)))
+			assert.NotEqual(t, d.ids("a", "c0"), d.ids("b", "c0"))
+		})
+	}
+}
+
 // F-51: a pod waits for a plugin that nobody has heard of yet; with RefuseLate it is
 // let pass, and gets its devices when its container is made (dev-7).
 func TestALatePluginIsWaitedFor(t *testing.T) {

@@ -28,6 +28,10 @@ type grant struct {
 	// Response is what the plugin answered, a ContainerAllocateResponse. Nil: it is
 	// not known any more, and asked for again before the container is made.
 	Response []byte
+
+	// idle: nothing of the pod ran when the manager was made. The devices are kept
+	// for it if they are still there when it is admitted, and are others else.
+	idle bool
 }
 
 // A resource is what is known of the devices of one name.

@@ -36,6 +36,12 @@ type Config struct {
 	// Adopt is which devices containers that run have, for a state that is lost.
 	Adopt []Adopted
 
+	// Runs reports whether anything of a pod ran when the manager was made, for
+	// what is saved of it: of others the plugin is asked anew, and other devices
+	// are taken if theirs are gone. After the node was started anew that is all
+	// (dev-10). Nil: of every pod something did.
+	Runs func(uid types.UID) bool
+
 	// Active reports whether a pod may still run here: devices of others are free
 	// (dev-12). Nil: of every pod that is not freed.
 	Active func(uid types.UID) bool
@@ -138,7 +144,25 @@ func Open(cfg Config) (*Manager, error) {
 		}
 	}
 	m.adopt()
+	m.idle()
 	return m, nil
+}
+
+// idle marks what pods have of which nothing runs: the node was started anew
+// (dev-10). Who made their devices ready then has to do it again.
+func (m *Manager) idle() {
+	if m.cfg.Runs == nil {
+		return
+	}
+	for h, granted := range m.ledger.grants {
+		if m.cfg.Runs(h.uid) {
+			continue
+		}
+		for name, g := range granted {
+			g.idle, g.Response = true, nil
+			granted[name] = g
+		}
+	}
 }
 
 // adopt notes what runs with devices of which the state does not tell.
@@ -230,7 +254,7 @@ func (m *Manager) Wait(pod *v1.Pod) error {
 
 // Hints implements topology.Provider.
 func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
-	wants := map[string]int{}
+	var wants map[string]int
 	if c != nil {
 		wants = m.wants(c)
 	} else {
@@ -244,6 +268,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	defer m.mu.Unlock()
 	out := topology.Hints{}
 	for name, n := range wants {
+		m.settleLocked(name)
 		all := map[string]Device{}
 		if r := m.ledger.resources[name]; r != nil {
 			all = r.devices

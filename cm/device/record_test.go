@@ -48,7 +48,7 @@ func TestABrokenStateIsFoundOut(t *testing.T) {
 	whole, err := device.Open(device.Config{Dir: d.dir, Store: &state.Memory{Record: record}})
 	require.NoError(t, err)
 	for i := range record {
-		for bit := i % 8; bit <= i%8; bit++ {
+		for bit := range 8 {
 			broken := slices.Clone(record)
 			broken[i] ^= 1 << bit
 			store := &state.Memory{Record: broken}
@@ -67,7 +67,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add([]byte(kubelets))
 	f.Add([]byte(`{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":3467439661}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := device.Open(device.Config{Dir: t.TempDir(), Store: &state.Memory{Record: data}})
+		m, err := device.Open(device.Config{Dir: "nowhere", Store: &state.Memory{Record: data}})
 		require.NoError(t, err)
 		m.Capacity()
 	})

@@ -284,11 +284,22 @@ func TestTheStateIsInTheKubeletsForm(t *testing.T) {
 func TestABrokenStateIsFoundOut(t *testing.T) {
 	m := open(t, "xeon-2s")
 	require.NoError(t, allocate(t, m, pod("a", container("c", "1Gi", "hugepages-1Gi=1Gi"))))
-	record := m.State().Encode()
+	record, cfg := m.State().Encode(), config(t, "xeon-2s")
 	for i := range record {
-		for bit := i % 8; bit <= i%8; bit++ {
+		for bit := range 8 {
 			broken := slices.Clone(record)
 			broken[i] ^= 1 << bit
+			if bit == i%8 {
+				store := &state.Memory{Record: broken}
+				cfg.Store = store
+				next, err := memory.Open(cfg)
+				require.NoError(t, err, "byte %d, bit %d", i, bit)
+				if store.Kept == nil {
+					require.Equal(t, string(record), string(next.State().Encode()))
+				} else {
+					require.Zero(t, next.Nodes("a", "c"), "it is not believed in part")
+				}
+			}
 			got, err := memory.Decode(broken)
 			if err != nil {
 				require.ErrorIs(t, err, memory.ErrCorrupt)

@@ -12,7 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/oom"
@@ -46,21 +50,22 @@ func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
 	require.NoError(t, err)
 	base := cgroups.Name{fmt.Sprintf("kubeparts-oom-%d", os.Getpid())}
 	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
-	pod := base.Child("pod1")
-	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Memory: new(int64(40 << 20))}))
+	node, err := cm.New(cm.Config{Tree: tree, Root: base, Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}})
+	require.NoError(t, err)
+	require.NoError(t, node.Setup(t.Context()))
+	greedy := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1-2"}, Spec: v1.PodSpec{Containers: []v1.Container{{
+		Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse("40Mi")}},
+	}}}}
+	require.NoError(t, node.Ensure(t.Context(), greedy))
+	pod := node.PodName(greedy)
+	container := pod.Child("c1")
+	require.NoError(t, tree.Apply(t.Context(), container, cgroups.Resources{}))
 
 	kills := make(chan oom.Kill, 16)
-	counters := func() (map[string]uint64, error) {
-		s, err := tree.Stats(pod)
-		if err != nil {
-			return nil, err
-		}
-		return map[string]uint64{pod.String(): s.Memory.OOMKills}, nil
-	}
 	hear := func(k oom.Kill) { kills <- k }
 	log, err := oom.New(oom.Config{Kmsg: oom.OpenKmsg, Handle: hear})
 	require.NoError(t, err)
-	count, err := oom.New(oom.Config{Counters: counters, Handle: hear, Period: 50 * time.Millisecond})
+	count, err := oom.New(oom.Config{Counters: node.OOMKills, Handle: hear, Period: 50 * time.Millisecond})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 2)
@@ -76,7 +81,7 @@ func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
 	for deadline := time.After(30 * time.Second); !seen[0] || !seen[1]; {
 		// The watchers may have begun after the first one.
 		hog := exec.Command(os.Args[0])
-		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(pod), ":"))
+		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(container), ":"))
 		require.Error(t, hog.Run(), "it has a tenth of what it wants")
 		select {
 		case k := <-kills:
@@ -85,7 +90,7 @@ func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
 			assert.False(t, k.System())
 			if k.PID != 0 {
 				seen[0] = true
-				assert.True(t, strings.HasSuffix(k.Victim, pod.String()), k.Victim)
+				assert.True(t, strings.HasSuffix(k.Victim, container.String()), k.Victim)
 			} else {
 				seen[1] = true
 			}

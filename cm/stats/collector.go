@@ -11,28 +11,37 @@ import (
 )
 
 // Summary returns what the node and its pods use. What it has of pods and disks is
-// no older than Config.MaxAge, and half of that while Run renews it. With fresh the node's own numbers and those of all pods
-// together are read now (st-4): an eviction is decided by them.
+// no older than Config.MaxAge, and half of that while Run renews it.
+//
+// With fresh the node, its file systems and all pods together are read now, and the
+// pods are no older than Config.FreshAge (st-4, ev-16): an eviction is decided by
+// them.
 //
 // The error joins what could not be had; the summary has the rest.
 func (c *Collector) Summary(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
-	got, err := c.collect(ctx)
+	age := c.readersAge()
+	if fresh {
+		age = c.cfg.FreshAge
+	}
+	got, err := c.collect(ctx, age)
 	if err != nil {
 		return nil, err
 	}
 	if !fresh || time.Since(got.at) <= 0 {
 		return got.summary, got.err
 	}
+	now := time.Now()
 	node := got.summary.Node
-	c.readNode(&node, time.Now())
-	return &statsapi.Summary{Node: node, Pods: got.summary.Pods}, got.err
+	err = errors.Join(c.readNode(&node, now), c.readDisks(&node, got.disks, now))
+	return &statsapi.Summary{Node: node, Pods: got.summary.Pods}, errors.Join(err, got.disks.err, got.podsErr)
 }
 
 // CPUAndMemory returns what ?only_cpu_and_memory=true shows: CPU, memory and swap,
-// no disks, volumes, networks (st-3). The caller owns it.
+// no disks, volumes, networks (st-3). The node is read now, the pods are as old as
+// Summary's. The caller owns it.
 func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
-	full, err := c.Summary(ctx, true)
-	if full == nil {
+	full, err := c.collect(ctx, c.readersAge())
+	if err != nil {
 		return nil, err
 	}
 	containers := func(list []statsapi.ContainerStats) []statsapi.ContainerStats {
@@ -42,19 +51,23 @@ func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 		}
 		return out
 	}
-	n := full.Node
+	n := full.summary.Node
+	nodeErr := full.nodeErr
+	if now := time.Now(); now.After(full.at) {
+		nodeErr = c.readNode(&n, now)
+	}
 	out := &statsapi.Summary{
 		Node: statsapi.NodeStats{
 			NodeName: n.NodeName, StartTime: n.StartTime, CPU: n.CPU, Memory: n.Memory, Swap: n.Swap, SystemContainers: containers(n.SystemContainers),
 		},
-		Pods: make([]statsapi.PodStats, 0, len(full.Pods)),
+		Pods: make([]statsapi.PodStats, 0, len(full.summary.Pods)),
 	}
-	for _, p := range full.Pods {
+	for _, p := range full.summary.Pods {
 		out.Pods = append(out.Pods, statsapi.PodStats{
 			PodRef: p.PodRef, StartTime: p.StartTime, CPU: p.CPU, Memory: p.Memory, Swap: p.Swap, Containers: containers(p.Containers),
 		})
 	}
-	return out, err
+	return out, errors.Join(nodeErr, full.podsErr)
 }
 
 // Run keeps the cache warm until ctx ends, and returns nil: readers then don't wait
@@ -63,7 +76,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	tick := time.NewTicker(c.cfg.MaxAge)
 	defer tick.Stop()
 	for {
-		if got, err := c.renew(ctx, true); err == nil && got.err != nil && ctx.Err() == nil {
+		if got, err := c.renew(ctx, 0); err == nil && got.err != nil && ctx.Err() == nil {
 			c.cfg.Logger.Warn("stats are not complete", "err", got.err)
 		}
 		select {
@@ -74,28 +87,31 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// collect returns what is cached, if it is young enough, or collects anew.
-func (c *Collector) collect(ctx context.Context) (*collected, error) {
-	if got := c.young(); got != nil {
+// readersAge allows for the pass of Run that is under way when the last one's
+// numbers reach their age.
+func (c *Collector) readersAge() time.Duration { return c.cfg.MaxAge + c.cfg.MaxAge/2 }
+
+// collect returns what is cached, if it is no older than age, or collects anew.
+func (c *Collector) collect(ctx context.Context, age time.Duration) (*collected, error) {
+	if got := c.since(time.Now().Add(-age)); got != nil {
 		return got, nil
 	}
-	return c.renew(ctx, false)
+	return c.renew(ctx, age)
 }
 
-// young allows for the pass of Run that is under way when the last one's numbers
-// reach their age.
-func (c *Collector) young() *collected {
+// since returns what is cached if it was begun at that time or later.
+func (c *Collector) since(t time.Time) *collected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cached == nil || time.Since(c.cached.at) > c.cfg.MaxAge+c.cfg.MaxAge/2 {
+	if c.cached == nil || c.cached.at.Before(t) {
 		return nil
 	}
 	return c.cached
 }
 
-// renew collects, or takes what somebody else has collected while it waited: with
-// anyway only if that was begun later.
-func (c *Collector) renew(ctx context.Context, anyway bool) (*collected, error) {
+// renew collects, or takes what somebody else has collected while it waited, if
+// that was young enough when it was asked for.
+func (c *Collector) renew(ctx context.Context, age time.Duration) (*collected, error) {
 	asked := time.Now()
 	select {
 	case c.turn <- struct{}{}:
@@ -103,21 +119,23 @@ func (c *Collector) renew(ctx context.Context, anyway bool) (*collected, error) 
 	case <-ctx.Done():
 		return nil, fmt.Errorf("stats: %w", ctx.Err())
 	}
-	if got := c.young(); got != nil && (!anyway || got.at.After(asked)) {
+	if got := c.since(asked.Add(-age)); got != nil {
 		return got, nil
 	}
 	now := time.Now()
 	got := &collected{at: now, summary: &statsapi.Summary{Pods: []statsapi.PodStats{}}}
 	node := &got.summary.Node
 	node.NodeName, node.StartTime = c.cfg.NodeName, metav1.NewTime(c.started)
-	nodeErr := c.readNode(node, now)
-	disks := c.readDisks(ctx, node, now)
-	pods, podsErr := c.readPods(ctx, node.Fs)
+	got.nodeErr = c.readNode(node, now)
+	got.disks = c.findDisks(ctx)
+	disksErr := c.readDisks(node, got.disks, now)
+	pods, err := c.readPods(ctx, node.Fs)
+	got.podsErr = err
 	got.summary.Pods = append(got.summary.Pods, pods...)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stats: %w", ctx.Err()) // half a summary reads as pods that use nothing
 	}
-	got.err = errors.Join(nodeErr, disks, podsErr)
+	got.err = errors.Join(got.nodeErr, got.disks.err, disksErr, got.podsErr)
 	c.rates.forget(now)
 	c.mu.Lock()
 	c.cached = got

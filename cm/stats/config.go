@@ -30,6 +30,13 @@ type Cgroups interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
 }
 
+// containerCgroups are Cgroups that find a container in the pod's cgroup by its ID,
+// whatever the runtime calls its cgroup: host.Tree. With others it is called by the
+// ID alone, as cgroupfs has it.
+type containerCgroups interface {
+	ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error)
+}
+
 // A Disk is a file system.
 type Disk struct {
 	Capacity, Available, Used       uint64 // bytes
@@ -89,6 +96,10 @@ type Config struct {
 	// short one makes the runtime work for each reader.
 	MaxAge time.Duration
 
+	// FreshAge is how old the numbers of pods may be where fresh ones are asked
+	// for. Zero: 1 second.
+	FreshAge time.Duration
+
 	// Logger, nil discards.
 	Logger *slog.Logger
 }
@@ -111,7 +122,10 @@ type Collector struct {
 type collected struct {
 	at      time.Time
 	summary *statsapi.Summary
-	err     error // of a part that failed
+	disks   disks
+
+	// What failed of it, and of parts.
+	err, nodeErr, podsErr error
 }
 
 // New returns a Collector for cfg. It reads nothing yet.
@@ -119,11 +133,17 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.MaxAge < 0 {
 		return nil, fmt.Errorf("stats: Config.MaxAge is negative: %v", cfg.MaxAge)
 	}
+	if cfg.FreshAge < 0 {
+		return nil, fmt.Errorf("stats: Config.FreshAge is negative: %v", cfg.FreshAge)
+	}
 	if cfg.NodeName == "" {
 		return nil, errors.New("stats: Config.NodeName is empty")
 	}
 	if cfg.MaxAge == 0 {
 		cfg.MaxAge = 10 * time.Second
+	}
+	if cfg.FreshAge == 0 {
+		cfg.FreshAge = time.Second
 	}
 	if cfg.Disk == nil {
 		cfg.Disk = Statfs

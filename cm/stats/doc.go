@@ -5,7 +5,7 @@
 // # What it decides
 //
 // Where each number comes from: the CRI runtime first, the pods' cgroups where that
-// says nothing, /proc for the node, file systems for disks. Which of several
+// says nothing, field by field, /proc for the node, file systems for disks. Which of several
 // sandboxes or containers of one name counts (st-7). How old a number may be.
 //
 // # Usage
@@ -13,7 +13,7 @@
 //	c, err := stats.New(stats.Config{NodeName: "n1", Runtime: rt, Cgroups: tree, Root: os.DirFS("/")})
 //	go c.Run(ctx)                          // keeps the cache warm
 //	summary, err := c.Summary(ctx, false)  // from the cache
-//	summary, err = c.Summary(ctx, true)    // node and pods in all as they are now (st-4)
+//	summary, err = c.Summary(ctx, true)    // node and disks as they are now, pods of this second (st-4)
 //
 // # Concurrency
 //

@@ -189,10 +189,31 @@ func network(at metav1.Time, text string) *statsapi.NetworkStats {
 	return out
 }
 
-// readDisks reads the file systems of the node and of images (st-8, st-9).
-func (c *Collector) readDisks(ctx context.Context, n *statsapi.NodeStats, now time.Time) error {
+// disks are the file systems that the runtime uses, as it says. How much is
+// free on them is not its to tell.
+type disks struct {
+	known              bool // the runtime has answered
+	images, containers []runtime.FSUsage
+	err                error
+}
+
+func (c *Collector) findDisks(ctx context.Context) (d disks) {
+	if c.cfg.Runtime == nil {
+		return d
+	}
+	if d.images, d.containers, d.err = c.cfg.Runtime.ImageFS(ctx); d.err != nil {
+		d.err = fmt.Errorf("stats: file systems of images: %w", d.err)
+	}
+	d.known = d.err == nil
+	return d
+}
+
+// readDisks reads the file systems of the node and of images (st-8, st-9). One that
+// can't be read is absent.
+func (c *Collector) readDisks(n *statsapi.NodeStats, of disks, now time.Time) error {
 	var errs []error
 	at := metav1.NewTime(now)
+	n.Fs, n.Runtime = nil, nil
 	if c.cfg.NodeDir != "" {
 		disk, err := c.cfg.Disk(c.cfg.NodeDir)
 		if err != nil {
@@ -201,12 +222,8 @@ func (c *Collector) readDisks(ctx context.Context, n *statsapi.NodeStats, now ti
 			n.Fs = fsStats(at, disk)
 		}
 	}
-	if c.cfg.Runtime == nil {
+	if !of.known {
 		return errors.Join(errs...)
-	}
-	images, containers, err := c.cfg.Runtime.ImageFS(ctx)
-	if err != nil {
-		return errors.Join(append(errs, fmt.Errorf("stats: file systems of images: %w", err))...)
 	}
 	one := func(list []runtime.FSUsage) *statsapi.FsStats {
 		if len(list) == 0 {
@@ -224,10 +241,10 @@ func (c *Collector) readDisks(ctx context.Context, n *statsapi.NodeStats, now ti
 		}
 		return s
 	}
-	n.Runtime = &statsapi.RuntimeStats{ImageFs: one(images)}
+	n.Runtime = &statsapi.RuntimeStats{ImageFs: one(of.images)}
 	n.Runtime.ContainerFs = n.Runtime.ImageFs
-	if len(containers) > 0 {
-		n.Runtime.ContainerFs = one(containers)
+	if len(of.containers) > 0 {
+		n.Runtime.ContainerFs = one(of.containers)
 	}
 	return errors.Join(errs...)
 }

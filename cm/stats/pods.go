@@ -127,15 +127,9 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 		}
 	}
 	key := "pod/" + string(s.UID)
-	out.CPU = or(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
-	out.Memory = or(memory(s.Memory), memoryOf(group))
+	out.CPU = fillCPU(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
+	out.Memory = fillMemory(memory(s.Memory), memoryOf(group))
 	out.Swap, out.IO = swapOf(group), ioOf(group)
-	if out.CPU != nil && group.CPU != nil {
-		out.CPU.PSI = psiOf(group.CPU.PSI)
-	}
-	if out.Memory != nil && group.Memory != nil {
-		out.Memory.PSI = psiOf(group.Memory.PSI)
-	}
 	if n := number(s.Processes); n != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: n}
 	} else if group.Pids != nil {
@@ -158,23 +152,14 @@ func (c *Collector) container(s runtime.ContainerStats, p *runtime.Pod, pod cgro
 	out := statsapi.ContainerStats{Name: s.Name, StartTime: metav1.NewTime(created(p, s.ID))}
 	var group cgroups.Stats
 	if hasGroup {
-		_, bare, _ := strings.Cut(s.ID, "://")
-		// Of cgroupfs a container's cgroup is called by its ID; of systemd it is a
-		// scope, which the runtime alone knows.
-		if read, err := c.cfg.Cgroups.Stats(pod.Child(bare)); err == nil {
+		if read, err := c.containerGroup(pod, s.ID); err == nil {
 			group = read
 		}
 	}
 	key := "container/" + s.ID
-	out.CPU = or(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
-	out.Memory = or(memory(s.Memory), memoryOf(group))
+	out.CPU = fillCPU(c.cpu(key, s.CPU), c.cpuOf(key+"/group", group))
+	out.Memory = fillMemory(memory(s.Memory), memoryOf(group))
 	out.IO = ioOf(group)
-	if out.CPU != nil && group.CPU != nil {
-		out.CPU.PSI = psiOf(group.CPU.PSI)
-	}
-	if out.Memory != nil && group.Memory != nil {
-		out.Memory.PSI = psiOf(group.Memory.PSI)
-	}
 	if s.Swap != nil {
 		out.Swap = &statsapi.SwapStats{Time: metav1.NewTime(s.Swap.At), SwapAvailableBytes: number(s.Swap.Available), SwapUsageBytes: number(s.Swap.Usage)}
 	} else {
@@ -301,6 +286,44 @@ func networkOf(s runtime.PodStats) *statsapi.NetworkStats {
 		out.Interfaces = append(out.Interfaces, one)
 	}
 	return out
+}
+
+// containerGroup reads the cgroup of a container, which is in its pod's.
+func (c *Collector) containerGroup(pod cgroups.Name, id string) (cgroups.Stats, error) {
+	_, bare, _ := strings.Cut(id, "://")
+	if finder, ok := c.cfg.Cgroups.(containerCgroups); ok {
+		return finder.ContainerStats(pod, bare)
+	}
+	return c.cfg.Cgroups.Stats(pod.Child(bare))
+}
+
+// fillCPU is what the runtime says, and where it says nothing what the cgroup does.
+// A rate and the total it is made from are of one source.
+func fillCPU(runtime, group *statsapi.CPUStats) *statsapi.CPUStats {
+	switch {
+	case runtime == nil || group == nil:
+		return or(runtime, group)
+	case runtime.UsageCoreNanoSeconds == nil && runtime.UsageNanoCores == nil:
+		return group
+	}
+	runtime.PSI = or(runtime.PSI, group.PSI)
+	return runtime
+}
+
+// fillMemory is what the runtime says, and where it says nothing what the cgroup
+// does.
+func fillMemory(runtime, group *statsapi.MemoryStats) *statsapi.MemoryStats {
+	if runtime == nil || group == nil {
+		return or(runtime, group)
+	}
+	runtime.WorkingSetBytes = or(runtime.WorkingSetBytes, group.WorkingSetBytes)
+	runtime.AvailableBytes = or(runtime.AvailableBytes, group.AvailableBytes)
+	runtime.UsageBytes = or(runtime.UsageBytes, group.UsageBytes)
+	runtime.RSSBytes = or(runtime.RSSBytes, group.RSSBytes)
+	runtime.PageFaults = or(runtime.PageFaults, group.PageFaults)
+	runtime.MajorPageFaults = or(runtime.MajorPageFaults, group.MajorPageFaults)
+	runtime.PSI = or(runtime.PSI, group.PSI)
+	return runtime
 }
 
 func or[T any](a, b *T) *T {

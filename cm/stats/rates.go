@@ -8,6 +8,10 @@ import (
 // keepRates is how long a sample is kept of what is not seen any more (st-6).
 const keepRates = 10 * time.Minute
 
+// shortest is the least time between samples that a rate is made of: /proc counts in
+// hundredths of a second.
+const shortest = 100 * time.Millisecond
+
 // rates tells how much CPU is used of late from the last two samples of how much has
 // been used in all.
 type rates struct {
@@ -25,13 +29,13 @@ type sample struct {
 func newRates() *rates { return &rates{last: map[string]sample{}} }
 
 // of returns the nanocores since the sample before; nil with the first one, and when
-// the counter has begun anew. A sample that is not newer gives what the last one
+// the counter has begun anew. A sample that is hardly newer gives what the last one
 // did.
 func (r *rates) of(key string, at time.Time, used uint64) *uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.last[key]
-	if ok && !at.After(last.at) {
+	if ok && at.Sub(last.at) < shortest {
 		last.seen = time.Now()
 		r.last[key] = last
 		return last.rate

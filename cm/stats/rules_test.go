@@ -5,7 +5,7 @@ var _ = map[string]string{
 	"st-1":  "TestTheNodeItself, TestWhatTheRuntimeSaysOfAPod",
 	"st-2":  "TestTheNodeItself",
 	"st-3":  "TestCPUAndMemoryAlone",
-	"st-4":  "TestWhatIsFresh",
+	"st-4":  "TestWhatIsFresh, TestFreshDisksAndPods",
 	"st-5":  "TestTheNodeItself, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
 	"st-6":  "TestWhatIsFresh",
 	"st-7":  "TestTheNewestOfOneNameCounts",

@@ -346,6 +346,98 @@ func TestWhatIsFresh(t *testing.T) { // st-4, st-6
 	})
 }
 
+// An eviction is decided by disks as they are and by pods of this second; who only
+// looks gets what there is.
+func TestFreshDisksAndPods(t *testing.T) { // st-4, ev-16
+	synctest.Test(t, func(t *testing.T) {
+		s, p := web("u1")
+		rt := &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}
+		free, gone := uint64(400), false
+		c := collector(t, stats.Config{Runtime: rt, Root: machine(), NodeDir: "/var", Disk: func(path string) (stats.Disk, error) {
+			if gone && path == "/images" {
+				return stats.Disk{}, os.ErrNotExist
+			}
+			return stats.Disk{Capacity: 1000, Available: free}, nil
+		}})
+		ctx := t.Context()
+		_, err := c.Summary(ctx, false)
+		require.NoError(t, err)
+		time.Sleep(500 * time.Millisecond)
+		free = 300
+		got, err := c.Summary(ctx, true)
+		require.NoError(t, err)
+		assert.EqualValues(t, 300, *got.Node.Fs.AvailableBytes)
+		assert.EqualValues(t, 300, *got.Node.Runtime.ImageFs.AvailableBytes)
+		assert.EqualValues(t, 77, *got.Node.Runtime.ImageFs.UsedBytes, "st-8: what images use is the runtime's word")
+		assert.Equal(t, time.Now(), got.Node.Fs.Time.Time, "ev-22: newer than the last pass")
+		assert.EqualValues(t, 1, rt.calls.Load(), "the pods are of this second")
+		old, err := c.Summary(ctx, false)
+		require.NoError(t, err)
+		assert.EqualValues(t, 400, *old.Node.Fs.AvailableBytes, "who only looks waits for nothing")
+
+		time.Sleep(5 * time.Second)
+		s.Memory = &runtime.MemoryUsage{At: time.Unix(1005, 0), WorkingSet: known(900)}
+		rt.stats = []runtime.PodStats{s}
+		got, err = c.Summary(ctx, true)
+		require.NoError(t, err)
+		assert.EqualValues(t, 900, *one(t, got.Pods).Memory.WorkingSetBytes)
+		assert.EqualValues(t, 2, rt.calls.Load())
+		light, err := c.CPUAndMemory(ctx)
+		require.NoError(t, err)
+		assert.EqualValues(t, 900, *one(t, light.Pods).Memory.WorkingSetBytes)
+
+		time.Sleep(time.Second)
+		gone = true
+		got, err = c.Summary(ctx, true)
+		require.ErrorContains(t, err, "/images")
+		assert.Nil(t, got.Node.Runtime.ImageFs, "a disk that can't be read now is not told of from the cache")
+		assert.NotNil(t, got.Node.Fs)
+		time.Sleep(2 * time.Second)
+		_, err = c.CPUAndMemory(ctx)
+		require.NoError(t, err, "st-3: of no disk")
+		assert.EqualValues(t, 2, rt.calls.Load(), "it takes the pods that there are")
+	})
+}
+
+// Where the runtime says part of it, the cgroup says the rest (F-69).
+func TestCgroupsFillInFieldByField(t *testing.T) {
+	s, p := web("u1")
+	s.Memory = &runtime.MemoryUsage{At: time.Unix(1000, 0), WorkingSet: known(500)}
+	s.CPU = &runtime.CPUUsage{At: time.Unix(1000, 0)} // it says when, and no more
+	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"cpu", "memory"}})
+	group := cgroups.Name{"kubepods", "podu1"}
+	use := cgroups.Stats{
+		At: time.Unix(5, 0), CPU: &cgroups.CPUStats{UsageNanos: 42},
+		Memory: &cgroups.MemoryStats{Usage: 900, WorkingSet: 1, RSS: 7, Faults: 8, Major: 9, Limit: 1000, PSI: &cgroups.PSI{Some: cgroups.PSIData{Avg10: 4}}},
+	}
+	tree.Use(group, use)
+	tree.Use(group.Child("main-of-u1"), use)
+	c := collector(t, stats.Config{
+		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: finder{tree},
+		PodCgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true },
+	})
+	summary, err := c.Summary(t.Context(), false)
+	require.NoError(t, err)
+	pod := one(t, summary.Pods)
+	assert.EqualValues(t, 500, *pod.Memory.WorkingSetBytes, "the runtime's word comes first")
+	assert.EqualValues(t, 900, *pod.Memory.UsageBytes)
+	assert.EqualValues(t, 999, *pod.Memory.AvailableBytes)
+	assert.EqualValues(t, 7, *pod.Memory.RSSBytes)
+	assert.EqualValues(t, 8, *pod.Memory.PageFaults)
+	assert.EqualValues(t, 9, *pod.Memory.MajorPageFaults)
+	assert.EqualValues(t, 42, *pod.CPU.UsageCoreNanoSeconds)
+	main := one(t, pod.Containers)
+	assert.EqualValues(t, 400, *main.Memory.WorkingSetBytes)
+	assert.EqualValues(t, 4, main.Memory.PSI.Some.Avg10, "st-14: of a container, whatever its cgroup is called")
+}
+
+// finder calls containers' cgroups as no driver does.
+type finder struct{ *cgroups.Tree }
+
+func (f finder) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error) {
+	return f.Stats(pod.Child("main-of-" + id))
+}
+
 func TestManyReadersMakeTheRuntimeWorkOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &crt{slow: time.Second}

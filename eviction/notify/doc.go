@@ -43,5 +43,6 @@
 // # Testing
 //
 // Levels and polls with a fake directory and in virtual time; the eventfd with a
-// real cgroup, where tests may make one.
+// real cgroup, where tests may make one; memory.events, PSI and the reading of
+// memory.current on a kernel with cgroup v2 alone, in an emulated machine.
 package notify

@@ -3,6 +3,7 @@ package notify_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,36 +42,83 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// The kernel tells of a level that is passed, faster than anybody looks. What is
-// measured is held against the word of the program itself that it has the memory,
-// which comes through a pipe in the same run.
-func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // F-18, ev-58, ev-59
-	lab.Need(t, "linux", "root")
-	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.event_control"); err != nil {
-		t.Skip("this machine has no cgroup v1 with memory:", err) // cgroup v2 is polled: see the unit tests
+// A hog is this binary as that program.
+type hog struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func newHog(t *testing.T) *hog {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	h := &hog{t: t, cmd: exec.CommandContext(t.Context(), self)}
+	h.cmd.Env = append(os.Environ(), eat+"=1")
+	h.stdin, err = h.cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := h.cmd.StdoutPipe()
+	require.NoError(t, err)
+	h.lines = bufio.NewScanner(stdout)
+	require.NoError(t, h.cmd.Start())
+	t.Cleanup(h.end)
+	return h
+}
+
+// end kills it, which is needed before its group can go.
+func (h *hog) end() {
+	if h.cmd.ProcessState == nil {
+		_ = h.cmd.Process.Kill()
+		_ = h.cmd.Wait()
 	}
-	dir := filepath.Join("/sys/fs/cgroup/memory", fmt.Sprintf("kubeparts-notify-%d", os.Getpid()))
+}
+
+func (h *hog) into(group string) {
+	h.t.Helper()
+	require.NoError(h.t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, h.cmd.Process.Pid), 0o600))
+}
+
+// more has it take more; has waits until it has that.
+func (h *hog) more() {
+	h.t.Helper()
+	_, err := io.WriteString(h.stdin, "more\n")
+	require.NoError(h.t, err)
+}
+
+func (h *hog) has() {
+	h.t.Helper()
+	require.True(h.t, h.lines.Scan())
+}
+
+// newGroup makes a cgroup in one that there is, and removes it in the end.
+func newGroup(t *testing.T, in string) string {
+	t.Helper()
+	dir := filepath.Join(in, fmt.Sprintf("kubeparts-notify-%d", os.Getpid()))
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	t.Cleanup(func() {
-		for range 100 {
-			if os.Remove(dir) == nil {
+		for range 200 {
+			if err := os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
 				return
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 		t.Errorf("%s is left", dir)
 	})
-	self, err := os.Executable()
-	require.NoError(t, err)
-	hog := exec.CommandContext(t.Context(), self)
-	hog.Env = append(os.Environ(), eat+"=1")
-	stdin, err := hog.StdinPipe()
-	require.NoError(t, err)
-	stdout, err := hog.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, hog.Start())
-	defer func() { _ = hog.Process.Kill(); _ = hog.Wait() }()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, hog.Process.Pid), 0o600))
+	return dir
+}
+
+// The kernel tells of a level that is passed, faster than anybody looks. What is
+// measured is held against the word of the program itself that it has the memory,
+// which comes through a pipe in the same run.
+func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // F-18, ev-58, ev-59
+	lab.Need(t, "linux", "root")
+	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.event_control"); err != nil {
+		t.Skip("this machine has no cgroup v1 with memory:", err) // the tests of v2 run in an emulated one
+	}
+	dir := newGroup(t, "/sys/fs/cgroup/memory")
+	hog := newHog(t)
+	hog.into(dir)
 
 	// Nobody looks within this test: what is told of is told by the kernel.
 	var log strings.Builder
@@ -80,13 +128,11 @@ func TestIntegrationTheKernelTellsOfMemoryAtOnce(t *testing.T) { // F-18, ev-58,
 	ctx, stop := context.WithCancel(t.Context())
 	told, ended := make(chan time.Time, 10), make(chan error, 1)
 	go func() { ended <- n.Run(ctx, func() { told <- time.Now() }) }()
-	lines := bufio.NewScanner(stdout)
 	takeMore := func(why string) {
 		time.Sleep(300 * time.Millisecond) // the levels are registered by then
-		_, err := io.WriteString(stdin, "more\n")
-		require.NoError(t, err)
 		began := time.Now()
-		require.True(t, lines.Scan())
+		hog.more()
+		hog.has()
 		had := time.Now()
 		select {
 		case at := <-told:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -24,7 +25,7 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 			_ = f.Close()
 		}
 	}()
-	events, errEvents := os.Open(filepath.Join(n.cfg.Dir, "memory.events"))
+	events, errEvents := open(filepath.Join(n.cfg.Dir, "memory.events"), unix.O_RDONLY)
 	if errEvents == nil {
 		files = append(files, events)
 	}
@@ -65,14 +66,19 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 			return fmt.Errorf("poll: %w", err)
 		}
 		for i := range files {
-			switch got := fds[i+1].Revents; {
-			case got&unix.POLLPRI != 0:
-				if files[i] == events {
-					_, _ = events.ReadAt(buf, 0)
-				}
-				low()
-			case got&(unix.POLLERR|unix.POLLNVAL|unix.POLLHUP) != 0:
+			got := fds[i+1].Revents
+			gone := got&(unix.POLLERR|unix.POLLNVAL|unix.POLLHUP) != 0
+			if files[i] == events && got&unix.POLLPRI != 0 {
+				// POLLERR goes with each event of such a file; only one of a
+				// group that is there can be read.
+				_, err := events.ReadAt(buf, 0)
+				gone = err != nil && !errors.Is(err, io.EOF)
+			}
+			switch {
+			case gone:
 				return fmt.Errorf("%s: the group is gone", files[i].Name())
+			case got&unix.POLLPRI != 0:
+				low()
 			}
 		}
 	}
@@ -82,10 +88,10 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 // openTrigger asks for events of a group's memory pressure; of the whole machine's
 // for the root, which has no such file.
 func openTrigger(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "memory.pressure"), os.O_RDWR, 0)
+	f, err := open(filepath.Join(dir, "memory.pressure"), unix.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
 		if _, root := os.Stat(filepath.Join(dir, "memory.current")); errors.Is(root, os.ErrNotExist) {
-			f, err = os.OpenFile("/proc/pressure/memory", os.O_RDWR, 0)
+			f, err = open("/proc/pressure/memory", unix.O_RDWR)
 		}
 	}
 	if err != nil {
@@ -96,4 +102,14 @@ func openTrigger(dir string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// open opens a file that the runtime's poller is not told of, as os.Open would: an
+// event of a PSI trigger goes to the first who polls, and that would often be it.
+func open(path string, flags int) (*os.File, error) {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
 }

@@ -80,8 +80,10 @@ func first(refusals []admission.Refusal) *allocation.Refusal {
 	return &allocation.Refusal{Reason: refusals[0].Reason, Message: refusals[0].Message}
 }
 
-// admitters are asked, in this order, whether a pod may run here.
-func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runtime.FeatureReporter) podworker.Admitters {
+// admitters are asked, in this order, whether a pod may run here. The managers come
+// last: what they give to a pod that is refused after them would have to be taken back.
+func (a *assembly) admitters(g ground) podworker.Admitters {
+	sysctls := new(podconfig.Sysctls)
 	of := func(ask func(pod *v1.Pod) *podconfig.Refusal) podworker.Admitter {
 		return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 			if r := ask(pod); r != nil {
@@ -97,12 +99,13 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 			}
 			return nil
 		}),
+		g.short,
 		of(sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 			if podconfig.AdmitGroups(pod, false) == nil {
 				return nil // it does not ask for it: the runtime need not be asked
 			}
-			has, err := rt.Features(ctx)
+			has, err := g.rt.Features(ctx)
 			if err != nil {
 				return &podworker.Refusal{Reason: "RuntimeUnknown", Message: fmt.Sprintf("what the runtime supports is not known: %v", err), NotYet: true}
 			}
@@ -112,7 +115,7 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 			return nil
 		}),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-			r := granted.Admit(ctx, pod)
+			r := g.granted.Admit(ctx, pod)
 			if r == nil {
 				return nil
 			}
@@ -126,6 +129,7 @@ func admitters(sysctls *podconfig.Sysctls, granted *allocation.Manager, rt runti
 			return refusal
 		}),
 		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
+		g.rt.managers.admit(a.pods),
 	}
 }
 

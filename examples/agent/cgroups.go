@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,7 +35,6 @@ import (
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -53,9 +51,13 @@ func declareCgroups(fs *flag.FlagSet, o *options) {
 	if root == "" && o.config == "" {
 		root = "/kubeparts"
 	}
+	fs.Func("cpu-weights", "`logarithmic or linear`: how requests become weights of cgroup v2; linear with runc before 1.3.2 and crun before 1.23, whose containers get theirs so", func(s string) (err error) {
+		o.weights, err = cgroups.ParseWeightFormula(s)
+		return err
+	})
 	fs.StringVar(&k.CgroupRoot, "cgroup-root", root, "`cgroup` that holds those of pods; with --config the root")
-	fs.Func("system-reserved", "`resources` for daemons of the system: cpu=500m,memory=1Gi,pid=1000", setMap(&k.SystemReserved))
-	fs.Func("kube-reserved", "`resources` for this agent and the runtime", setMap(&k.KubeReserved))
+	fs.Func("system-reserved", "`resources` for daemons of the system: cpu=500m,memory=1Gi,pid=1000", pairs(&k.SystemReserved, "="))
+	fs.Func("kube-reserved", "`resources` for this agent and the runtime", pairs(&k.KubeReserved, "="))
 	fs.StringVar(&k.SystemReservedCgroup, "system-reserved-cgroup", k.SystemReservedCgroup, "`cgroup` that gets --system-reserved as its limit")
 	fs.StringVar(&k.KubeReservedCgroup, "kube-reserved-cgroup", k.KubeReservedCgroup, "`cgroup` that gets --kube-reserved as its limit")
 	fs.StringVar(&k.ReservedSystemCPUs, "reserved-cpus", k.ReservedSystemCPUs, "`CPUs` that pods can't have, such as 0-1; instead of those of the two above")
@@ -73,29 +75,6 @@ func declareCgroups(fs *flag.FlagSet, o *options) {
 	})
 }
 
-// podOf finds a pod that runs here, or should.
-func podOf(loop *podworker.Loop) func(types.UID) *v1.Pod {
-	return func(uid types.UID) *v1.Pod {
-		pod, _ := loop.Pod(uid)
-		return pod
-	}
-}
-
-// setMap parses k=v,k=v.
-func setMap(m *map[string]string) func(string) error {
-	return func(text string) error {
-		*m = map[string]string{}
-		for pair := range strings.SplitSeq(text, ",") {
-			key, value, ok := strings.Cut(pair, "=")
-			if !ok || key == "" {
-				return fmt.Errorf("%q is not name=amount", pair)
-			}
-			(*m)[key] = value
-		}
-		return nil
-	}
-}
-
 // A podNode is what there is of the node for pods, and their cgroups.
 type podNode struct {
 	capacity, allocatable v1.ResourceList
@@ -108,8 +87,8 @@ type podNode struct {
 
 // readNode tells what pods can have, and gets their cgroups ready on a CRI runtime
 // whose containers we may limit.
-func readNode(ctx context.Context, opts options, service internalapi.RuntimeService, record func(runtime.Event), logger *slog.Logger) (*podNode, error) {
-	k := opts.kubelet
+func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeService) (*podNode, error) {
+	k := a.opts.kubelet
 	capacity, err := cm.ReadCapacity(os.DirFS("/"))
 	if err != nil {
 		return nil, err
@@ -117,7 +96,7 @@ func readNode(ctx context.Context, opts options, service internalapi.RuntimeServ
 	if _, ok := capacity[v1.ResourceCPU]; !ok { // not Linux
 		capacity[v1.ResourceCPU] = *resource.NewQuantity(int64(goruntime.NumCPU()), resource.DecimalSI)
 	}
-	if disk, err := stats.Statfs(opts.root); err == nil {
+	if disk, err := stats.Statfs(a.opts.root); err == nil {
 		capacity[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(min(disk.Capacity, math.MaxInt64)), resource.BinarySI)
 	}
 	reserved, err := reservedOf(k, capacity)
@@ -131,16 +110,16 @@ func readNode(ctx context.Context, opts options, service internalapi.RuntimeServ
 	if service == nil || os.Geteuid() != 0 || !*k.CgroupsPerQOS {
 		return n, nil
 	}
-	driver, err := driverOf(ctx, k.CgroupDriver, service, logger)
+	driver, err := driverOf(ctx, k.CgroupDriver, service, a.logger)
 	if err != nil {
 		return nil, err
 	}
-	if n.tree, err = host.New(host.Config{Driver: driver}); errors.Is(err, errors.ErrUnsupported) {
+	if n.tree, err = host.New(host.Config{Driver: driver, Weight: a.opts.weights}); errors.Is(err, errors.ErrUnsupported) {
 		return n, nil // not Linux
 	} else if err != nil {
 		return nil, fmt.Errorf("pods get no cgroups here (--cgroups-per-qos=false does without): %w", err)
 	}
-	if err := preflight(opts, n.tree.Facts(), logger); err != nil {
+	if err := a.preflight(n.tree.Facts()); err != nil {
 		return nil, err
 	}
 	root, err := cgroups.ParseRoot(k.CgroupRoot)
@@ -154,16 +133,12 @@ func readNode(ctx context.Context, opts options, service internalapi.RuntimeServ
 	n.groups, err = cm.New(cm.Config{
 		Tree: n.tree, Driver: driver, Root: root, Policy: policy, Capacity: capacity, Reserved: reserved,
 		Enforce: k.EnforceNodeAllocatable, SystemReservedCgroup: k.SystemReservedCgroup, KubeReservedCgroup: k.KubeReservedCgroup,
-		Node: nodeRef(opts.nodeName), Record: record, Logger: logger,
+		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return n, n.groups.Setup(ctx)
-}
-
-func nodeRef(name string) v1.ObjectReference {
-	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)}
 }
 
 // driverOf is the runtime's driver, if it says, which is what counts.
@@ -184,22 +159,22 @@ func driverOf(ctx context.Context, configured string, service internalapi.Runtim
 
 // preflight looks at the machine (cm-29 … cm-31). The kernel is set as nodes have
 // it only where somebody has configured a node.
-func preflight(opts options, facts cgroups.Facts, logger *slog.Logger) error {
-	k := opts.kubelet
+func (a *assembly) preflight(facts cgroups.Facts) error {
+	k := a.opts.kubelet
 	if err := cm.CheckVersion(facts, *k.FailCgroupV1); err != nil {
 		return err
 	}
 	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && *k.FailSwapOn && cm.SwapOn(swaps) {
 		return cm.ErrSwapOn
 	}
-	if opts.config == "" {
+	if a.opts.config == "" {
 		return nil
 	}
 	err := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), k.ProtectKernelDefaults, func(t cm.Tunable) error {
 		return os.WriteFile(filepath.Join("/proc/sys", t.Name), []byte(t.Value), 0)
 	})
 	if err != nil && !k.ProtectKernelDefaults {
-		logger.Warn("kernel parameters can't be set", "err", err)
+		a.logger.Warn("kernel parameters can't be set", "err", err)
 		return nil
 	}
 	return err
@@ -309,8 +284,8 @@ func (n *podNode) forPods() podworker.Cgroups {
 }
 
 // clean removes the cgroups of pods that are gone; the list is older than what gone
-// answers from (hk-2).
-func (n *podNode) clean(ctx context.Context, gone func(types.UID) bool) error {
+// answers from (hk-2). Those of pods that still have volumes stay a while (cm-44).
+func (n *podNode) clean(ctx context.Context, gone, hasVolumes func(types.UID) bool) error {
 	if n.groups == nil {
 		return nil
 	}
@@ -318,7 +293,7 @@ func (n *podNode) clean(ctx context.Context, gone func(types.UID) bool) error {
 	if err != nil {
 		return err
 	}
-	return n.groups.Clean(ctx, pods, gone, nil)
+	return n.groups.Clean(ctx, pods, gone, hasVolumes)
 }
 
 // Run keeps the cgroups as they should be until ctx ends.
@@ -331,15 +306,16 @@ func (n *podNode) Run(ctx context.Context) error {
 }
 
 // collector makes summaries of what the node and its pods use.
-func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID) *v1.Pod, volumes func(types.UID) (own, others []statsapi.VolumeStats), maxAge time.Duration, logger *slog.Logger) (*stats.Collector, error) {
+func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, error) {
+	opts, n := a.opts, rt.node
 	cfg := stats.Config{
-		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, MaxAge: maxAge, Logger: logger,
+		NodeName: opts.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: opts.root, Logger: a.logger,
 		Volumes: func(uid types.UID) []statsapi.VolumeStats {
-			own, others := volumes(uid)
+			own, others := vols.VolumeStats(uid)
 			return append(own, others...)
 		},
 		Ephemeral: func(uid types.UID, volume string) bool { // st-10
-			own, _ := volumes(uid)
+			own, _ := vols.VolumeStats(uid)
 			return slices.ContainsFunc(own, func(v statsapi.VolumeStats) bool { return v.Name == volume })
 		},
 		LogDir: func(namespace, name string, uid types.UID) string {
@@ -347,7 +323,7 @@ func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID)
 		},
 		HostsFile: func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "etc-hosts") },
 		HostNetwork: func(uid types.UID) bool {
-			pod := pods(uid)
+			pod := a.pods.pod(uid)
 			return pod != nil && pod.Spec.HostNetwork
 		},
 	}
@@ -360,7 +336,7 @@ func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID)
 			}
 		}
 		cfg.PodCgroup = func(uid types.UID) (cgroups.Name, bool) {
-			if pod := pods(uid); pod != nil {
+			if pod := a.pods.pod(uid); pod != nil {
 				return n.groups.PodName(pod), true
 			}
 			return nil, false
@@ -369,19 +345,24 @@ func (n *podNode) collector(opts options, rt stats.Runtime, pods func(types.UID)
 	return stats.New(cfg)
 }
 
-// watchOOM tells of processes that the kernel kills for memory (oom-1, oom-2). A
-// machine whose log is not ours to read is no reason not to run.
-func watchOOM(nodeName string, record func(runtime.Event), logger *slog.Logger) func(context.Context) error {
+// watchOOM tells of processes that the kernel kills for memory (oom-1, oom-2). On a
+// machine whose log is not ours to read the pods' cgroups are looked at; without
+// those nobody is told, which is no reason not to run.
+func (a *assembly) watchOOM(n *podNode) part {
 	return func(ctx context.Context) error {
-		w, err := oom.New(oom.Config{
-			Kmsg: oom.OpenKmsg, Node: nodeRef(nodeName), Record: record, Logger: logger,
-			Handle: func(k oom.Kill) { logger.Info("out of memory", "kill", k.String()) },
-		})
+		cfg := oom.Config{
+			Kmsg: oom.OpenKmsg, Node: a.nodeRef(), Record: a.record, Logger: a.logger,
+			Handle: func(k oom.Kill) { a.logger.Info("out of memory", "kill", k.String()) },
+		}
+		if n.groups != nil {
+			cfg.Counters = n.groups.OOMKills
+		}
+		w, err := oom.New(cfg)
 		if err != nil {
 			return err
 		}
 		if err := w.Run(ctx); err != nil {
-			logger.Warn("nobody is told of processes that the kernel kills", "err", err)
+			a.logger.Warn("nobody is told of processes that the kernel kills", "err", err)
 		}
 		<-ctx.Done()
 		return nil

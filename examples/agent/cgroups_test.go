@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm"
@@ -48,7 +50,7 @@ func TestWhatIsReservedIsNotForPods(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return readNode(t.Context(), o, nil, nil, nil)
+		return (&assembly{opts: o}).readNode(t.Context(), nil)
 	}
 	n, err := ask("--system-reserved=cpu=100m,memory=100Mi,pid=1000", "--kube-reserved=memory=28Mi")
 	require.NoError(t, err)
@@ -66,12 +68,35 @@ func TestWhatIsReservedIsNotForPods(t *testing.T) {
 		"--kube-reserved=memory=1024Ti":       `Resource "memory" has a reservation of 1Pi`,
 		"--reserved-cpus=one":                 `"one" is no CPU`,
 		"--max-pods=many":                     "invalid syntax",
+		"--cpu-weights=cubic":                 `no formula "cubic"`,
 		"--cgroups-per-qos=perhaps":           "invalid boolean",
 		"--system-reserved=ephemeral-storage": "is not name=amount",
 	} {
 		_, err := ask(args)
 		assert.ErrorContains(t, err, says, args)
 	}
+}
+
+// A pod that is gone, and of which volumes are left, keeps its cgroup with the least
+// CPU (cm-44).
+func TestTheCgroupOfAPodStaysForItsVolumes(t *testing.T) {
+	tree := cgroups.NewTree(cgroups.Facts{Version: 1, Controllers: []string{"cpu", "memory"}})
+	m, err := cm.New(cm.Config{Tree: tree, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}})
+	require.NoError(t, err)
+	require.NoError(t, m.Setup(t.Context()))
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}, Spec: v1.PodSpec{Containers: []v1.Container{{
+		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}},
+	}}}}
+	require.NoError(t, m.Ensure(t.Context(), pod))
+	n, left := &podNode{groups: m}, true
+	gone, volumes := func(types.UID) bool { return true }, func(types.UID) bool { return left }
+	require.NoError(t, n.clean(t.Context(), gone, volumes))
+	has, err := tree.Read(m.PodName(pod))
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, *has.CPUShares)
+	left = false
+	require.NoError(t, n.clean(t.Context(), gone, volumes))
+	assert.False(t, m.Has(pod))
 }
 
 const limited = `apiVersion: v1
@@ -114,7 +139,19 @@ func TestIntegrationContainersAreInTheCgroupOfTheirPodOnContainerd(t *testing.T)
 	inside, err := tree.Children(pod)
 	require.NoError(t, err)
 	assert.Len(t, inside, 2, "the sandbox and the container: %v", inside)
-	used, err := tree.Stats(pod)
+	_, id, _ := strings.Cut(a.pods()["limited"].Status.ContainerStatuses[0].ContainerID, "://")
+	given, err := tree.Read(pod.Child(id))
+	require.NoError(t, err)
+	own := cgroups.Resources{CPUShares: new(int64(102)), CPUQuota: new(int64(20_000)), CPUPeriod: new(int64(100_000)), Memory: new(int64(64 << 20)), HugePages: map[int64]int64{}}
+	for size := range given.HugePages {
+		own.HugePages[size] = 0 // cm-37
+	}
+	assert.Empty(t, cgroups.Drift(given, facts.AsRead(own)), "cm-32: what the kubelet has the runtime write")
+	t.Logf("the container has %v", given)
+	used, err := tree.ContainerStats(pod, id)
+	require.NoError(t, err)
+	assert.NotZero(t, used.Memory.Usage, "found by its ID")
+	used, err = tree.Stats(pod)
 	require.NoError(t, err)
 	assert.GreaterOrEqual(t, used.Pids.Current, uint64(2))
 

@@ -24,10 +24,20 @@ import (
 // flag, if it has one, to declare in flags.go.
 var honoured = []string{
 	"apiVersion", "kind",
-	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir", "volumeStatsAggPeriod",
-	"staticPodURL", "staticPodURLHeader", "fileCheckFrequency", "httpCheckFrequency", // sources.go
+
+	// flags.go
+	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
+
+	// sources.go
+	"staticPodURL", "staticPodURLHeader", "fileCheckFrequency", "httpCheckFrequency",
+
+	// volumes.go
+	"volumeStatsAggPeriod",
+
+	// images.go
 	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
-	// of a node of a cluster
+
+	// cluster.go
 	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
 	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
 	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",

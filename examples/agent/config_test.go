@@ -75,7 +75,7 @@ func TestImagesGoAsTheKubeletConfigurationSays(t *testing.T) { // ig-1
 	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
 	require.NoError(t, err)
 	assert.Empty(t, o.ignored)
-	p := imagePolicy(&o.kubelet)
+	p := imagePolicy(&o.kubelet, nil)
 	assert.EqualValues(t, 70, *p.HighPercent)
 	assert.EqualValues(t, 60, *p.LowPercent)
 	assert.Equal(t, 5*time.Minute, p.MinAge)

@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
@@ -38,9 +35,9 @@ type connected struct {
 
 // connect makes the runtime: the same pod engine over plain processes or over a
 // CRI socket.
-func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, objects cri.Objects, pods *view, logger *slog.Logger, hostIPs func() []string, changed func(types.UID), record func(runtime.Event)) (connected, error) {
+func (a *assembly) connect(ctx context.Context, vols *volumes, objects cri.Objects) (connected, error) {
 	var c connected
-	keyring, err := nodeCredentials(opts, logger)
+	keyring, err := a.nodeCredentials()
 	if err != nil {
 		return c, err
 	}
@@ -48,51 +45,56 @@ func connect(ctx context.Context, opts options, joined *cluster, vols *volumes, 
 	if err != nil {
 		return c, fmt.Errorf("what this machine has can't be read: %w", err)
 	}
-	c.facts = facts
-	cfg := cri.Config{
-		Node: cri.Node{IPs: hostIPs, Facts: facts}, PodLogsDir: opts.logs, RootDir: opts.root,
-		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: record, Logger: logger,
-	}
-	if opts.runtime == "process" {
-		processes, err := process.New(process.Config{Dir: filepath.Join(opts.root, "process"), Logger: logger})
-		if err != nil {
-			return c, fmt.Errorf("--root=%s can't be used; choose another, or end the agent that has it: %w", opts.root, err)
-		}
-		if err := offerSelf(filepath.Join(opts.root, "bin")); err != nil {
-			return c, err
-		}
-		cfg.Name, cfg.Runtime, cfg.Images = process.Name, processes, processes
-		if c.node, err = readNode(ctx, opts, nil, record, logger); err != nil {
-			return c, err
-		}
-		if c.managers, err = readManagers(ctx, opts, nil, c.node.capacity, pods, changed, logger); err != nil {
-			return c, err
-		}
-		c.name, c.noResize, c.close = "plain processes", "plain processes have no limits that could be changed", processes.Close
+	var limits internalapi.RuntimeService // of containers that can be limited; nil: plain processes can't
+	if a.opts.runtime == "process" {
+		err = c.startProcesses(a)
 	} else {
-		// A socket that somebody holds and nobody answers at says nothing.
-		dialing, cancel := context.WithTimeout(ctx, dialTimeout)
-		client, err := remote.Dial(dialing, opts.runtime, remote.Config{Logger: logger})
-		cancel()
-		if err != nil {
-			return c, fmt.Errorf("is a CRI runtime listening at %s, and may you use its socket? %w", opts.runtime, err)
-		}
-		cfg.Name, cfg.Runtime, cfg.Images = client.Name, client.Runtime, client.Images
-		c.name, c.close = opts.runtime, client.Close
-		if c.node, err = readNode(ctx, opts, client.Runtime, record, logger); err != nil {
-			return c, err
-		}
-		if c.managers, err = readManagers(ctx, opts, client.Runtime, c.node.capacity, pods, changed, logger); err != nil {
-			return c, err
-		}
+		err = c.dial(ctx, a)
+		limits = c.cri
+	}
+	if err != nil {
+		return c, err
+	}
+	if c.node, err = a.readNode(ctx, limits); err != nil {
+		return c, err
+	}
+	if c.managers, err = a.readManagers(ctx, limits, c.node.capacity); err != nil {
+		return c, err
+	}
+	c.facts = configured(facts, a.opts.kubelet, c.node)
+	cfg := cri.Config{
+		Name: c.typ, Runtime: c.cri, Images: c.images,
+		Node: cri.Node{IPs: a.hostIPs, Facts: c.facts}, PodLogsDir: a.opts.logs, RootDir: a.opts.root,
+		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger,
 	}
 	c.node.intoGroups(&cfg)
 	c.managers.intoContainers(&cfg)
-	c.facts = configured(facts, opts.kubelet, c.node)
-	cfg.Node.Facts = c.facts
-	c.typ, c.cri, c.images = cfg.Name, cfg.Runtime, cfg.Images
-	c.Runtime, err = cri.New(vols.runtime(joined.runtime(cfg)))
+	c.Runtime, err = cri.New(vols.runtime(a.cluster.runtime(cfg)))
 	return c, err
+}
+
+// startProcesses makes c run containers as plain processes.
+func (c *connected) startProcesses(a *assembly) error {
+	processes, err := process.New(process.Config{Dir: filepath.Join(a.opts.root, "process"), Logger: a.logger})
+	if err != nil {
+		return fmt.Errorf("--root=%s can't be used; choose another, or end the agent that has it: %w", a.opts.root, err)
+	}
+	c.name, c.typ, c.cri, c.images, c.close = "plain processes", process.Name, processes, processes, processes.Close
+	c.noResize = "plain processes have no limits that could be changed"
+	return offerSelf(filepath.Join(a.opts.root, "bin"))
+}
+
+// dial makes c run containers with the CRI runtime behind a socket. One that somebody
+// holds and nobody answers at says nothing.
+func (c *connected) dial(ctx context.Context, a *assembly) error {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	client, err := remote.Dial(dialing, a.opts.runtime, remote.Config{Logger: a.logger})
+	if err != nil {
+		return fmt.Errorf("is a CRI runtime listening at %s, and may you use its socket? %w", a.opts.runtime, err)
+	}
+	c.name, c.typ, c.cri, c.images, c.close = a.opts.runtime, client.Name, client.Runtime, client.Images, client.Close
+	return nil
 }
 
 // offerSelf puts this program on the PATH of the processes as kubeparts-agent, so

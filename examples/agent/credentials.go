@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
@@ -10,11 +9,12 @@ import (
 
 // nodeCredentials are what this node pulls images with: the docker config files
 // that a kubelet would find, and credential provider plugins.
-func nodeCredentials(opts options, logger *slog.Logger) (credentials.Keyring, error) {
+func (a *assembly) nodeCredentials() (credentials.Keyring, error) {
+	opts := a.opts
 	workDir, _ := os.Getwd() // one that can't be had has no files
 	home, _ := os.UserHomeDir()
 	files, err := credentials.NewFiles(credentials.FilesConfig{
-		Paths: credentials.DefaultPaths(opts.root, workDir, home), Logger: logger,
+		Paths: credentials.DefaultPaths(opts.root, workDir, home), Logger: a.logger,
 	})
 	if err != nil || opts.providers == "" {
 		return files, err
@@ -23,7 +23,7 @@ func nodeCredentials(opts options, logger *slog.Logger) (credentials.Keyring, er
 	if err != nil {
 		return nil, fmt.Errorf("--image-credential-provider-config: %w", err)
 	}
-	plugins, err := credentials.NewPlugins(credentials.PluginsConfig{Providers: providers, Dir: opts.providerBin, Logger: logger})
+	plugins, err := credentials.NewPlugins(credentials.PluginsConfig{Providers: providers, Dir: opts.providerBin, Logger: a.logger})
 	if err != nil {
 		return nil, fmt.Errorf("--image-credential-provider-config=%s: %w", opts.providers, err)
 	}

@@ -6,12 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,10 +32,10 @@ func declareEviction(fs *flag.FlagSet, o *options) {
 	if o.config == "" && k.EvictionHard == nil {
 		k.EvictionHard = map[string]string{}
 	}
-	fs.Func("eviction-hard", "`thresholds` at which pods are evicted at once: memory.available<100Mi,nodefs.available<10%", belowMap(&k.EvictionHard))
-	fs.Func("eviction-soft", "`thresholds` at which pods are evicted after a grace period", belowMap(&k.EvictionSoft))
-	fs.Func("eviction-soft-grace-period", "`periods` of the soft thresholds: memory.available=1m30s", equalMap(&k.EvictionSoftGracePeriod))
-	fs.Func("eviction-minimum-reclaim", "`amounts` to free beyond a threshold: nodefs.available=2Gi", equalMap(&k.EvictionMinimumReclaim))
+	fs.Func("eviction-hard", "`thresholds` at which pods are evicted at once: memory.available<100Mi,nodefs.available<10%", pairs(&k.EvictionHard, "<"))
+	fs.Func("eviction-soft", "`thresholds` at which pods are evicted after a grace period", pairs(&k.EvictionSoft, "<"))
+	fs.Func("eviction-soft-grace-period", "`periods` of the soft thresholds: memory.available=1m30s", pairs(&k.EvictionSoftGracePeriod, "="))
+	fs.Func("eviction-minimum-reclaim", "`amounts` to free beyond a threshold: nodefs.available=2Gi", pairs(&k.EvictionMinimumReclaim, "="))
 	fs.DurationVar(&k.EvictionPressureTransitionPeriod.Duration, "eviction-pressure-transition-period", k.EvictionPressureTransitionPeriod.Duration, "`time` for which a condition of the node stays (default 5m)")
 	fs.Func("eviction-max-pod-grace-period", "`seconds` that a pod has at a soft threshold (default 0)", func(s string) error {
 		_, err := fmt.Sscan(s, &k.EvictionMaxPodGracePeriod)
@@ -45,23 +43,6 @@ func declareEviction(fs *flag.FlagSet, o *options) {
 	})
 	fs.BoolVar(&k.KernelMemcgNotification, "kernel-memcg-notification", k.KernelMemcgNotification, "have the kernel tell at once when memory runs low")
 	fs.StringVar(&o.memoryGroup, "memory-cgroup", "", "`directory` of the cgroup of which the memory is the node's, if that is not all of the machine's")
-}
-
-func belowMap(m *map[string]string) func(string) error { return pairs(m, "<") }
-func equalMap(m *map[string]string) func(string) error { return pairs(m, "=") }
-
-func pairs(m *map[string]string, between string) func(string) error {
-	return func(text string) error {
-		*m = map[string]string{}
-		for pair := range strings.SplitSeq(text, ",") {
-			key, value, ok := strings.Cut(pair, between)
-			if !ok {
-				return fmt.Errorf("%q is not signal%samount", pair, between)
-			}
-			(*m)[strings.TrimSpace(key)] = strings.TrimSpace(value)
-		}
-		return nil
-	}
 }
 
 // evictionPolicy reads a KubeletConfiguration.
@@ -118,12 +99,12 @@ func (p *pressure) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 
 // newPressure reads what opts say of evictions. Where all pods are from manifests,
 // those that are critical are so by their priority: else nobody could be evicted.
-func newPressure(opts options, standalone bool, warn func(string)) (*pressure, error) {
-	policy, err := evictionPolicy(opts.kubelet, warn)
+func (a *assembly) newPressure() (*pressure, error) {
+	policy, err := evictionPolicy(a.opts.kubelet, a.say)
 	if err != nil {
 		return nil, err
 	}
-	if standalone {
+	if a.cluster == nil {
 		policy.Critical = func(pod *v1.Pod) bool {
 			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
 		}
@@ -133,27 +114,21 @@ func newPressure(opts options, standalone bool, warn func(string)) (*pressure, e
 
 // An evictor is what evictions are made with.
 type evictor struct {
-	opts     options
+	*assembly
 	pressure *pressure
 	rt       connected
-	workers  *podworker.Workers
-	loop     *podworker.Loop
+	images   *imageKeeper
 	summary  func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
-	garbage  runtime.GarbageCollector
-	images   func(ctx context.Context) error // deletes those that are not used; nil: nobody does
-	record   func(runtime.Event)
-	say      func(what string) // to people
-	logger   *slog.Logger
 }
 
 // manager returns what keeps the node alive.
 func (e evictor) manager() (*eviction.Manager, error) {
 	cfg := eviction.Config{
 		Policy:  e.pressure.policy,
-		Summary: e.summary, Pods: e.pods, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
-		Containers: e.garbage, GCPolicy: e.gcPolicy, Images: e.images,
+		Summary: e.summary, Pods: e.pods.holding, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
+		Containers: e.rt, GCPolicy: e.gcPolicy, Images: e.images.free, ImageBytes: e.images.bytes,
 		MachineMemory: e.rt.facts.MemoryBytes,
-		Node:          nodeRef(e.opts.nodeName),
+		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
 		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
@@ -164,13 +139,45 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(e.opts.memoryGroup)), 0
 	}
 	if e.opts.kubelet.KernelMemcgNotification {
-		n, err := notify.New(notify.Config{Dir: e.memoryDir(), Logger: e.logger})
-		if err != nil {
+		var err error
+		if cfg.Notifiers, err = e.notifiers(); err != nil {
 			return nil, fmt.Errorf("the kernel cannot tell when memory runs low (kernelMemcgNotification): %w", err)
 		}
-		cfg.Notifiers = map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n}
 	}
 	return eviction.New(cfg)
+}
+
+// notifiers tell of the memory of the node, and of that of all pods (ev-59).
+func (e evictor) notifiers() (map[eviction.Signal]eviction.Notifier, error) {
+	all := map[eviction.Signal]eviction.Notifier{}
+	for signal, dir := range map[eviction.Signal]string{
+		eviction.MemoryAvailable: e.memoryDir(), eviction.AllocatableMemoryAvailable: e.rt.node.memoryDir(),
+	} {
+		if dir == "" || !slices.ContainsFunc(e.pressure.policy.Thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
+			continue
+		}
+		n, err := notify.New(notify.Config{Dir: dir, Logger: e.logger})
+		if err != nil {
+			return nil, err
+		}
+		all[signal] = n
+	}
+	return all, nil
+}
+
+// memoryDir is the cgroup of all pods; "" where they have none.
+func (n *podNode) memoryDir() string {
+	if n.groups == nil {
+		return ""
+	}
+	for _, dir := range n.tree.Dirs(n.groups.PodsRoot()) {
+		for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				return dir
+			}
+		}
+	}
+	return ""
 }
 
 // memoryDir is the cgroup of all that runs on the node.
@@ -185,21 +192,8 @@ func (e evictor) memoryDir() string {
 	return root
 }
 
-// pods are those that may hold something of the node.
-func (e evictor) pods() (active []*v1.Pod) {
-	for _, s := range e.workers.States() {
-		if s.State == podworker.Finished {
-			continue
-		}
-		if pod, _ := e.loop.Pod(s.UID); pod != nil {
-			active = append(active, pod)
-		}
-	}
-	return active
-}
-
 func (e evictor) kill(ctx context.Context, ev eviction.Eviction) error {
-	outcome, err := e.workers.KillAndWait(ctx, ev.Pod.UID, podworker.KillOptions{
+	outcome, err := e.pods.workers.KillAndWait(ctx, ev.Pod.UID, podworker.KillOptions{
 		GracePeriodSeconds: &ev.GracePeriodSeconds, Evict: true, Ending: ev.Ending(),
 	})
 	if err == nil && outcome == podworker.Abandoned {
@@ -209,7 +203,7 @@ func (e evictor) kill(ctx context.Context, ev eviction.Eviction) error {
 }
 
 func (e evictor) cleaned(pod *v1.Pod) bool {
-	state, known := e.workers.Known(pod.UID)
+	state, known := e.pods.workers.Known(pod.UID)
 	return !known || state == podworker.Finished
 }
 
@@ -219,13 +213,12 @@ func (e evictor) gcPolicy() runtime.GCPolicy {
 	return runtime.GCPolicy{
 		MaxPerContainer: 1,
 		Removed: func(uid types.UID) bool {
-			if removable, known := e.workers.Removable(uid); known {
+			if removable, known := e.pods.workers.Removable(uid); known {
 				return removable
 			}
-			pod, _ := e.loop.Pod(uid)
-			return pod == nil && e.loop.Synced()
+			return e.pods.pod(uid) == nil && e.pods.loop.Synced()
 		},
-		Ended: func(uid types.UID) bool { return e.loop.State(uid) >= podworker.Cleaning },
+		Ended: func(uid types.UID) bool { return e.pods.loop.State(uid) >= podworker.Cleaning },
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
@@ -125,6 +128,12 @@ func TestIntegrationAFullDiskCostsTheRightContainerItsLife(t *testing.T) {
 	aDiskFills(t, w, filepath.Join(dir, "root"), 270)
 }
 
+// eat is a program that takes so much memory, a second after its start: tail keeps
+// what has no end of a line.
+func eat(mb int) string {
+	return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
+}
+
 // The memory of the node is that of a cgroup, in which the agent and all of its
 // pods are. The kernel tells when it runs low.
 func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58, F-16, F-18
@@ -150,10 +159,6 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	w := &world{agent: newAgent(t, "process")}
 	w.start("--eviction-hard=memory.available<400Mi", "--memory-cgroup="+group, "--kernel-memcg-notification", "--eviction-pressure-transition-period=5s")
 	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, w.cmd.Process.Pid), 0o600))
-	// tail keeps what has no end of a line.
-	eat := func(mb int) string {
-		return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
-	}
 	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
 	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
 	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
@@ -174,4 +179,103 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+}
+
+// All pods of containerd together have 800 MiB, since the rest is reserved, of which
+// half is to stay free. The kernel tells of their cgroup when it runs low.
+func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7, ev-37, ev-59, cm-22
+	t.Parallel()
+	w := onContainerd(t)
+	capacity, err := cm.ReadCapacity(os.DirFS("/"))
+	require.NoError(t, err)
+	w.start("--eviction-hard=memory.available<400Mi", "--eviction-pressure-transition-period=1s", "--kernel-memcg-notification",
+		fmt.Sprintf("--system-reserved=memory=%d", capacity.Memory().Value()-800<<20))
+	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
+	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
+	w.until("two run", func() error {
+		if pods := w.pods(); !runs(pods["modest"]) || !runs(pods["important"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
+	w.until("the hog is evicted", func() error {
+		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
+	})
+	w.told("the node is under [MemoryPressure]")
+	w.told("EvictionThresholdMet: Attempting to reclaim memory")
+	w.told("the node is under []")
+	pods := w.pods()
+	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
+	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+	w.put("after", manifest("after", containers(container("main", untilTerm))))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+}
+
+// Images fill their disk, which is not the node's: those go that no pod has, nobody
+// is evicted, and who comes after that has room. A disk that others fill is told of.
+func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19, F-21
+	t.Parallel()
+	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
+	w := &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
+	registry := lab.NewRegistry(t)
+	of := func(name, script string, spec ...string) string {
+		return manifest(name, append(spec, containers(container("main", script, "image: "+registry.PushLargeBusybox(name+":1", 8<<20))))...)
+	}
+	has := func(image string) bool {
+		images, err := daemon.Images(t.Context())
+		require.NoError(t, err)
+		return slices.ContainsFunc(images, func(name string) bool { return strings.HasSuffix(name, "/"+image) })
+	}
+	stays := of("stays", untilTerm)
+	w.put("stays", stays)
+	var jobs []string
+	for i := range 8 {
+		name := fmt.Sprintf("job%d", i)
+		jobs = append(jobs, name)
+		w.put(name, of(name, "exit 0", never))
+	}
+	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
+	w.start(flags...)
+	w.told("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
+	w.told("the node is under [DiskPressure]")
+	w.told("the node is under []")
+	pods := w.pods()
+	require.True(t, runs(pods["stays"]), "%v", pods["stays"].Status)
+	for _, job := range jobs {
+		assert.Equal(t, v1.PodSucceeded, pods[job].Status.Phase, "%s: %s", job, pods[job].Status.Message)
+		w.take(job)
+	}
+	assert.True(t, has("stays:1"))
+	assert.True(t, has("pause:1"), "of which all sandboxes are")
+	assert.False(t, has("job0:1"))
+	w.put("after", of("after", untilTerm))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+
+	// An agent that wants more room than can be made says so.
+	w.take("after")
+	w.until("it is gone", func() error {
+		if _, there := w.pods()["after"]; there {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	w.kill()
+	ballast := filepath.Join(daemon.Root(), "ballast")
+	require.NoError(t, os.WriteFile(ballast, make([]byte, 100<<20), 0o600))
+	w.start("--minimum-image-ttl-duration=1ms", "--image-gc-high-threshold=30", "--image-gc-low-threshold=10")
+	w.told("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
+	assert.True(t, has("stays:1"))
+	assert.False(t, has("after:1"))
+	require.True(t, runs(w.pods()["stays"]))
 }

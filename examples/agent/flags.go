@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
 // options are what a person can choose.
@@ -32,7 +34,9 @@ type options struct {
 	leave   bool
 	verbose bool
 
+	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
+	pauseImage  string // of sandboxes
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
 	// flags bound to its fields win over it. ignored are the fields of the file
@@ -77,6 +81,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	declareCgroups(fs, o)
 	declareManagers(fs, o)
 	declareEviction(fs, o)
+	declareImages(fs, o)
 	return fs
 }
 
@@ -127,6 +132,21 @@ func parseFlags(args []string) (options, error) {
 		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
 	return o, o.fillDirs()
+}
+
+// pairs parses name=amount,name=amount, or what else stands between the two.
+func pairs(m *map[string]string, between string) func(string) error {
+	return func(text string) error {
+		*m = map[string]string{}
+		for pair := range strings.SplitSeq(text, ",") {
+			key, value, ok := strings.Cut(pair, between)
+			if key = strings.TrimSpace(key); !ok || key == "" {
+				return fmt.Errorf("%q is not name%samount", pair, between)
+			}
+			(*m)[key] = strings.TrimSpace(value)
+		}
+		return nil
+	}
 }
 
 // fillDirs sets the directories that were not given.

@@ -33,7 +33,7 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	if policy.Removed != nil {
 		err = errors.Join(err,
 			g.volumes.collect(ctx, g.connected, policy.Removed),
-			g.connected.node.clean(ctx, policy.Removed), // behind the containers that are in them
+			g.connected.node.clean(ctx, policy.Removed, g.volumes.HasVolumes), // behind the containers that are in them
 			g.said.prune(func(uid types.UID) bool { return !policy.Removed(uid) }),
 		)
 	}

@@ -68,6 +68,9 @@ func newAgent(t *testing.T, runtime string) *agent {
 			a.start() // something may run that only an agent can stop
 		}
 		require.NoError(t, a.interrupt())
+		if runtime != "process" { // it has made a mount of its root
+			_ = exec.Command("umount", "--lazy", filepath.Join(a.dir, "root")).Run()
+		}
 		a.cgroupsGo()
 	})
 	return a

@@ -2,19 +2,17 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 )
 
 // rotation keeps the logs of containers from growing without end, as a
 // KubeletConfiguration says.
-func rotation(k kubeletconfig.KubeletConfiguration, rt logrotate.Runtime, logger *slog.Logger) (*logrotate.Rotator, error) {
-	cfg := logrotate.Config{Runtime: rt, Logger: logger}
+func (a *assembly) rotation(rt logrotate.Runtime) (*logrotate.Rotator, error) {
+	k, cfg := a.opts.kubelet, logrotate.Config{Runtime: rt, Logger: a.logger}
 	if k.ContainerLogMaxSize != "" {
 		size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
 		if err != nil {

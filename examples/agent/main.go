@@ -24,24 +24,24 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/status"
@@ -78,223 +78,243 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// run is the agent: what it is made of, in the order in which a pod meets it
-// backwards, because each part is handed to the one that calls it.
+// run is the agent: its parts, each handed to those that call it, and all of them
+// running until somebody says stop.
 func run(opts options) error {
-	level := slog.LevelWarn
-	if opts.verbose {
-		level = slog.LevelDebug
-	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-
-	// The cluster, if there is one.
-	out := &printer{w: os.Stdout}
-	if len(opts.ignored) > 0 {
-		out.line("agent", fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
-	}
-	joined, err := join(ctx, opts, logger)
+	a, err := share(ctx, opts)
 	if err != nil {
 		return err
 	}
-	hostIPs, record := joined.hostIPs(nodeIPs()), joined.record(out.event)
-
-	// What those tell the loop below who are made before it, and ask of it.
-	inbox, pods := new(podworker.Inbox), new(view)
-
-	// What runs containers, and what they refer to.
-	objects, err := objectsOf(opts, logger)
+	node, err := a.ground(ctx)
 	if err != nil {
 		return err
 	}
-	// Which volumes containers get.
-	var machine admission.Node
-	vols, err := volumesOf(opts, joined, objects, func() v1.ResourceList { return machine.Allocatable }, record, logger)
+	defer func() { _ = node.rt.close(context.WithoutCancel(ctx)) }()
+	known, err := a.watch(ctx, node)
 	if err != nil {
 		return err
 	}
-	rt, err := connect(ctx, opts, joined, vols, objects.forRuntime(), pods, logger, hostIPs, inbox.PodChanged, record)
+	work, err := a.work(ctx, node, known)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rt.close(context.WithoutCancel(ctx)) }()
-	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
-		out.line("agent", fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
-	}
-	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: rt})
+	care, err := a.care(node, known, work)
 	if err != nil {
 		return err
 	}
-
-	// Which resources pods have been granted: what they ask for, and what a
-	// manifest with a UID of its own asks for later, if the runtime can resize.
-	machine = thisNode(opts.nodeName, opts.kubelet.MaxPods, rt.node.allocatable)
-	granted, err := allocation.Open(allocation.Config{
-		Dir: filepath.Join(opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: rt.noResize},
-		Admit: fits(func() admission.Node { return joined.place(machine) }), Ready: inbox.Synced, Changed: inbox.PodChanged,
-		Record: record, Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
-
-	// What the node has too little of.
-	short, err := newPressure(opts, joined == nil, func(what string) { out.line("agent", what) })
-	if err != nil {
-		return err
-	}
-
-	// What happens in the runtime comes from the pleg.
-	changes, err := pleg.New(pleg.Config{
-		Runtime: rt,
-		Handle: func(e pleg.Event) {
-			if e.Type != pleg.ContainerRemoved {
-				inbox.PodChanged(e.UID)
-			}
-		},
-		Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
-
-	// Whether containers are well.
-	probes, err := probing(opts, rt, changes, hostIPs, record, logger)
-	if err != nil {
-		return err
-	}
-
-	// What becomes known of pods goes to people, through the printer, and to the
-	// cluster.
-	said, err := rememberStatuses(opts, logger)
-	if err != nil {
-		return err
-	}
-	statuses, err := status.New(status.Config{
-		Sink: said.beside(joined.sink(out)), Earlier: said.earlier, RecursiveReadOnly: mountsRecursively(ctx, rt), HostIPs: hostIPs, Logger: logger,
-		Probes: probed(probes), Health: rt.managers.health(), Record: record,
-		Resize: func(uid types.UID) status.Resize {
-			return status.Resize{Conditions: granted.State(uid).Conditions(), PodLevel: granted.PodLevel(uid)}
-		},
-	})
-	if err != nil {
-		return err
-	}
-	joined.onReturn(statuses.Retry)
-
-	// Which images stay on the node.
-	var loop *podworker.Loop
-	images, err := keepImages(opts, rt, inbox.Synced, func() *podworker.Loop { return loop }, record, logger)
-	if err != nil {
-		return err
-	}
-
-	// What the cluster is told of this machine.
-	has, fresh := rt.managers.intoNode(rt.node.machine(opts.kubelet.MaxPods))
-	if err := joined.describe(nodeFacts{
-		runtime: rt, health: health, pleg: changes.Healthy, machine: has, fresh: fresh,
-		pressure: short.node, volumesInUse: vols.InUse, images: images.list(int(deref(opts.kubelet.NodeStatusMaxImages))),
-	}); err != nil {
-		return err
-	}
-
-	// What is done for a pod, and when.
-	pipeline, err := podworker.NewPipeline(joined.pipeline(podworker.PipelineConfig{
-		Runtime: images.over(rt), Status: statuses, Admit: slices.Concat(podworker.Admitters{short}, admitters(new(podconfig.Sysctls), granted, rt), podworker.Admitters{rt.managers.admit(pods)}), Allocation: granted, Network: health.Network, Volumes: vols, Probes: probes, Cgroups: rt.node.forPods(),
-		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
-		Record: record, Logger: logger,
-	}))
-	if err != nil {
-		return err
-	}
-	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: record, Logger: logger})
-	if err != nil {
-		return err
-	}
-	pods.workers = workers
-
-	// Which pods are wanted.
-	local, err := sourcesOf(opts, out, logger)
-	if err != nil {
-		return err
-	}
-	wanted, err := joined.sources(opts, local.sources)
-	if err != nil {
-		return err
-	}
-	loop, err = podworker.NewLoop(joined.loop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: slices.Collect(maps.Keys(wanted)), Garbage: garbage{rt, granted, probes, vols, said}, Node: nodeRef(opts.nodeName), Logger: logger,
-	}))
-	if err != nil {
-		return err
-	}
-	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: loop, Record: record, Logger: logger})
-	if err != nil {
-		return err
-	}
-
-	// What all of them use, and who has to go when that is too much.
-	usage, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, 0, logger)
-	if err != nil {
-		return err
-	}
-	// Nobody is evicted for what he used ten seconds ago.
-	lately, err := rt.node.collector(opts, rt, podOf(loop), vols.VolumeStats, time.Second, logger)
-	if err != nil {
-		return err
-	}
-	evictions, err := evictor{
-		opts: opts, pressure: short, rt: rt, workers: workers, loop: loop, summary: lately.Summary,
-		garbage: rt, images: images.free, record: record, say: func(what string) { out.line("agent", what) }, logger: logger,
-	}.manager()
-	if err != nil {
-		return err
-	}
-
-	// How much they may write.
-	logs, err := rotation(opts.kubelet, rt, logger)
-	if err != nil {
-		return err
-	}
-
-	// How others see it.
-	server, err := listen(opts.listen, loop, workers, statuses, []check{
-		{"runtime", health.Runtime}, {"pleg", changes.Healthy}, {"network", health.Network}, {"manifests", local.check},
-	}, page{"/stats/summary", summaryPage(usage)})
-	if err != nil {
-		return err
-	}
-
-	out.line("agent", fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, rt.name, joined.from(local.from), opts.root))
-	out.line("agent", fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", server.Addr))
-
-	health.First(ctx)
+	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
+	a.say(fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", care.server.Addr))
+	node.health.First(ctx)
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range append(joined.parts(loop),
-		health.Run, changes.Run, probes.Run, statuses.Run, granted.Run, loop.Run, server.Run, objects.Run, images.Run, vols.Run,
-		rt.node.Run, rt.managers.Run, usage.Run, evictions.Run, logs.Run, watchOOM(opts.nodeName, record, logger),
-		func(ctx context.Context) error { return changes.Follow(ctx, func(e pleg.Event) { probes.Look(e.UID) }) },
-		func(ctx context.Context) error { return probes.Follow(ctx, matters(inbox.PodChanged, pipeline.Probed)) },
-	) {
+	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), known.parts(a, work.pipeline), work.parts(a), care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
+	// The sources can be stopped before: while all pods are being stopped none may come.
 	sources, stopSources := context.WithCancel(ctx)
 	defer stopSources()
 	sourcesStopped := make(chan struct{})
 	group.Go(func() error {
 		defer close(sourcesStopped)
-		return merge.Run(sources)
+		return work.merge.Run(sources)
 	})
 	end := ending{
-		workers: workers, loop: loop, statuses: statuses, out: out, seen: changes.Healthy,
+		assembly: a, statuses: known.statuses, seen: known.changes.Healthy,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
 	group.Go(func() error {
 		defer stop()
-		return end.untilStopped(ctx, opts.leave)
+		return end.untilStopped(ctx)
 	})
 	return group.Wait()
+}
+
+// A part of the agent runs until ctx ends.
+type part = func(ctx context.Context) error
+
+// A ground is what pods stand on: what runs containers, the volumes that they get,
+// and the objects that both refer to; and what there is to give out.
+type ground struct {
+	objects *fileObjects
+	volumes *volumes
+	rt      connected
+	health  *podworker.Health
+	granted *allocation.Manager
+	short   *pressure // what the node has too little of
+}
+
+func (a *assembly) ground(ctx context.Context) (g ground, err error) {
+	if g.objects, err = a.readObjects(); err != nil {
+		return g, err
+	}
+	if g.volumes, err = a.makeVolumes(g.objects); err != nil {
+		return g, err
+	}
+	if g.rt, err = a.connect(ctx, g.volumes, g.objects.forRuntime()); err != nil {
+		return g, err
+	}
+	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
+		a.say(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
+	}
+	if g.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: g.rt}); err != nil {
+		return g, err
+	}
+	// Which resources pods have been granted: what they ask for, and what a
+	// manifest with a UID of its own asks for later, if the runtime can resize.
+	a.machine = thisNode(a.opts.nodeName, a.opts.kubelet.MaxPods, g.rt.node.allocatable)
+	g.granted, err = allocation.Open(allocation.Config{
+		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize},
+		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
+		Record: a.record, Logger: a.logger,
+	})
+	if err != nil {
+		return g, err
+	}
+	g.short, err = a.newPressure()
+	return g, err
+}
+
+func (g ground) parts(a *assembly) []part {
+	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, a.watchOOM(g.rt.node)}
+}
+
+// A knowledge is what becomes known of pods: what happens in the runtime, whether
+// containers are well, and the status that follows, which goes to people and to the
+// cluster.
+type knowledge struct {
+	changes  *pleg.Generator
+	probes   *prober.Manager
+	said     *remembered
+	statuses *status.Manager
+}
+
+func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error) {
+	k.changes, err = pleg.New(pleg.Config{
+		Runtime: g.rt,
+		Handle: func(e pleg.Event) {
+			if e.Type != pleg.ContainerRemoved {
+				a.inbox.PodChanged(e.UID)
+			}
+		},
+		Logger: a.logger,
+	})
+	if err != nil {
+		return k, err
+	}
+	if k.probes, err = a.probing(g.rt, k.changes); err != nil {
+		return k, err
+	}
+	if k.said, err = a.rememberStatuses(); err != nil {
+		return k, err
+	}
+	k.statuses, err = status.New(status.Config{
+		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Record: a.record,
+		Resize: func(uid types.UID) status.Resize {
+			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
+		},
+	})
+	if err == nil {
+		a.cluster.onReturn(k.statuses.Retry)
+	}
+	return k, err
+}
+
+func (k knowledge) parts(a *assembly, pipeline *podworker.Pipeline) []part {
+	return []part{
+		k.changes.Run, k.probes.Run, k.statuses.Run,
+		func(ctx context.Context) error {
+			return k.changes.Follow(ctx, func(e pleg.Event) { k.probes.Look(e.UID) })
+		},
+		func(ctx context.Context) error {
+			return k.probes.Follow(ctx, matters(a.inbox.PodChanged, pipeline.Probed))
+		},
+	}
+}
+
+// A work is what is done for pods: which are wanted, who works on them, and how.
+type work struct {
+	images   *imageKeeper
+	pipeline *podworker.Pipeline
+	local    wantedPods // but for the cluster's
+	merge    *podsource.Merge
+}
+
+func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
+	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
+		return w, err
+	}
+	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
+	if err := a.cluster.describe(nodeFacts{
+		runtime: g.rt, health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
+	}); err != nil {
+		return w, err
+	}
+	w.pipeline, err = podworker.NewPipeline(a.cluster.pipeline(podworker.PipelineConfig{
+		Runtime: w.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
+		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
+		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
+		Record: a.record, Logger: a.logger,
+	}))
+	if err != nil {
+		return w, err
+	}
+	a.pods.workers, err = podworker.New(podworker.Config{
+		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Record: a.record, Logger: a.logger,
+	})
+	if err != nil {
+		return w, err
+	}
+	if w.local, err = a.sourcesOf(); err != nil {
+		return w, err
+	}
+	wanted, err := a.cluster.sources(a.opts, w.local.sources)
+	if err != nil {
+		return w, err
+	}
+	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
+		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Logger: a.logger,
+	}))
+	if err != nil {
+		return w, err
+	}
+	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Record: a.record, Logger: a.logger})
+	return w, err
+}
+
+// parts are all but merge, which run can stop before the others.
+func (w work) parts(a *assembly) []part { return []part{a.pods.loop.Run, w.images.Run} }
+
+// A care is what keeps the node alive: what all of it use, who has to go when that is
+// too much, how much may be written; and how others see it.
+type care struct {
+	usage     *stats.Collector
+	evictions *eviction.Manager
+	logs      *logrotate.Rotator
+	server    *server
+}
+
+func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
+	if c.usage, err = a.collector(g.rt, g.volumes); err != nil {
+		return c, err
+	}
+	if c.evictions, err = (evictor{assembly: a, pressure: g.short, rt: g.rt, images: w.images, summary: c.usage.Summary}).manager(); err != nil {
+		return c, err
+	}
+	if c.logs, err = a.rotation(g.rt); err != nil {
+		return c, err
+	}
+	c.server, err = a.listen(k.statuses, []check{
+		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
+	}, page{"/stats/summary", summaryPage(c.usage)})
+	return c, err
+}
+
+func (c care) parts() []part {
+	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run}
 }

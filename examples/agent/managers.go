@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,13 +37,13 @@ import (
 func declareManagers(fs *flag.FlagSet, o *options) {
 	k := &o.kubelet
 	fs.StringVar(&k.CPUManagerPolicy, "cpu-manager-policy", k.CPUManagerPolicy, "`none or static`: static gives Guaranteed pods whole CPUs of their own")
-	fs.Func("cpu-manager-policy-options", "`options` of the policy: full-pcpus-only=true,…", setMap(&k.CPUManagerPolicyOptions))
+	fs.Func("cpu-manager-policy-options", "`options` of the policy: full-pcpus-only=true,…", pairs(&k.CPUManagerPolicyOptions, "="))
 	fs.StringVar(&k.MemoryManagerPolicy, "memory-manager-policy", k.MemoryManagerPolicy, "`None or Static`: Static gives Guaranteed pods memory of certain NUMA nodes")
 	fs.StringVar(&k.TopologyManagerPolicy, "topology-manager-policy", k.TopologyManagerPolicy, "`none, best-effort, restricted or single-numa-node`: how close together what a container gets has to be")
 	fs.StringVar(&k.TopologyManagerScope, "topology-manager-scope", k.TopologyManagerScope, "`container or pod`: what is kept together")
 	fs.StringVar(&o.devicePlugins, "device-plugins-dir", "", "`directory` where device plugins register (default: below --root; plugins look in /var/lib/kubelet/device-plugins)")
 	fs.StringVar(&o.podResources, "pod-resources-dir", "", "`directory` of the pod resources API's socket (default: below --root; monitors look in /var/lib/kubelet/pod-resources)")
-	fs.Func("topology-manager-policy-options", "`options` of the policy: prefer-closest-numa-nodes=true,…", setMap(&k.TopologyManagerPolicyOptions))
+	fs.Func("topology-manager-policy-options", "`options` of the policy: prefer-closest-numa-nodes=true,…", pairs(&k.TopologyManagerPolicyOptions, "="))
 }
 
 // nodeManagers give out what the node has few of.
@@ -55,30 +56,10 @@ type nodeManagers struct {
 	logger    *slog.Logger
 }
 
-// A view is what the managers ask about pods; it is there before who answers is.
-type view struct{ workers *podworker.Workers }
-
-// finished reports whether nothing of a pod runs, or will.
-func (v *view) finished(uid types.UID) bool {
-	s, known := v.workers.Known(uid)
-	return known && s >= podworker.Cleaning
-}
-
-// pods returns those that are not finished.
-func (v *view) pods() []*v1.Pod {
-	var all []*v1.Pod
-	for _, s := range v.workers.States() {
-		if s.Pod != nil && s.State < podworker.Cleaning {
-			all = append(all, s.Pod)
-		}
-	}
-	return all
-}
-
 // readManagers makes the managers of a CRI runtime's containers. Plain processes
 // have none.
-func readManagers(ctx context.Context, opts options, service internalapi.RuntimeService, capacity v1.ResourceList, pods *view, changed func(types.UID), logger *slog.Logger) (*nodeManagers, error) {
-	k := opts.kubelet
+func (a *assembly) readManagers(ctx context.Context, service internalapi.RuntimeService, capacity v1.ResourceList) (*nodeManagers, error) {
+	opts, k := a.opts, a.opts.kubelet
 	if service == nil {
 		if wants := k.CPUManagerPolicy + k.MemoryManagerPolicy; strings.Contains(strings.ToLower(wants), "static") {
 			return nil, errors.New("plain processes can't be given CPUs or memory of their own: --cpu-manager-policy and --memory-manager-policy need a CRI runtime")
@@ -93,26 +74,29 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 	if err != nil {
 		return nil, err
 	}
-	running, adopt, err := runningNow(quiet.Context(ctx, logger), service)
+	running, adopt, err := runningNow(quiet.Context(ctx, a.logger), service)
 	if err != nil {
 		return nil, err
 	}
 	if err := errors.Join(os.MkdirAll(opts.root, 0o750), os.MkdirAll(opts.devicePlugins, 0o750)); err != nil {
 		return nil, err
 	}
-	m := &nodeManagers{logger: logger}
-	if m.cpu, err = openCPU(opts, machine, reserved, running, pods, service, logger); err != nil {
+	m := &nodeManagers{logger: a.logger}
+	if m.cpu, err = a.openCPU(machine, reserved, running, service); err != nil {
 		return nil, err
 	}
-	if m.memory, err = openMemory(opts, machine, reserved, running, logger); err != nil {
+	if m.memory, err = a.openMemory(machine, reserved, running); err != nil {
 		return nil, err
 	}
 	m.device, err = device.Open(device.Config{
-		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: logger,
-		Active: func(uid types.UID) bool { return !pods.finished(uid) },
+		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: a.logger,
+		Active: func(uid types.UID) bool { return !a.pods.finished(uid) },
+		Runs: func(uid types.UID) bool {
+			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
+		},
 		Hooks: device.Hooks{Changed: func(string) { // a pod may wait for it
-			for _, pod := range pods.pods() {
-				changed(pod.UID)
+			for _, pod := range a.pods.running() {
+				a.inbox.PodChanged(pod.UID)
 			}
 		}},
 	})
@@ -125,7 +109,7 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 	}
 	joint, err := topology.NewManager(topology.Config{
 		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
-		Providers: managers.Providers(m.device, m.cpu, m.memory), Logger: logger,
+		Providers: managers.Providers(m.device, m.cpu, m.memory), Logger: a.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -135,13 +119,13 @@ func readManagers(ctx context.Context, opts options, service internalapi.Runtime
 		return nil, err
 	}
 	m.resources, err = podresources.New(podresources.Config{
-		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: pods.pods, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Logger: logger,
+		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: a.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Logger: a.logger,
 	})
 	return m, err
 }
 
-func openCPU(opts options, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running, pods *view, service internalapi.RuntimeService, logger *slog.Logger) (*cpu.Manager, error) {
-	k := opts.kubelet
+func (a *assembly) openCPU(machine *topology.Machine, reserved cm.Reserved, running []cpu.Running, service internalapi.RuntimeService) (*cpu.Manager, error) {
+	k := a.opts.kubelet
 	options, err := cpu.ParseOptions(k.CPUManagerPolicyOptions)
 	if err != nil {
 		return nil, err
@@ -153,14 +137,14 @@ func openCPU(opts options, machine *topology.Machine, reserved cm.Reserved, runn
 	milli := reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue()
 	return cpu.Open(cpu.Config{
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
-		Reserved: cpus, ReservedMilli: milli, Store: cmstate.File(filepath.Join(opts.root, cpu.StateFile)), Running: running, Logger: logger,
+		Reserved: cpus, ReservedMilli: milli, Store: cmstate.File(filepath.Join(a.opts.root, cpu.StateFile)), Running: running, Logger: a.logger,
 		Apply: &cpu.Apply{
-			Active: func(uid types.UID) bool { return !pods.finished(uid) },
+			Active: func(uid types.UID) bool { return !a.pods.finished(uid) },
 			Containers: func(ctx context.Context) ([]cpu.Container, error) {
-				return runningContainers(quiet.Context(ctx, logger), service)
+				return runningContainers(quiet.Context(ctx, a.logger), service)
 			},
 			Update: func(ctx context.Context, id string, cpus cpuset.CPUSet) error {
-				return service.UpdateContainerResources(quiet.Context(ctx, logger), id, &runtimeapi.ContainerResources{
+				return service.UpdateContainerResources(quiet.Context(ctx, a.logger), id, &runtimeapi.ContainerResources{
 					Linux: &runtimeapi.LinuxContainerResources{CpusetCpus: cpus.String()},
 				})
 			},
@@ -168,15 +152,15 @@ func openCPU(opts options, machine *topology.Machine, reserved cm.Reserved, runn
 	})
 }
 
-func openMemory(opts options, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running, logger *slog.Logger) (*memory.Manager, error) {
-	k := opts.kubelet
+func (a *assembly) openMemory(machine *topology.Machine, reserved cm.Reserved, running []cpu.Running) (*memory.Manager, error) {
+	k := a.opts.kubelet
 	total := memory.Request{}
 	for _, list := range []v1.ResourceList{reserved.System, reserved.Kube, reserved.Eviction} {
 		total[v1.ResourceMemory] += uint64(max(list.Memory().Value(), 0))
 	}
 	return memory.Open(memory.Config{
 		Machine: machine, Policy: memory.Policy(k.MemoryManagerPolicy), Reserved: reservedMemory(k.ReservedMemory), Total: total,
-		Store: cmstate.File(filepath.Join(opts.root, memory.StateFile)), Logger: logger,
+		Store: cmstate.File(filepath.Join(a.opts.root, memory.StateFile)), Logger: a.logger,
 		Runs: func(uid types.UID, container string) bool {
 			for _, r := range running {
 				if r.PodUID == uid && r.Container == container {
@@ -253,8 +237,7 @@ func (m *nodeManagers) intoContainers(cfg *cri.Config) {
 	}
 }
 
-// admit asks the managers last: what they give to a pod that is refused after them
-// would have to be taken back.
+// admit asks the managers, which give a pod what it is admitted with.
 func (m *nodeManagers) admit(pods *view) podworker.Admitter {
 	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 		if m == nil {

@@ -27,7 +27,7 @@ func TestManagersThatCantBeAreNamed(t *testing.T) {
 	ask := func(args ...string) error {
 		o, err := parseFlags(append([]string{"--manifests=/none", "--root=" + t.TempDir()}, args...))
 		if err == nil {
-			_, err = readManagers(t.Context(), o, nil, nil, new(view), nil, nil)
+			_, err = (&assembly{opts: o}).readManagers(t.Context(), nil, nil)
 		}
 		return err
 	}
@@ -187,7 +187,25 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 		return strings.HasSuffix(w.lastSaid("shared"), "\t"+machine.All().String())
 	})
 	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "gone") })
+
+	// The plugin goes and comes back while the agent runs: what comes meanwhile
+	// waits for it (dev-5, F-51).
+	plugin.Stop()
 	a.write("next.yaml", strings.ReplaceAll(pinned, "name: pinned", "name: next"))
+	a.eventually("the next pod waits", func() bool { return a.pods()["next"].Status.Phase == v1.PodPending })
+	require.NoError(t, plugin.Start(t.Context()))
 	a.eventually("the next pod runs", func() bool { return a.pods()["next"].Status.Phase == v1.PodRunning })
 	a.eventually("it says on which CPU", func() bool { return strings.HasPrefix(w.lastSaid("next"), "Cpus_allowed_list:") })
+
+	// Without the policy it runs where it likes, as the same container.
+	id = a.pods()["next"].Status.ContainerStatuses[0].ContainerID
+	a.kill()
+	a.start(flags[3:]...)
+	a.eventually("the pod has all CPUs", func() bool {
+		return strings.HasSuffix(w.lastSaid("next"), "\t"+machine.All().String())
+	})
+	a.eventually("it is the same container", func() bool {
+		p := a.pods()["next"]
+		return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].ContainerID == id
+	})
 }

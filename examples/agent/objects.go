@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,14 +20,14 @@ type fileObjects struct {
 	changed atomic.Pointer[func(kind, namespace, name string)]
 }
 
-// objectsOf returns the objects of --objects; nil without the flag.
-func objectsOf(opts options, logger *slog.Logger) (*fileObjects, error) {
-	if opts.objects == "" {
+// readObjects returns the objects of --objects; nil without the flag.
+func (a *assembly) readObjects() (*fileObjects, error) {
+	if a.opts.objects == "" {
 		return nil, nil
 	}
 	o := new(fileObjects)
 	dir, err := objectdir.New(objectdir.Config{
-		Path: opts.objects, Logger: logger,
+		Path: a.opts.objects, Logger: a.logger,
 		Changed: func(kind, namespace, name string) {
 			if changed := o.changed.Load(); changed != nil {
 				(*changed)(kind, namespace, name)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,7 +14,7 @@ import (
 
 // probing makes the prober, with a handler for every type of probe. What it finds
 // out is kept in a file: that the agent is started anew changes nothing for a pod.
-func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs func() []string, record func(runtime.Event), logger *slog.Logger) (*prober.Manager, error) {
+func (a *assembly) probing(rt runtime.Execer, changes *pleg.Generator) (*prober.Manager, error) {
 	return prober.New(prober.Config{
 		Handlers: prober.Handlers{
 			Exec:      prober.Exec{Runtime: rt},
@@ -23,8 +22,8 @@ func probing(opts options, rt runtime.Execer, changes *pleg.Generator, hostIPs f
 			TCPSocket: prober.TCPSocket{},
 			GRPC:      grpcprobe.Handler{},
 		},
-		Status: changes.Get, HostIPs: hostIPs, File: filepath.Join(opts.root, "probes.json"),
-		Record: record, Logger: logger,
+		Status: changes.Get, HostIPs: a.hostIPs, File: filepath.Join(a.opts.root, "probes.json"),
+		Record: a.record, Logger: a.logger,
 	})
 }
 

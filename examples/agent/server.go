@@ -36,15 +36,15 @@ type server struct {
 	http     http.Server
 }
 
-func listen(addr string, loop *podworker.Loop, workers *podworker.Workers, statuses *status.Manager, checks []check, more ...page) (*server, error) {
-	listener, err := net.Listen("tcp", addr)
+func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*server, error) {
+	listener, err := net.Listen("tcp", a.opts.listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, checks) })
-	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { pods(w, loop, statuses) })
-	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, loop, workers) })
+	mux.HandleFunc("GET /pods", func(w http.ResponseWriter, _ *http.Request) { pods(w, a.pods.loop, statuses) })
+	mux.HandleFunc("GET /explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, a.pods.loop, a.pods.workers) })
 	for _, p := range more {
 		mux.HandleFunc(p.path, p.answer)
 	}

@@ -48,9 +48,10 @@ type wantedPods struct {
 
 // sourcesOf makes the sources of pods that need no cluster: the manifests and the
 // URL, if they are named. An agent of a cluster may have none.
-func sourcesOf(opts options, out *printer, logger *slog.Logger) (wantedPods, error) {
+func (a *assembly) sourcesOf() (wantedPods, error) {
+	opts := a.opts
 	w := wantedPods{sources: map[string]podsource.PodSource{}, from: opts.manifests}
-	hooks := podsource.FileHooks{Problem: out.problem, Mended: out.mended}
+	hooks := podsource.FileHooks{Problem: a.out.problem, Mended: a.out.mended}
 	if opts.manifests != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
 			Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && opts.cluster.kubeconfig == "",
@@ -82,7 +83,7 @@ func sourcesOf(opts options, out *printer, logger *slog.Logger) (wantedPods, err
 	if u, err := url.Parse(opts.kubelet.StaticPodURL); err == nil {
 		w.from = strings.TrimPrefix(w.from+" and "+u.Redacted(), " and ")
 	}
-	w.sources[podsource.HTTPSource], err = remembering(opts, podsource.HTTPSource, web, awayAfter, logger)
+	w.sources[podsource.HTTPSource], err = remembering(opts, podsource.HTTPSource, web, awayAfter, a.logger)
 	return w, err
 }
 

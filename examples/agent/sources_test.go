@@ -21,7 +21,7 @@ func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	o, err = parseFlags([]string{"--config=" + file, "--root=" + t.TempDir(), "--manifest-url=http://user:secret@b/", "--manifest-url-header=A:1,B: 2", "--manifest-url-header=A:3"})
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]string{"A": {"1", "3"}, "B": {"2"}}, o.kubelet.StaticPodURLHeader, "they replace those of the file")
-	w, err := sourcesOf(o, new(printer), nil)
+	w, err := (&assembly{opts: o, out: new(printer)}).sourcesOf()
 	require.NoError(t, err)
 	assert.Len(t, w.sources, 1)
 	assert.Equal(t, "http://user:xxxxx@b/", w.from)
@@ -29,7 +29,7 @@ func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	_, err = parseFlags([]string{"--manifest-url=http://b/", "--manifest-url-header=A"})
 	require.ErrorContains(t, err, `"A" is not key:value`)
 	o.kubelet.StaticPodURL = "b"
-	_, err = sourcesOf(o, new(printer), nil)
+	_, err = (&assembly{opts: o, out: new(printer)}).sourcesOf()
 	assert.ErrorContains(t, err, "--manifest-url")
 }
 

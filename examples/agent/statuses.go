@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,13 +16,13 @@ import (
 type remembered struct{ *status.Snapshot }
 
 // rememberStatuses returns where an agent without a cluster keeps what it said.
-func rememberStatuses(opts options, logger *slog.Logger) (*remembered, error) {
-	if opts.cluster.kubeconfig != "" {
+func (a *assembly) rememberStatuses() (*remembered, error) {
+	if a.opts.cluster.kubeconfig != "" {
 		return nil, nil
 	}
-	snapshots, broken, err := status.OpenSnapshot(filepath.Join(opts.root, "statuses"))
+	snapshots, broken, err := status.OpenSnapshot(filepath.Join(a.opts.root, "statuses"))
 	for _, err := range broken {
-		logger.Warn("what was said of a pod is lost", "err", err)
+		a.logger.Warn("what was said of a pod is lost", "err", err)
 	}
 	return &remembered{snapshots}, err
 }

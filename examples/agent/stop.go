@@ -23,10 +23,8 @@ const (
 
 // An ending is what it takes to end with nothing left running.
 type ending struct {
-	workers  *podworker.Workers
-	loop     *podworker.Loop
+	*assembly
 	statuses *status.Manager
-	out      *printer
 
 	seen       func() error // nil once the runtime was looked at
 	noMorePods func()       // ends the sources, and returns when they have
@@ -36,7 +34,7 @@ var errLeft = errors.New("stopped before its pods; start it again and it takes t
 
 // untilStopped waits for a signal and then, unless the pods are to be left
 // running, stops them all; a second signal leaves at once what still runs.
-func (e *ending) untilStopped(ctx context.Context, leave bool) error {
+func (e *ending) untilStopped(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -45,8 +43,8 @@ func (e *ending) untilStopped(ctx context.Context, leave bool) error {
 		return nil
 	case <-signals:
 	}
-	if leave {
-		e.out.line("agent", "stopping; the pods are left running")
+	if e.opts.leave {
+		e.say("stopping; the pods are left running")
 		flush, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()
 		_ = e.statuses.Flush(flush) // what is not told now, the next agent tells
@@ -60,7 +58,7 @@ func (e *ending) untilStopped(ctx context.Context, leave bool) error {
 	if err := e.statuses.Flush(flush); err != nil {
 		return fmt.Errorf("last statuses: %w", err)
 	}
-	e.out.line("agent", "all pods have stopped")
+	e.say("all pods have stopped")
 	return nil
 }
 
@@ -69,7 +67,7 @@ func (e *ending) stopPods(ctx context.Context, signals <-chan os.Signal) error {
 	const tick = 10 * time.Millisecond
 	// A pod that was not met yet could not be stopped: one that an earlier
 	// agent left, or whose manifest is just being read.
-	for late := time.After(meetTimeout); !e.loop.Synced() || e.seen() != nil; {
+	for late := time.After(meetTimeout); !e.pods.loop.Synced() || e.seen() != nil; {
 		select {
 		case <-time.After(tick):
 			continue
@@ -82,18 +80,18 @@ func (e *ending) stopPods(ctx context.Context, signals <-chan os.Signal) error {
 	e.noMorePods()
 	for told := false; ; told = true {
 		// What is to be started over, or is an orphan, shows itself now.
-		e.loop.Settle()
-		e.loop.Sweep()
-		left := slices.DeleteFunc(e.workers.States(), func(s podworker.PodState) bool { return s.State == podworker.Finished })
+		e.pods.loop.Settle()
+		e.pods.loop.Sweep()
+		left := slices.DeleteFunc(e.pods.workers.States(), func(s podworker.PodState) bool { return s.State == podworker.Finished })
 		if !told {
-			e.out.line("agent", fmt.Sprintf("stopping %d pods; Ctrl-C again leaves what still runs", len(left)))
+			e.say(fmt.Sprintf("stopping %d pods; Ctrl-C again leaves what still runs", len(left)))
 		}
 		if len(left) == 0 {
 			return nil
 		}
 		var stopped []<-chan podworker.Outcome
 		for _, s := range left {
-			stopped = append(stopped, e.workers.Kill(s.UID, podworker.KillOptions{}))
+			stopped = append(stopped, e.pods.workers.Kill(s.UID, podworker.KillOptions{}))
 		}
 		for _, done := range stopped {
 			select {

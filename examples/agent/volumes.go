@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -40,16 +40,17 @@ type volumes struct {
 	drivers *register.Watcher // of CSI; nil: none can register
 }
 
-// volumesOf makes what mounts the volumes of pods: every kind, as far as this
+// makeVolumes makes what mounts the volumes of pods: every kind, as far as this
 // agent may mount and there is somebody who has what they are made from.
-func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable func() v1.ResourceList, record func(runtime.Event), logger *slog.Logger) (*volumes, error) {
+func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
+	opts, joined := a.opts, a.cluster
 	v := &volumes{mounts: goruntime.GOOS == "linux" && os.Geteuid() == 0}
 	var mounter volume.Mounter = onDisk{mount.New("")}
 	if v.mounts {
 		mounter = mount.New("")
 	}
 	cfg := volume.Config{
-		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: record, Logger: logger,
+		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: a.record, Logger: a.logger,
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
@@ -60,13 +61,14 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	case joined != nil:
 		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
+		cfg.Reported = joined.reported
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
 		}
 	case files != nil:
 		objects = files
 	}
-	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: allocatable, Logger: logger})
+	empty, err := emptydir.New(emptydir.Config{Mounter: mounter, Allocatable: a.allocatable, Logger: a.logger})
 	if err != nil {
 		return nil, err
 	}
@@ -77,18 +79,18 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	memory := empty.Tmpfs()
 	add(configmap.New(configmap.Config{Objects: objects, Mounter: mounter}))
 	add(secret.New(secret.Config{Objects: objects, Tmpfs: memory}))
-	add(downward.New(downward.Config{Allocatable: allocatable, Tmpfs: memory}))
-	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: allocatable, Tmpfs: memory}))
+	add(downward.New(downward.Config{Allocatable: a.allocatable, Tmpfs: memory}))
+	add(projected.New(projected.Config{Objects: objects, Tokens: tokens, TrustBundles: bundles, Allocatable: a.allocatable, Tmpfs: memory}))
 	add(local.New(local.Config{Root: opts.root, Mounter: mounter, Exec: exec.New()}))
 	if v.mounts {
 		driven, failed := csi.New(csi.Config{
 			Root: opts.root, NodeName: opts.nodeName, Mounter: mounter, Drivers: attachments, Objects: objects, Tokens: tokens,
 			Registered: joined.driverIsHere, Deregistered: joined.driverIsGone,
-			Changed: func() { v.PluginChanged(csi.Name) }, Logger: logger,
+			Changed: func() { v.PluginChanged(csi.Name) }, Logger: a.logger,
 		})
 		add(driven, failed)
 		if v.drivers, failed = register.New(register.Config{
-			Dir: filepath.Join(opts.root, "plugins_registry"), Logger: logger,
+			Dir: filepath.Join(opts.root, "plugins_registry"), Logger: a.logger,
 			Handlers: map[string]register.Handler{register.CSIPlugin: driven},
 		}); failed != nil {
 			return nil, failed
@@ -100,9 +102,25 @@ func volumesOf(opts options, joined *cluster, files *fileObjects, allocatable fu
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
+	v.share(a)
 	files.OnChange(v.ObjectChanged)
 	joined.onChange(v.Manager)
 	return v, nil
+}
+
+// share lets mounts come and go between containers and the machine, below the
+// agent's directory. A pod that needs it fails without, so it is not fatal here.
+func (v *volumes) share(a *assembly) {
+	if !v.mounts || a.opts.runtime == "process" {
+		return
+	}
+	err := os.MkdirAll(a.opts.root, 0o750)
+	if err == nil {
+		err = volume.Share(a.opts.root)
+	}
+	if err != nil {
+		a.logger.Warn("mounts don't propagate between the machine and containers", "err", err)
+	}
 }
 
 // Run mounts and unmounts until ctx ends.
@@ -226,6 +244,13 @@ func (c *cluster) attached(name v1.UniqueVolumeName) (device string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// reported tells whether the cluster knows that a volume is in use, so that it is
+// not detached (vol-17).
+func (c *cluster) reported(name v1.UniqueVolumeName) bool {
+	o := c.object()
+	return o != nil && slices.Contains(o.Status.VolumesInUse, name)
 }
 
 // onChange has the volumes told of objects that change, and of what is attached.

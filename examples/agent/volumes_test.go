@@ -101,6 +101,9 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	t.Cleanup(func() { stop() })
 
 	w.start("--objects=" + objects)
+	points, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.Regexp(t, regexp.QuoteMeta(root)+" [^ ]+ (.* )?shared:", string(points), "mounts propagate below the root")
 	w.put("volumes", volumesPod(host))
 	w.until("the pod waits for its secret", func() error {
 		if !strings.Contains(w.out.String(), `MountVolume.SetUp failed for volume "secret" : secret "web" not found`) {

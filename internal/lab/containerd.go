@@ -180,6 +180,20 @@ func (d *Daemon) importImage(img Image) error {
 	return d.await("image "+img.Ref, func(ctx context.Context) error { return known(ctx, d.Endpoint, img.Ref) })
 }
 
+// Images returns the names of the images that the daemon has.
+func (d *Daemon) Images(ctx context.Context) (names []string, err error) {
+	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(d.Endpoint).WithConnectionTimeout(10 * time.Second).Build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer images.Close(ctx)
+	list, err := images.ListImages(ctx, nil)
+	for _, image := range list {
+		names = append(names, image.RepoTags...)
+	}
+	return names, err
+}
+
 func known(ctx context.Context, endpoint, ref string) error {
 	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(10 * time.Second).Build(ctx)
 	if err != nil {

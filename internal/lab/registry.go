@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -63,12 +64,28 @@ func NewRegistry(t testing.TB) *Registry {
 // repository; if there are none, everybody may.
 func (r *Registry) PushBusybox(name string, users ...string) string {
 	r.t.Helper()
+	return r.Push(r.busybox(name), name, users...)
+}
+
+// PushLargeBusybox is PushBusybox with a file /data of so many bytes that cannot be
+// compressed.
+func (r *Registry) PushLargeBusybox(name string, size int) string {
+	r.t.Helper()
+	img := r.busybox(name)
+	data := make([]byte, size)
+	_, _ = rand.Read(data) // it never fails
+	img.Files = append(img.Files, File{Path: "data", Mode: 0o644, Data: data})
+	return r.Push(img, name)
+}
+
+func (r *Registry) busybox(name string) Image {
+	r.t.Helper()
 	img, err := busyboxImage()
 	if err != nil {
 		r.t.Fatalf("lab: build an image: %v", err)
 	}
 	img.Files = append(img.Files, File{Path: "name", Mode: 0o644, Data: []byte(r.Host + "/" + name)})
-	return r.Push(img, name, users...)
+	return img
 }
 
 // Push puts any image in; its own Ref does not count.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,7 +14,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	v1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -396,154 +394,6 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) { // oc-2
 	})
 }
 
-func TestTheStrategyCache(t *testing.T) { // oc-7
-	synctest.Test(t, func(t *testing.T) {
-		var ttl time.Duration
-		s := newShelf(t, client.ObjectsConfig{Strategy: client.Cache, TTL: func() time.Duration { return ttl }})
-		s.api.Put(newSecret("db", "one"))
-		s.Register(userOf("a", "db"))
-		assert.Equal(t, "one", value(t, s, "db"))
-		s.api.Put(newSecret("db", "two"))
-		pass(59 * time.Second)
-		assert.Equal(t, "one", value(t, s, "db"))
-		assert.Len(t, s.api.Calls("secrets"), 1)
-		pass(time.Second)
-		assert.Equal(t, "two", value(t, s, "db"))
-
-		s.api.Put(newSecret("db", "three"))
-		s.Register(userOf("a", "db"))
-		assert.Equal(t, "two", value(t, s, "db"), "it was registered before")
-		s.Register(userOf("b", "db"))
-		assert.Equal(t, "three", value(t, s, "db"), "a new pod reads it anew")
-
-		ttl = 10 * time.Minute
-		s.api.Put(newSecret("db", "four"))
-		pass(9 * time.Minute)
-		assert.Equal(t, "three", value(t, s, "db"))
-		pass(time.Minute)
-		s.faults.set(about("get", apitest.Fault{Code: 500, Message: "boom"}))
-		_, err := s.Secret(t.Context(), "prod", "db")
-		require.EqualError(t, err, "client: read secret prod/db: boom", "what is old is not passed off as new")
-		s.faults.set(nil)
-		assert.Equal(t, "four", value(t, s, "db"))
-
-		s.api.Remove("secrets", "prod", "db")
-		pass(10 * time.Minute)
-		_, err = s.Secret(t.Context(), "prod", "db")
-		require.True(t, apierrors.IsNotFound(err))
-		assert.Zero(t, watchesOf(s.api))
-
-		// Many readers at a time ask once.
-		s.api.Put(newSecret("hot", "x"))
-		s.faults.set(about("get", apitest.Fault{Latency: time.Second}))
-		s.api.Forget()
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() { assert.Equal(t, "x", value(t, s, "hot")) })
-		}
-		wg.Wait()
-		assert.Len(t, s.api.Calls("secrets"), 1)
-	})
-}
-
-func TestTheStrategyGet(t *testing.T) { // oc-1
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, client.ObjectsConfig{Strategy: client.Get})
-		s.api.Put(newSecret("db", "one"))
-		s.Register(userOf("a", "db"))
-		assert.Equal(t, "one", value(t, s, "db"))
-		s.api.Put(newSecret("db", "two"))
-		assert.Equal(t, "two", value(t, s, "db"))
-		assert.Len(t, s.api.Calls("get", "secrets"), 2)
-		assert.Zero(t, watchesOf(s.api))
-		_, err := s.ConfigMap(t.Context(), "prod", "none")
-		require.True(t, apierrors.IsNotFound(err))
-	})
-}
-
-func TestHowLongANodeMayCache(t *testing.T) { // oc-7
-	node := func(ttl string) *v1.Node {
-		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"node.alpha.kubernetes.io/ttl": ttl}}}
-	}
-	assert.Equal(t, 300*time.Second, client.TTLOf(node("300")))
-	assert.Zero(t, client.TTLOf(node("0")))
-	assert.Zero(t, client.TTLOf(node("-5")))
-	assert.Zero(t, client.TTLOf(node("soon")))
-	assert.Zero(t, client.TTLOf(nil))
-}
-
-func newService(namespace, name string) *v1.Service {
-	return &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1.ServiceSpec{ClusterIP: "10.0.0.1"}}
-}
-
-func names(list []*v1.Service) (out []string) {
-	for _, service := range list {
-		out = append(out, service.Namespace+"/"+service.Name)
-	}
-	return out
-}
-
-func TestServicesOfTheNamespacesThatNeedThem(t *testing.T) { // pe-12; virtual-kubelet gets this wrong
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, client.ObjectsConfig{})
-		s.api.Put(newService("default", "kubernetes"), newService("default", "other"), newService("prod", "web"), newService("prod", "db"), newService("test", "web"))
-		linked, unlinked := newPod("linked"), newPod("unlinked")
-		linked.UID, unlinked.UID, unlinked.Namespace = "linked", "unlinked", "test"
-		unlinked.Spec.EnableServiceLinks = new(false)
-		s.Register(linked)
-		s.Register(unlinked)
-		list, ok := s.Services(t.Context(), "prod")
-		require.True(t, ok)
-		assert.Equal(t, []string{"default/kubernetes", "prod/db", "prod/web"}, names(list))
-		list, ok = s.Services(t.Context(), "test")
-		require.True(t, ok)
-		assert.Equal(t, []string{"default/kubernetes"}, names(list), "nobody there wants any")
-		list, ok = s.Services(t.Context(), "default")
-		require.True(t, ok)
-		assert.Equal(t, []string{"default/kubernetes", "default/other"}, names(list), "nobody registered: it may be wanted")
-		assert.Zero(t, len(slices.DeleteFunc(s.api.Calls("services"), func(c apitest.Call) bool { return c.Namespace != "" })), "never of the whole cluster")
-
-		s.api.Put(newService("prod", "cache"))
-		synctest.Wait()
-		list, _ = s.Services(t.Context(), "prod")
-		assert.Len(t, list, 4)
-	})
-}
-
-func TestServicesThatWereNeverReadAreNotNone(t *testing.T) { // pe-1
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, client.ObjectsConfig{})
-		s.faults.set(func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} })
-		_, ok := s.Services(t.Context(), "prod")
-		assert.False(t, ok)
-		begin := time.Now()
-		_, ok = s.Services(t.Context(), "prod")
-		assert.False(t, ok)
-		assert.Zero(t, time.Since(begin), "static pods do not wait for an API that is known to be away")
-		s.faults.set(nil)
-		pass(time.Minute)
-		_, ok = s.Services(t.Context(), "prod")
-		assert.True(t, ok)
-	})
-}
-
-func TestTheHandlerOfARuntimeClass(t *testing.T) { // rt-20
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(t, client.ObjectsConfig{})
-		s.api.Put(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc"})
-		handler, err := s.RuntimeClass("gvisor")
-		require.NoError(t, err)
-		assert.Equal(t, "runsc", handler)
-		handler, err = s.RuntimeClass("")
-		require.NoError(t, err)
-		assert.Empty(t, handler)
-		_, err = s.RuntimeClass("none")
-		require.True(t, apierrors.IsNotFound(err))
-		var lookup func(string) (string, error) = cri.Config{RuntimeClass: s.RuntimeClass}.RuntimeClass
-		assert.NotNil(t, lookup)
-	})
-}
-
 func TestWhatIsReadOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(t, client.ObjectsConfig{})
@@ -603,17 +453,6 @@ func TestATokenIsAskedFor(t *testing.T) {
 		_, err = s.Token(t.Context(), "prod", "builder", &authenticationv1.TokenRequest{})
 		require.EqualError(t, err, "client: token of service account prod/builder: not that pod's")
 	})
-}
-
-func TestStrategiesHaveNames(t *testing.T) {
-	for _, s := range []client.Strategy{client.Watch, client.Cache, client.Get} {
-		got, err := client.ParseStrategy(s.String())
-		require.NoError(t, err)
-		assert.Equal(t, s, got)
-	}
-	_, err := client.ParseStrategy("watch")
-	require.EqualError(t, err, `client: there is no strategy "watch": it is Watch, Cache or Get`)
-	assert.Equal(t, "Strategy(7)", client.Strategy(7).String())
 }
 
 func TestWhatObjectsNeed(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
@@ -23,104 +22,6 @@ import (
 )
 
 var _ status.StatusSink = (*client.Statuses)(nil)
-
-// A switchboard is a Fault that changes under way.
-type switchboard struct {
-	mu  sync.Mutex
-	now func(apitest.Call) apitest.Fault
-}
-
-func (s *switchboard) fault(c apitest.Call) apitest.Fault {
-	s.mu.Lock()
-	now := s.now
-	s.mu.Unlock()
-	if now == nil {
-		return apitest.Fault{}
-	}
-	return now(c)
-}
-
-func (s *switchboard) set(now func(apitest.Call) apitest.Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now = now
-}
-
-// about lets only calls with that verb fail.
-func about(verb string, f apitest.Fault) func(apitest.Call) apitest.Fault {
-	return func(c apitest.Call) apitest.Fault {
-		if c.Verb == verb {
-			return f
-		}
-		return apitest.Fault{}
-	}
-}
-
-// A desk is a Statuses with all it needs.
-type desk struct {
-	*client.Statuses
-	api    *apitest.Server
-	faults *switchboard
-	pods   *client.Pods
-
-	mu     sync.Mutex
-	events []string
-}
-
-func newDesk(t *testing.T, objects ...*v1.Pod) *desk {
-	t.Helper()
-	d := &desk{api: new(apitest.Server), faults: new(switchboard)}
-	d.api.Fault = d.faults.fault
-	for _, pod := range objects {
-		d.api.Put(pod)
-	}
-	d.pods = newPods(t, d.api)
-	following(t, d.pods)
-	var err error
-	d.Statuses, err = client.NewStatuses(client.StatusesConfig{
-		Client: connect(t, d.api).API, Pods: d.pods,
-		Record: func(e runtime.Event) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			d.events = append(d.events, e.Type+" "+e.Reason+" "+e.Message)
-		},
-	})
-	require.NoError(t, err)
-	running(t, d.Run)
-	d.api.Forget()
-	return d
-}
-
-func (d *desk) recorded() []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.events
-}
-
-// said is what a call says, but for watches.
-func said(calls []apitest.Call) []string {
-	var out []string
-	for _, c := range calls {
-		if c.Verb != "watch" && c.Verb != "list" {
-			out = append(out, c.String())
-		}
-	}
-	return out
-}
-
-func condition(t v1.PodConditionType, s v1.ConditionStatus) v1.PodCondition {
-	return v1.PodCondition{Type: t, Status: s, LastTransitionTime: metav1.NewTime(time.Unix(1e9, 0))}
-}
-
-func runningStatus() v1.PodStatus {
-	return v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{condition(v1.PodReady, v1.ConditionTrue)},
-		ContainerStatuses: []v1.ContainerStatus{{Name: "main", Ready: true, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}}
-}
-
-func failedStatus() v1.PodStatus {
-	return v1.PodStatus{Phase: v1.PodFailed, Conditions: []v1.PodCondition{condition(v1.PodReady, v1.ConditionFalse)},
-		ContainerStatuses: []v1.ContainerStatus{{Name: "main", State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1}}}}}
-}
 
 func TestAChangeIsOnePatch(t *testing.T) { // L-37, st-67
 	synctest.Test(t, func(t *testing.T) {
@@ -401,96 +302,6 @@ func TestAStatusThatIsTooLargeIsShortened(t *testing.T) {
 			})
 		})
 	}
-}
-
-func deleting(pod *v1.Pod) *v1.Pod {
-	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = new(metav1.Now()), new(int64(30))
-	return pod
-}
-
-func TestAPodIsDeletedWithoutGraceAndByItsUID(t *testing.T) { // st-70
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, deleting(newPod("web")))
-		pod := d.api.Pod("prod", "web")
-		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, failedStatus()))
-		require.NoError(t, d.DeletePod(t.Context(), pod))
-		synctest.Wait()
-		assert.Nil(t, d.api.Pod("prod", "web"))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()), "the least there can be (st-80)")
-		require.NoError(t, d.DeletePod(t.Context(), pod), "again is no error, and no call")
-		assert.Len(t, said(d.api.Calls()), 2)
-	})
-}
-
-func TestAPodIsNotDeletedThatNobodyAskedToGo(t *testing.T) { // st-79; virtual-kubelet gets this wrong
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, newPod("web"))
-		require.NoError(t, d.DeletePod(t.Context(), d.api.Pod("prod", "web")))
-		assert.NotNil(t, d.api.Pod("prod", "web"))
-		assert.Empty(t, said(d.api.Calls()))
-	})
-}
-
-func TestAPodOfThatNameThatIsAnotherOneIsNotDeleted(t *testing.T) { // st-70; virtual-kubelet gets this wrong
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, deleting(newPod("web")))
-		pod := d.api.Pod("prod", "web")
-		d.faults.set(about("watch", apitest.Fault{Refuse: true}))
-		d.api.DropWatches()
-		synctest.Wait()
-		d.api.Remove("pods", "prod", "web")
-		d.api.Put(newPod("web"))
-		require.NoError(t, d.DeletePod(t.Context(), pod))
-		assert.NotNil(t, d.api.Pod("prod", "web"))
-	})
-}
-
-func TestADeletionThatFailsIsAnError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, deleting(newPod("web")))
-		pod := d.api.Pod("prod", "web")
-		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, failedStatus()))
-		d.faults.set(about("delete", apitest.Fault{Code: 500, Message: "boom"}))
-		require.EqualError(t, d.DeletePod(t.Context(), pod), "client: delete pod: boom")
-		d.faults.set(nil)
-		require.NoError(t, d.DeletePod(t.Context(), pod))
-		assert.Nil(t, d.api.Pod("prod", "web"))
-	})
-}
-
-func TestTheEndOfAPodIsToldBeforeItGoes(t *testing.T) { // st-79, st-80, inv-9
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, deleting(newPod("web")))
-		pod := d.api.Pod("prod", "web")
-		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, failedStatus()))
-		// Somebody took it back.
-		back := d.api.Pod("prod", "web")
-		back.Status.Phase = v1.PodRunning
-		d.faults.set(about("patch", apitest.Fault{Code: 500}))
-		d.api.Put(back)
-		synctest.Wait()
-		require.Error(t, d.DeletePod(t.Context(), pod))
-		assert.NotNil(t, d.api.Pod("prod", "web"))
-		d.faults.set(nil)
-		d.api.Forget()
-		require.NoError(t, d.DeletePod(t.Context(), pod))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()))
-	})
-}
-
-func TestAFinalizerKeepsThePodAndNothingIsRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pod := deleting(newPod("web"))
-		pod.Finalizers = []string{"example.com/wait"}
-		d := newDesk(t, pod)
-		m, err := status.New(status.Config{Sink: d})
-		require.NoError(t, err)
-		running(t, m.Run)
-		m.Finish(d.api.Pod("prod", "web"))
-		pass(time.Hour)
-		assert.NotNil(t, d.api.Pod("prod", "web"))
-		assert.Equal(t, []string{"patch pods/status prod/web", "delete pods prod/web"}, said(d.api.Calls()))
-	})
 }
 
 // An API server that is away for two minutes while things change.

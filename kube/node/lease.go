@@ -80,15 +80,19 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 			return nil, false
 		}
 		if errors.Is(err, errNoNode) {
-			select {
-			case <-n.known:
-				continue
-			case <-ctx.Done():
-				return nil, false
+			if n.Object() == nil {
+				select {
+				case <-n.known:
+					continue
+				case <-ctx.Done():
+					return nil, false
+				}
 			}
+			// It is being deleted, and may wait long for others.
+		} else {
+			n.renewedHook(ctx, err)
+			n.cfg.Logger.Warn("make lease", "err", err)
 		}
-		n.renewedHook(ctx, err)
-		n.cfg.Logger.Warn("make lease", "err", err)
 		if !sleep(ctx, wait) {
 			return nil, false
 		}

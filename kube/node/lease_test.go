@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/node"
@@ -141,6 +142,36 @@ func TestThereIsNoLeaseBeforeTheNode(t *testing.T) { // ls-1
 			notYet.Store(false)
 			after(15 * time.Second)
 			assert.NotEmpty(t, w.held().OwnerReferences)
+		})
+	})
+}
+
+// A node that is being deleted, and waits for somebody's finalizer, gets no new
+// lease; nor is one looked for all the time.
+func TestANodeThatIsBeingDeletedIsNotAskedAboutWithoutAPause(t *testing.T) { // ls-1, ls-3
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var gets atomic.Int64
+		w.fail = func(call string) error {
+			if call == "get lease" && gets.Add(1) > 1000 {
+				time.Sleep(time.Hour) // no pause at all
+			}
+			return nil
+		}
+		run(t, w, leaseOnly(w), func(*node.Node) {
+			after(time.Second)
+			w.fakeAPI.change(func(n *v1.Node) { n.DeletionTimestamp, n.Finalizers = new(metav1.Now()), []string{"example.com/drain"} })
+			after(11 * time.Second) // it is seen
+			w.fakeAPI.mu.Lock()
+			w.lease = nil
+			w.fakeAPI.mu.Unlock()
+			gets.Store(0)
+			after(5 * time.Minute)
+			assert.Nil(t, w.held())
+			assert.Less(t, gets.Load(), int64(60))
+			w.fakeAPI.change(func(n *v1.Node) { n.DeletionTimestamp, n.Finalizers = nil, nil })
+			after(20 * time.Second)
+			assert.NotNil(t, w.held(), "it is there again")
 		})
 	})
 }

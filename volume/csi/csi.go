@@ -63,11 +63,24 @@ type Config struct {
 	// again: func() { manager.PluginChanged(csi.Name) }. Nil: nobody is.
 	Changed func()
 
+	// Called tells of each call to a driver, from many goroutines; it must not
+	// block. The kubelet's csi_operations_seconds{driver_name, method_name,
+	// grpc_status_code} comes from it (vol-81). Nil: nobody counts.
+	Called func(CallInfo)
+
 	// Timeout of a call. Zero: 2 minutes.
 	Timeout time.Duration
 
 	// Logger; nil discards.
 	Logger *slog.Logger
+}
+
+// A CallInfo is one call to a driver.
+type CallInfo struct {
+	Driver   string
+	Method   string // "/csi.v1.Node/NodePublishVolume"
+	Code     string // of gRPC: "OK", "DeadlineExceeded"
+	Duration time.Duration
 }
 
 // A Driver is one that has registered.
@@ -133,6 +146,9 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	}
 	return spec.Volume != nil && spec.Volume.CSI != nil
 }
+
+// SupportsMountOptions implements volume.MountOptioner: they are the driver's.
+func (*Plugin) SupportsMountOptions() bool { return true }
 
 // SupportsBlock implements volume.Blocks.
 func (*Plugin) SupportsBlock() bool { return true }

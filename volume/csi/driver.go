@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -76,7 +77,15 @@ func (p *Plugin) call(ctx context.Context, d Driver, do func(context.Context, cs
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
 	conn, err := grpc.NewClient("unix:"+strings.TrimPrefix(d.Endpoint, "unix://"),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, answer any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			begun := time.Now()
+			err := invoke(ctx, method, req, answer, conn, opts...)
+			if p.cfg.Called != nil {
+				p.cfg.Called(CallInfo{Driver: d.Name, Method: method, Code: status.Code(err).String(), Duration: time.Since(begun)})
+			}
+			return err
+		}))
 	if err != nil {
 		return err
 	}

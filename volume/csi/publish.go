@@ -11,6 +11,7 @@ import (
 	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -68,32 +69,55 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 		}
 	}
 	if there, err := p.cfg.Mounter.IsMountPoint(target); err == nil && there && !again {
+		if err := p.ownPublished(ctx, req, d, about, target, publish.Readonly); err != nil {
+			return none, err
+		}
 		return mounted, p.linkDevice(req, target)
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return none, err
 	}
+	own := false
 	err = p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
 		can, err := capabilitiesOf(ctx, node)
 		if err != nil {
 			return err
 		}
+		own = walks(req.Spec, about, can, publish.Readonly)
 		publish.VolumeCapability = capability(req.Spec, can, req.MountOptions, req.FSGroup)
 		if req.Spec.PV != nil && can[csipb.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME] {
 			publish.StagingTargetPath, _ = p.stagingDir(req.Spec)
 		}
-		if _, err := node.NodePublishVolume(ctx, publish); err != nil {
-			return err
-		}
-		if req.FSGroup != nil && !req.Refresh && !req.Spec.Block && walks(req.Spec, about, can, publish.Readonly) {
-			return req.Own(ctx, target, false)
-		}
-		return nil
+		_, err = node.NodePublishVolume(ctx, publish)
+		return err
 	})
 	if err != nil {
 		return none, fmt.Errorf("NodePublishVolume: %w", err)
 	}
+	if own && !req.Refresh && !req.Spec.Block {
+		if err := req.Own(ctx, target, false); err != nil { // which may take longer than a call
+			return none, err
+		}
+	}
 	return mounted, p.linkDevice(req, target)
+}
+
+// ownPublished goes on with the owners of a volume that an earlier try has published,
+// if it did not come to their end: the root is the last to be right (vol-65).
+func (p *Plugin) ownPublished(ctx context.Context, req *volume.Request, d Driver, about *storagev1.CSIDriverSpec, target string, readOnly bool) error {
+	if req.FSGroup == nil || req.Refresh || req.Spec.Block {
+		return nil
+	}
+	own := false
+	err := p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
+		can, err := capabilitiesOf(ctx, node)
+		own = err == nil && walks(req.Spec, about, can, readOnly)
+		return err
+	})
+	if err != nil || !own {
+		return err
+	}
+	return volume.Own(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
 }
 
 // publishRequest is the request but for what the driver's capabilities decide, and when
@@ -202,12 +226,7 @@ func (p *Plugin) tearDown(ctx context.Context, at volume.Place) error {
 			return err
 		}
 		_ = os.Remove(filepath.Dir(target)) // if this was the last pod
+		return nil                          // what is written of a device is for all of its pods: Unstage removes it
 	}
-	if err := removeData(dataDir); err != nil {
-		return err
-	}
-	if at.Block {
-		_ = os.Remove(filepath.Dir(dataDir))
-	}
-	return nil
+	return removeData(dataDir)
 }

@@ -80,8 +80,12 @@ func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
 
 func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
 	target, dataDir := p.stagingDir(spec)
-	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was staged
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) { // nothing was staged
+		if err := removeData(dataDir); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(dataDir))
+		return nil
 	} else if err != nil {
 		return err
 	}

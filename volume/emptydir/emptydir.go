@@ -53,7 +53,7 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Plugin{cfg, Tmpfs{cfg.Mounter, cfg.Allocatable, cfg.NoSwap, cfg.Logger}}, nil
+	return &Plugin{cfg, Tmpfs(cfg)}, nil
 }
 
 // Tmpfs returns what mounts memory for this plugin, for others to use.

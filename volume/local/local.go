@@ -59,6 +59,9 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 // SupportsBlock implements volume.Blocks.
 func (*Plugin) SupportsBlock() bool { return true }
 
+// SupportsMountOptions implements volume.MountOptioner.
+func (*Plugin) SupportsMountOptions() bool { return true }
+
 // SharedName implements volume.Stager: all pods of the node have the one volume.
 func (*Plugin) SharedName(spec *volume.Spec) (string, error) { return spec.PV.Name, nil }
 

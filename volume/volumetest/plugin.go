@@ -45,6 +45,7 @@ type Plugin struct {
 	Attach     bool                                           // volumes have to be attached
 	Shared     func(*volume.Spec) string                      // names the device; nil: none is staged
 	Unknown    bool                                           // Construct fails
+	NoOptions  bool                                           // mount options are not supported
 	Block      bool                                           // block volumes are supported
 
 	// mu guards the fields below.
@@ -233,6 +234,9 @@ func (p *Plugin) Unstage(ctx context.Context, spec *volume.Spec) error {
 func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Quantity) (resource.Quantity, error) {
 	return size, p.begin(ctx, "Expand", req.Name, &req)
 }
+
+// SupportsMountOptions implements volume.MountOptioner.
+func (p *Plugin) SupportsMountOptions() bool { return !p.NoOptions }
 
 // SupportsBlock implements volume.Blocks.
 func (p *Plugin) SupportsBlock() bool { return p.Block }

@@ -47,3 +47,8 @@ func (*Tree) Remove(context.Context, cgroups.Name) error { return errors.ErrUnsu
 func (*Tree) Stats(cgroups.Name) (cgroups.Stats, error) {
 	return cgroups.Stats{}, errors.ErrUnsupported
 }
+
+// ContainerStats returns an error.
+func (*Tree) ContainerStats(cgroups.Name, string) (cgroups.Stats, error) {
+	return cgroups.Stats{}, errors.ErrUnsupported
+}

@@ -118,6 +118,45 @@ func (t *Tree) Stats(name cgroups.Name) (cgroups.Stats, error) {
 	return s, nil
 }
 
+// ContainerStats returns what a container in the pod's cgroup uses: that of the
+// cgroup called by the container's ID, or of the systemd scope that a runtime makes,
+// "cri-containerd-ID.scope" or "crio-ID.scope". fs.ErrNotExist: there is none.
+func (t *Tree) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error) {
+	if err := pod.Check(); err != nil {
+		return cgroups.Stats{}, err
+	}
+	name := id
+	if t.driver == cgroups.Systemd {
+		name = ""
+		entries, err := os.ReadDir(t.dir(t.lead(), pod))
+		if err != nil {
+			return cgroups.Stats{}, fmt.Errorf("host: list %s: %w", pod, explain(err))
+		}
+		for _, e := range entries {
+			if e.IsDir() && isScopeOf(e.Name(), id) {
+				name = e.Name()
+			}
+		}
+	}
+	if name == "" || strings.Contains(id, "/") {
+		return cgroups.Stats{}, fmt.Errorf("host: container %q in %s: %w", id, pod, fs.ErrNotExist)
+	}
+	s, err := cgroups.ReadStats(t.version, time.Now(), t.filesBelow(pod, name))
+	if err != nil {
+		return s, fmt.Errorf("host: stats of container %q in %s: %w", id, pod, err)
+	}
+	return s, nil
+}
+
+// isScopeOf reports whether a runtime calls the container's cgroup that.
+func isScopeOf(name, id string) bool {
+	if name == id {
+		return true
+	}
+	scope, ok := strings.CutSuffix(name, ".scope")
+	return ok && id != "" && (scope == id || strings.HasSuffix(scope, "-"+id))
+}
+
 // Children returns the cgroups right below, sorted. Those that are not named as
 // the driver names them are left out.
 func (t *Tree) Children(name cgroups.Name) ([]cgroups.Name, error) {
@@ -160,12 +199,15 @@ func (t *Tree) lead() string {
 	return t.order[0]
 }
 
-func (t *Tree) files(name cgroups.Name) cgroups.Files {
+func (t *Tree) files(name cgroups.Name) cgroups.Files { return t.filesBelow(name, "") }
+
+// filesBelow are those of a cgroup, or of a directory in it.
+func (t *Tree) filesBelow(name cgroups.Name, below string) cgroups.Files {
 	return func(controller, file string) ([]byte, error) {
 		if t.version == 1 && t.at[controller] == "" {
 			return nil, fs.ErrNotExist
 		}
-		text, err := os.ReadFile(filepath.Join(t.dir(controller, name), file))
+		text, err := os.ReadFile(filepath.Join(t.dir(controller, name), below, file))
 		return text, explain(err)
 	}
 }

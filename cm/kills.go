@@ -1,0 +1,65 @@
+package cm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// OOMKills returns how many processes of each pod the kernel has killed for memory
+// since its cgroup was made, by the cgroup's path: for oom.Config.Counters, where
+// the kernel's log can't be read (oom-1). Of cgroup v1, which counts each cgroup
+// alone, and with systemd those of containers are missed, whose scopes it hides.
+//
+// The error joins what can't be read; the rest is there. A Tree that tells no stats
+// is errors.ErrUnsupported.
+func (m *Manager) OOMKills() (map[string]uint64, error) {
+	reader, ok := m.cfg.Tree.(usageReader)
+	if !ok {
+		return nil, fmt.Errorf("cm: count kills: %w", errors.ErrUnsupported)
+	}
+	pods, err := m.Pods()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]uint64{}
+	var errs []error
+	for _, names := range pods {
+		for _, name := range names {
+			kills, err := m.killsIn(reader, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it went meanwhile
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("cm: count kills in %s: %w", name, err))
+				continue
+			}
+			out[name.Path(m.cfg.Driver)] = kills
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// killsIn counts those of a cgroup with all right below it.
+func (m *Manager) killsIn(reader usageReader, name cgroups.Name) (uint64, error) {
+	s, err := reader.Stats(name)
+	if err != nil || s.Memory == nil {
+		return 0, err
+	}
+	if m.facts.Version == 2 {
+		return s.Memory.OOMKills, nil // of all below
+	}
+	kills := s.Memory.OOMKills
+	children, err := m.cfg.Tree.Children(name)
+	if err != nil {
+		return kills, err
+	}
+	for _, child := range children {
+		if s, err := reader.Stats(child); err == nil && s.Memory != nil {
+			kills += s.Memory.OOMKills
+		}
+	}
+	return kills, nil
+}

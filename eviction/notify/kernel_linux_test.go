@@ -1,0 +1,12 @@
+package notify_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// The tests of cgroup v2, on a kernel that has it alone.
+func TestIntegrationOnCgroupV2(t *testing.T) {
+	lab.Kernel(t, "github.com/kubeparts/kubeparts/eviction/notify")
+}

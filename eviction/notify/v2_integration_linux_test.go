@@ -1,0 +1,198 @@
+package notify_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+const v2 = "/sys/fs/cgroup"
+
+// onV2 makes a group of cgroup v2 that counts memory.
+func onV2(t *testing.T) string {
+	t.Helper()
+	lab.NeedHere(t, "linux", "root")
+	has, err := os.ReadFile(filepath.Join(v2, "cgroup.controllers"))
+	if err != nil || !strings.Contains(string(has), "memory") {
+		t.Skip("this machine has no cgroup v2 with memory; TestIntegrationOnCgroupV2 boots one that does")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(v2, "cgroup.subtree_control"), []byte("+memory"), 0o600))
+	return newGroup(t, v2)
+}
+
+// A listener is a Notifier that runs.
+type listener struct {
+	*notify.Notifier
+	t     *testing.T
+	told  atomic.Int64
+	first chan time.Time // of all that it tells
+	log   *strings.Builder
+	end   func()
+}
+
+func listen(t *testing.T, cfg notify.Config) *listener {
+	t.Helper()
+	l := &listener{t: t, first: make(chan time.Time, 1000), log: new(strings.Builder)}
+	cfg.Logger = slog.New(slog.NewTextHandler(l.log, nil))
+	var err error
+	l.Notifier, err = notify.New(cfg)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- l.Run(ctx, func() {
+			l.told.Add(1)
+			select {
+			case l.first <- time.Now():
+			default:
+			}
+		})
+	}()
+	l.end = func() {
+		stop()
+		assert.NoError(t, <-ended)
+	}
+	time.Sleep(300 * time.Millisecond) // it listens by then
+	return l
+}
+
+func (l *listener) await(what string) time.Time {
+	l.t.Helper()
+	select {
+	case at := <-l.first:
+		return at
+	case <-time.After(30 * time.Second):
+		l.t.Fatal(what + ": nobody told of it")
+		return time.Time{}
+	}
+}
+
+// since waits until a figure of a file is so large, and returns when that was.
+func since(t *testing.T, file string, figure func(line string) (n int64, ok bool), least int64) time.Time {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < 30*time.Second; time.Sleep(2 * time.Millisecond) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for lines := bufio.NewScanner(strings.NewReader(string(text))); lines.Scan(); {
+			if n, ok := figure(lines.Text()); ok && n >= least {
+				return time.Now()
+			}
+		}
+	}
+	t.Fatalf("%s never came to %d", file, least)
+	return time.Time{}
+}
+
+// A level that is passed is seen by the next look, of which there are four a
+// second. The best of three counts: what an emulated machine does in between is
+// not ours.
+func TestIntegrationALevelOfCgroupV2IsSeen(t *testing.T) { // F-18
+	dir := onV2(t)
+	hog := newHog(t)
+	hog.into(dir)
+	l := listen(t, notify.Config{Dir: dir})
+	defer l.end()
+	best := time.Hour
+	for i, level := range []int64{80 << 20, 180 << 20, 280 << 20} {
+		require.NoError(t, l.Update([]int64{level}))
+		time.Sleep(300 * time.Millisecond)
+		require.Zero(t, l.told.Swap(0), "it was told of before anybody used that much")
+		hog.more()
+		hog.has()
+		had := time.Now()
+		after := l.await(fmt.Sprint("level ", i)).Sub(had)
+		l.told.Store(0)
+		t.Logf("level %d: told %v after all of it was there", i, after)
+		best = min(best, after)
+	}
+	assert.Less(t, best, 500*time.Millisecond)
+}
+
+// Nobody looks in these: what is told of is told by the kernel.
+func TestIntegrationTheKernelTellsOfALimitThatIsMet(t *testing.T) { // F-18: memory.events
+	dir := onV2(t)
+	// Without PSI in this group, which a kernel before 6.1 cannot do without.
+	_ = os.WriteFile(filepath.Join(dir, "cgroup.pressure"), []byte("0"), 0o600)
+	_, err := os.Stat(filepath.Join(dir, "memory.pressure"))
+	t.Log("PSI in the group:", err == nil)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
+	hog := newHog(t)
+	hog.into(dir)
+	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
+	defer l.end()
+	require.Zero(t, l.told.Load())
+	hog.more()
+	met := since(t, filepath.Join(dir, "memory.events"), func(line string) (n int64, ok bool) {
+		_, err := fmt.Sscanf(line, "high %d", &n)
+		return n, err == nil
+	}, 1)
+	after := l.await("memory.high").Sub(met)
+	t.Logf("told %v after the limit was met", after)
+	assert.Less(t, after, 500*time.Millisecond)
+	hog.end()
+}
+
+func TestIntegrationTheKernelTellsOfTasksThatWaitForMemory(t *testing.T) { // F-18: PSI
+	dir := onV2(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
+	hog := newHog(t)
+	hog.into(dir)
+	waited := func(line string) (n int64, ok bool) {
+		_, total, _ := strings.Cut(line, "total=")
+		_, err := fmt.Sscan(total, &n)
+		return n, err == nil && strings.HasPrefix(line, "some")
+	}
+	// The root has no memory.events; it is the whole machine whose tasks wait.
+	const pressure = "/proc/pressure/memory"
+	before := int64(0)
+	since(t, pressure, func(line string) (n int64, ok bool) {
+		n, ok = waited(line)
+		if ok {
+			before = n
+		}
+		return 1, ok
+	}, 1)
+	for range 3 { // an event that goes astray does so by chance
+		l := listen(t, notify.Config{Dir: v2, Poll: time.Hour})
+		hog.more()
+		met := since(t, pressure, waited, before+150_000)
+		after := l.await("pressure").Sub(met)
+		t.Logf("told %v after tasks had waited for 150 ms", after)
+		assert.Less(t, after, 500*time.Millisecond)
+		l.end()
+		assert.Empty(t, l.log.String())
+		hog.end()
+		hog = newHog(t)
+		hog.into(dir)
+		time.Sleep(1200 * time.Millisecond) // the window is over
+		text, err := os.ReadFile(pressure)
+		require.NoError(t, err)
+		before, _ = waited(strings.SplitN(string(text), "\n", 2)[0])
+	}
+	hog.end()
+}
+
+// Files of a group that is gone have an event at any time: nobody is called for it
+// again and again.
+func TestIntegrationAGroupThatIsRemovedIsToldOfNoMore(t *testing.T) {
+	dir := onV2(t)
+	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
+	require.NoError(t, os.Remove(dir))
+	time.Sleep(500 * time.Millisecond)
+	assert.LessOrEqual(t, l.told.Load(), int64(2))
+	l.end()
+	assert.Contains(t, l.log.String(), "the group is gone")
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// An assembly is what the parts of the agent share. Each part is made by a method of
+// it that takes, beside that, the parts which this one calls.
+type assembly struct {
+	opts    options
+	logger  *slog.Logger
+	out     *printer            // to people
+	cluster *cluster            // nil: the agent stands alone
+	record  func(runtime.Event) // to people and to the cluster
+	hostIPs func() []string
+
+	// Who is told of changes, and asked about pods, by parts that are made before
+	// the loop and the workers.
+	inbox *podworker.Inbox
+	pods  *view
+
+	machine admission.Node // what pods are held against; known with the runtime
+}
+
+// share makes what the parts share, and joins the cluster, if there is one.
+func share(ctx context.Context, opts options) (*assembly, error) {
+	level := slog.LevelWarn
+	if opts.verbose {
+		level = slog.LevelDebug
+	}
+	a := &assembly{
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view),
+		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	}
+	if len(opts.ignored) > 0 {
+		a.say(fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	}
+	var err error
+	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
+		return nil, err
+	}
+	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.cluster.record(a.out.event)
+	return a, nil
+}
+
+// say tells people something about the agent itself.
+func (a *assembly) say(what string) { a.out.line("agent", what) }
+
+// allocatable is what pods can have of the node; nothing until the runtime is known.
+func (a *assembly) allocatable() v1.ResourceList { return a.machine.Allocatable }
+
+// nodeRef is what events of the node are about.
+func (a *assembly) nodeRef() v1.ObjectReference {
+	name := a.opts.nodeName
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)}
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package volume
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Share is for Linux.
+func Share(string) error { return fmt.Errorf("volume: share: %w", errors.ErrUnsupported) }
