@@ -18,13 +18,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm", Max: 330, House: []string{"cm/cgroups", "internal/qos", "runtime"}}.Check(t)
-}
 
 // list parses "cpu=1 memory=1Gi".
 func list(text string) v1.ResourceList {

@@ -48,6 +48,7 @@
 //
 // # Testing
 //
-// rules_test.go lists each rule with the test that names it. A cgroups.Tree stands
-// in for the machine; the packages host and oom try real ones, v1 and v2.
+// Each rule has a test that says its number, or a reason in rules_test.go at the root
+// of this module. A [cgroups.Tree] stands in for the machine; the packages host and
+// oom try real ones, v1 and v2.
 package cm

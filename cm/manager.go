@@ -163,8 +163,8 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 		}
 	}
 	for _, name := range names {
-		if err := name.Check(); err != nil {
-			return err
+		if name.Check() != nil {
+			continue // nor could one be made
 		}
 		if _, err := m.cfg.Tree.Children(name); errors.Is(err, fs.ErrNotExist) && h == nil {
 			continue

@@ -66,10 +66,11 @@ func (m *Manager) Clean(ctx context.Context, pods map[types.UID][]cgroups.Name, 
 		turns = make(chan struct{}, atOnce)
 	)
 	for _, uid := range slices.Sorted(maps.Keys(pods)) {
-		if !gone(uid) {
+		turns <- struct{}{}
+		if !gone(uid) { // asked when its turn has come: it may be back meanwhile
+			<-turns
 			continue
 		}
-		turns <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-turns }()
 			if err := m.cleanPod(ctx, uid, pods[uid], hasVolumes != nil && hasVolumes(uid)); err != nil {

@@ -28,8 +28,9 @@ type Config struct {
 	// then not come from a cache (ev-16). What it leaves out is not acted on.
 	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
 
-	// Pods returns the pods that may hold something of the node: those that have
-	// not finished. Required. The pods are not changed.
+	// Pods returns the pods of which something may run. Required. One that has
+	// stopped, and whose volumes can't be given back, would be evicted again and
+	// again in place of others. The pods are not changed.
 	Pods func() []*v1.Pod
 
 	// Kill ends a pod, and returns when nothing of it runs. Required. An error

@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // pressed is a world of one pod that uses all of the memory.
@@ -238,4 +240,33 @@ func TestPassesDoNotOverlap(t *testing.T) {
 		assert.ErrorIs(t, err, context.Canceled)
 		close(blocked)
 	})
+}
+
+// When the agent ends in the midst of a pass nobody is told of evictions that are not
+// made any more.
+func TestWhenTheAgentEndsTheRestIsNotSaidToBeEvicted(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	limit := resource.MustParse("1Ki")
+	var pods []*v1.Pod
+	summary := &statsapi.Summary{}
+	for _, name := range []string{"a", "b", "c"} {
+		pod := podOf(name)
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
+		pods = append(pods, pod)
+		summary.Pods = append(summary.Pods, statsapi.PodStats{
+			PodRef:      statsapi.PodReference{UID: string(pod.UID)},
+			VolumeStats: []statsapi.VolumeStats{{Name: "data", FsStats: statsapi.FsStats{UsedBytes: bytesOf("1Mi")}}},
+		})
+	}
+	var said []string
+	m, err := eviction.New(eviction.Config{
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil },
+		Pods:    func() []*v1.Pod { return pods },
+		Kill:    func(ctx context.Context, _ eviction.Eviction) error { end(); return ctx.Err() },
+		Record:  func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
+	})
+	require.NoError(t, err)
+	_, err = m.Pass(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Evicted a"}, said)
 }

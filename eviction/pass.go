@@ -59,6 +59,9 @@ func (m *Manager) pass(ctx context.Context) (result Result, err error) {
 	m.save(plan)
 
 	for i := range plan.Local {
+		if ctx.Err() != nil {
+			break
+		}
 		m.evict(ctx, plan.Local[i], &result)
 	}
 	if len(result.Evicted) > 0 || plan.Chosen == nil || ctx.Err() != nil {

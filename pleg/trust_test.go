@@ -154,6 +154,7 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: no
 				w.exit("u", "c")
 				w.exit("v", "c")
 				time.Sleep(1100 * time.Millisecond)
+				synctest.Wait()
 				assert.ElementsMatch(t, []string{"u ContainerDied c", "v ContainerDied c"}, w.l.take(), "lists find what hints do not tell")
 
 				unhinted := 0

@@ -323,10 +323,16 @@ func (l *Loop) State(uid types.UID) State {
 	if state, known := l.cfg.Workers.Known(uid); known {
 		return state
 	}
-	if l.Synced() {
-		return Finished
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.silentLocked()) > 0 {
+		return Syncing
 	}
-	return Syncing
+	// The last source may have spoken since, and wanted it.
+	if state, known := l.cfg.Workers.Known(uid); known {
+		return state
+	}
+	return Finished
 }
 
 // Explain tells why a pod is where it is, also one that only the runtime knows

@@ -137,12 +137,17 @@ func (t *truth) last(p *podTruth, name string) *runtime.ContainerStatus {
 	if n := p.newest(name); n != nil || !t.remembers || p.static {
 		return n
 	}
+	// The newest of them: one before it may be of a life under another spec.
+	var newest *runtime.ContainerStatus
 	for _, c := range p.ever {
-		if c.Name == name && p.final(c) {
-			return c
+		if c.Name == name && (newest == nil || c.CreatedAt.After(newest.CreatedAt)) {
+			newest = c
 		}
 	}
-	return nil
+	if newest == nil || !p.final(newest) {
+		return nil
+	}
+	return newest
 }
 
 // succeeded reports whether an instance of an init container has, in the sandbox

@@ -14,12 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm/cgroups", Max: 100}.Check(t)
-}
 
 func TestSharesAndQuotas(t *testing.T) {
 	for _, tc := range []struct {

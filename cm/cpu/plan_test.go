@@ -17,14 +17,9 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/cpu", Max: 330, House: []string{"cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
-}
 
 var variants = []struct {
 	name string

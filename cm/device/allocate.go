@@ -153,18 +153,22 @@ func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, er
 }
 
 // PreStart is to be called before each start of a container: it tells the plugins
-// that want to know (dev-7).
+// that want to know (dev-7). It is an error that one is away that wanted to; of those
+// that were here before this manager was made that is not known.
 func (m *Manager) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
 	m.mu.Lock()
 	granted := maps.Clone(m.ledger.grants[holder{pod.UID, c.Name}])
 	plugins := map[string]*plugin{}
 	for name := range granted {
-		if r := m.ledger.resources[name]; r != nil && r.plugin != nil && r.plugin.options.GetPreStartRequired() {
+		if r := m.ledger.resources[name]; r != nil && r.prepares {
 			plugins[name] = r.plugin
 		}
 	}
 	m.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(plugins)) {
+		if plugins[name] == nil {
+			return fmt.Errorf("endpoint not found in cache for a registered resource: %s", name)
+		}
 		calling, cancel := context.WithTimeout(ctx, preStartTimeout)
 		_, err := plugins[name].client.PreStartContainer(calling, &pluginapi.PreStartContainerRequest{
 			DevicesIds: slices.Sorted(maps.Keys(granted[name].IDs)),

@@ -8,13 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/device", Max: 400, House: []string{"cm/state", "cm/topology", "internal/checkpoint"}}.Check(t)
-	deptest.Closure{Package: "cm/device/devicetest", Max: 400}.Check(t)
-}
 
 func devices(ids string, nodes ...int) map[string]device.Device {
 	out := map[string]device.Device{}

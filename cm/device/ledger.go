@@ -43,6 +43,9 @@ type resource struct {
 	plugin *plugin
 	listed bool
 
+	// prepares: the last plugin wants to know of each start of a container (dev-7).
+	prepares bool
+
 	// since is when the last plugin went away; zero if there was none since the
 	// start.
 	since time.Time

@@ -36,7 +36,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.WaitForHandlers(true)) // Register starts what is waited for below
 	pluginapi.RegisterRegistrationServer(server, &registration{manager: m, ctx: ctx})
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -123,7 +123,7 @@ func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) 
 	if before != nil {
 		r.stopped(time.Now())
 	}
-	r.plugin, r.listed = p, false
+	r.plugin, r.listed, r.prepares = p, false, p.options.GetPreStartRequired()
 	m.plugins.Add(1)
 	m.mu.Unlock()
 	before.stop(errReplaced)

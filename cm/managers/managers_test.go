@@ -22,12 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/managers", Max: 400, House: []string{"cm/cpu", "cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
-}
 
 // joined makes all managers for a machine, with a plugin of two widgets, one in each
 // node.

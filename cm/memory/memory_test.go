@@ -23,16 +23,11 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 const gi = 1 << 30
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/memory", Max: 330, House: []string{"cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
-}
 
 func container(name, amount string, more ...string) v1.Container {
 	c := v1.Container{Name: name}

@@ -15,13 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/cm/oom"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm/oom", Max: 300, House: []string{"runtime"}}.Check(t)
-}
 
 // logs are what kernels say, in their forms.
 var logs = map[string]struct {

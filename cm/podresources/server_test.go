@@ -21,12 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/podresources", Max: 400, House: []string{"cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
-}
 
 // all gives every container named "own" something.
 type all struct{}

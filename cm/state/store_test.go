@@ -12,12 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/cm/state"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/state", Max: 100, House: []string{"internal/checkpoint"}}.Check(t)
-}
 
 func TestAStoreHoldsOneRecord(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cpu_manager_state")

@@ -19,13 +19,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/stats"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm/stats", Max: 300, House: []string{"cm/cgroups", "runtime"}}.Check(t)
-}
 
 func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 

@@ -17,15 +17,9 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "cm/topology", Max: 330}.Check(t)
-	deptest.Closure{Package: "cm/topology/topologytest", Max: 330, House: []string{"cm/topology"}, Allow: []string{"testing"}}.Check(t)
-}
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()

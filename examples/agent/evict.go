@@ -125,7 +125,7 @@ type evictor struct {
 func (e evictor) manager() (*eviction.Manager, error) {
 	cfg := eviction.Config{
 		Policy:  e.pressure.policy,
-		Summary: e.summary, Pods: e.pods.holding, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
+		Summary: e.summary, Pods: e.pods.running, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
 		Containers: e.rt, GCPolicy: e.gcPolicy, Images: e.images.free, ImageBytes: e.images.bytes,
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),

@@ -30,24 +30,11 @@ func (v *view) wanted() (pods []*v1.Pod) {
 	return pods
 }
 
-// running returns the pods that are worked on and not finished.
+// running returns the pods of which something may run: to end another frees nothing.
 func (v *view) running() (pods []*v1.Pod) {
 	for _, s := range v.workers.States() {
 		if s.Pod != nil && s.State < podworker.Cleaning {
 			pods = append(pods, s.Pod)
-		}
-	}
-	return pods
-}
-
-// holding returns the wanted pods that may hold something of the node.
-func (v *view) holding() (pods []*v1.Pod) {
-	for _, s := range v.workers.States() {
-		if s.State == podworker.Finished {
-			continue
-		}
-		if pod := v.pod(s.UID); pod != nil {
-			pods = append(pods, pod)
 		}
 	}
 	return pods

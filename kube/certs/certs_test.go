@@ -298,7 +298,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		synctest.Wait()
 		s.mu.Lock()
 		assert.NotEmpty(t, s.by[len(s.by)-1].BearerToken)
-		assert.Greater(t, s.fails, 3000, "twice a minute")
+		assert.Greater(t, s.fails, 5000-2*20*60, "twice a minute for at most 20 hours, which the luck of the times decides")
 		s.fails = 0
 		s.mu.Unlock()
 		time.Sleep(time.Minute)

@@ -9,12 +9,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
-	"github.com/kubeparts/kubeparts/internal/deptest"
 )
-
-func TestDependencies(t *testing.T) {
-	deptest.Closure{Package: "cm/cgroups/host", Max: 200, House: []string{"cm/cgroups"}}.Check(t)
-}
 
 func TestADriverThatCannotWorkIsAnError(t *testing.T) {
 	_, err := host.New(host.Config{Driver: "openrc"})

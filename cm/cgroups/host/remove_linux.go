@@ -36,6 +36,9 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 			dirs = append(dirs, dir)
 		}
 	}
+	if t.driver == cgroups.Systemd {
+		return t.removeUnit(ctx, name, dirs)
+	}
 	// What is empty goes at once, which is nearly always the case: the containers
 	// have gone before.
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
@@ -56,6 +59,22 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("host: remove %s: %w", name, err)
+	}
+	return nil
+}
+
+// removeUnit is Remove of a slice. Systemd keeps one that has lost its directory,
+// until it is stopped: a node would have one more for each pod that was ever here.
+func (t *Tree) removeUnit(ctx context.Context, name cgroups.Name, dirs []string) error {
+	if err := t.kill(ctx, name, dirs); err != nil {
+		return fmt.Errorf("host: remove %s: %w", name, explain(err))
+	}
+	m, err := t.manager(name, &oci.Resources{SkipDevices: true, SkipFreezeOnSet: true})
+	if err == nil {
+		err = m.Destroy()
+	}
+	if err != nil {
+		return fmt.Errorf("host: remove %s: %w", name, explain(err))
 	}
 	return nil
 }

@@ -149,7 +149,9 @@ func compress(ctx context.Context, name string, share float64) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(zip.Close(), out.Close()); err != nil {
+	// What was compressed is on the disk before what it was made from goes: after a
+	// power cut there is one of them.
+	if err := errors.Join(zip.Close(), out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("compress %s: %w", name, err)
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -36,18 +36,24 @@ func next(last, now look, max int64, period time.Duration) (in time.Duration, li
 	}
 	took := now.at.Sub(last.at)
 	if last.at.IsZero() || took <= 0 || grown == 0 {
-		return bound(time.Duration(float64(left)/fastest*float64(time.Second)), period), grown == 0 && !last.at.IsZero()
+		return bound(seconds(float64(left)/fastest), period), grown == 0 && !last.at.IsZero()
 	}
 	rate := float64(grown) / took.Seconds()
-	half := time.Duration(float64(left) / rate / 2 * float64(time.Second))
-	step := time.Duration(float64(max) * part / rate * float64(time.Second))
+	half := seconds(float64(left) / rate / 2)
+	step := seconds(float64(max) * part / rate)
 	if half < step {
 		half = step
 	}
 	if half > idlePause {
-		return bound(time.Duration(float64(left)/fastest*float64(time.Second)), period), true
+		return bound(seconds(float64(left)/fastest), period), true
 	}
 	return bound(half, period), false
+}
+
+// seconds is a duration, and of one that none can hold a very long one.
+func seconds(s float64) time.Duration {
+	const most = 1 << 32
+	return time.Duration(min(s, most) * float64(time.Second))
 }
 
 func bound(d, period time.Duration) time.Duration { return min(max(d, leastPause), period) }

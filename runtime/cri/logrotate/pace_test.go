@@ -42,3 +42,15 @@ func TestHowOftenALogIsLookedAt(t *testing.T) { // F-35
 	assert.Equal(t, 100*time.Millisecond, in, "one of which nothing is known yet may be of the fastest")
 	assert.False(t, listen)
 }
+
+// A log that would take centuries to fill is not looked at without a pause.
+func TestALogThatIsNeverFullRests(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, max := range []int64{64 << 30, 1 << 40, 1<<63 - 1} {
+		in, listen := next(look{at, 100}, look{at.Add(10 * time.Second), 101}, max, 10*time.Second)
+		assert.Equal(t, 10*time.Second, in, "%d", max)
+		assert.True(t, listen, "%d", max)
+		in, _ = next(look{}, look{at, 100}, max, 10*time.Second)
+		assert.Equal(t, 10*time.Second, in, "%d", max)
+	}
+}

@@ -14,14 +14,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/internal/deptest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
 )
-
-func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri/streaming", Max: 300, House: []string{"runtime"}}.Check(t)
-}
 
 const success = `{"metadata":{},"status":"Success"}`
 

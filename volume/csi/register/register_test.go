@@ -154,11 +154,15 @@ func TestAPluginThatIsRefusedIsToldWhy(t *testing.T) {
 	assert.Equal(t, "too old", s.Error)
 	s = <-other.told
 	assert.Equal(t, "no handler registered for plugin type: TapePlugin at socket "+filepath.Join(d, "o.sock"), s.Error)
-	look(t, w)
-	assert.Empty(t, p.told, "not before its time")
+	next := look(t, w)
+	if time.Now().Before(retry) { // the machine is not too busy to tell
+		assert.Empty(t, p.told, "not before its time")
+	}
 	h.refuse = nil
-	time.Sleep(time.Until(retry) + time.Millisecond)
-	look(t, w)
+	for tries := 0; tries < 3 && !h.has("p"); tries++ { // the other one's time may be the first
+		time.Sleep(time.Until(next) + time.Millisecond)
+		next = look(t, w)
+	}
 	assert.True(t, h.has("p"))
 }
 

@@ -1,0 +1,11 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/cgroups/host", Max: 200, House: []string{"cm/cgroups"}}.Check(t)
+}

@@ -1,0 +1,11 @@
+package cpu_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/cpu", Max: 330, House: []string{"cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
+}

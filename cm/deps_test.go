@@ -1,0 +1,11 @@
+package cm_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm", Max: 330, House: []string{"cm/cgroups", "internal/qos", "runtime"}}.Check(t)
+}

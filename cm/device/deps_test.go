@@ -1,0 +1,11 @@
+package device_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/device", Max: 400, House: []string{"cm/state", "cm/topology", "internal/checkpoint"}}.Check(t)
+}

@@ -1,0 +1,11 @@
+package managers_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/managers", Max: 400, House: []string{"cm/cpu", "cm/device", "cm/memory", "cm/state", "cm/topology", "internal/checkpoint", "internal/qos"}}.Check(t)
+}

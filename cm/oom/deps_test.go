@@ -1,0 +1,11 @@
+package oom_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/oom", Max: 300, House: []string{"runtime"}}.Check(t)
+}

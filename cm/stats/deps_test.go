@@ -1,0 +1,11 @@
+package stats_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/stats", Max: 300, House: []string{"cm/cgroups", "runtime"}}.Check(t)
+}

@@ -1,0 +1,11 @@
+package topologytest_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "cm/topology/topologytest", Max: 330, House: []string{"cm/topology"}, Allow: []string{"testing"}}.Check(t)
+}

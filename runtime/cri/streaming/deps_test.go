@@ -1,0 +1,11 @@
+package streaming_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri/streaming", Max: 300, House: []string{"runtime"}}.Check(t)
+}

@@ -1,0 +1,24 @@
+package csitest_test
+
+import (
+	"context"
+	"fmt"
+
+	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/kubeparts/kubeparts/volume/csi/csitest"
+)
+
+// The driver says who it is, and keeps callers to the order of the specification.
+func Example() {
+	driver := &csitest.Driver{Name: "test.csi.example.com"}
+	info, err := driver.NodeGetInfo(context.Background(), new(csipb.NodeGetInfoRequest))
+	fmt.Println(info.NodeId, err)
+	_, err = driver.NodePublishVolume(context.Background(), &csipb.NodePublishVolumeRequest{
+		VolumeId: "vol-1", StagingTargetPath: "/staged", TargetPath: "/target", VolumeCapability: &csipb.VolumeCapability{AccessMode: new(csipb.VolumeCapability_AccessMode)},
+	})
+	fmt.Println(err)
+	// Output:
+	// node-of-test.csi.example.com <nil>
+	// rpc error: code = FailedPrecondition desc = staged at "", not at "/staged"
+}

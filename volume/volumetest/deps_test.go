@@ -1,0 +1,14 @@
+package volumetest_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "volume/volumetest", Max: 330, House: []string{"runtime", "volume"},
+		Allow: []string{"testing", "github.com/stretchr/testify"}, // it is for tests
+	}.Check(t)
+}
