@@ -138,12 +138,12 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 	out := v1.ResourceList{}
 	for signal, name := range map[string]v1.ResourceName{"memory.available": v1.ResourceMemory, "nodefs.available": v1.ResourceEphemeralStorage} {
 		text, ok := hard[signal]
-		if !ok {
+		if !ok || text == "0%" || text == "100%" { // which switch a signal off (ev-2)
 			continue
 		}
 		if percent, ok := strings.CutSuffix(text, "%"); ok {
 			p, err := strconv.ParseFloat(percent, 64)
-			if err != nil || p < 0 || p > 100 {
+			if err != nil || !(p >= 0 && p <= 100) {
 				return nil, fmt.Errorf("cm: eviction threshold %s: %q is no percentage", signal, text)
 			}
 			has := capacity[name]

@@ -164,7 +164,10 @@ func TestWhatOfANodeIsForPods(t *testing.T) {
 	e, err := cm.EvictionReserve(map[string]string{"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.available": "15%"}, capacity)
 	require.NoError(t, err)
 	assert.Equal(t, "memory=100Mi ephemeral-storage=10Gi", show(e))
-	for _, bad := range []string{"x", "101%", "-1", "-1%"} {
+	e, err = cm.EvictionReserve(map[string]string{"memory.available": "100%", "nodefs.available": "0%"}, capacity)
+	require.NoError(t, err)
+	assert.Empty(t, e, "ev-2: these switch a signal off")
+	for _, bad := range []string{"x", "101%", "-1", "-1%", "NaN%"} {
 		_, err := cm.EvictionReserve(map[string]string{"memory.available": bad}, capacity)
 		assert.ErrorContains(t, err, "memory.available", bad)
 	}

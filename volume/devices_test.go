@@ -203,6 +203,14 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 		assert.Equal(t, []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}, n.plugin.Last("pv-c").MountOptions)
 		require.NoError(t, n.Unmount(t.Context(), p))
 
+		each := v1.SELinuxChangePolicyRecursive // each file is labelled instead, if the pod says so
+		p.Spec.SecurityContext.SELinuxChangePolicy = &each
+		_, err = n.Mount(t.Context(), p)
+		require.NoError(t, err)
+		assert.Empty(t, n.plugin.Last("pv-c").MountOptions)
+		require.NoError(t, n.Unmount(t.Context(), p))
+		p.Spec.SecurityContext.SELinuxChangePolicy = nil
+
 		second := p.Spec.Containers[0]
 		second.SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0:c3"}}
 		p.Spec.Containers = append(p.Spec.Containers, second)

@@ -243,3 +243,30 @@ func TestDiskUsage(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, *stats.CapacityBytes, *of.CapacityBytes)
 }
+
+// vol-77, ev-47: a pod does not get out of being measured by directories whose path is
+// longer than the kernel takes.
+func TestDirectoriesWithEndlessPathsAreMeasured(t *testing.T) {
+	dir := t.TempDir()
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	require.NoError(t, err)
+	name := strings.Repeat("d", 250)
+	for range 40 { // 10,000 bytes
+		require.NoError(t, unix.Mkdirat(at, name, 0o755))
+		next, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		require.NoError(t, err)
+		require.NoError(t, unix.Close(at))
+		at = next
+	}
+	fd, err := unix.Openat(at, "file", unix.O_CREAT|unix.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	f := os.NewFile(uintptr(fd), "file")
+	_, err = f.Write(make([]byte, 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, unix.Close(at))
+	got, err := volume.DiskUsage(t.Context(), dir)
+	require.NoError(t, err)
+	assert.EqualValues(t, 42, *got.InodesUsed)
+	assert.GreaterOrEqual(t, *got.UsedBytes, uint64(1<<20))
+}

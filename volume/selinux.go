@@ -20,6 +20,9 @@ func (c *Config) seLinuxLabel(pod *v1.Pod, v *podVolume) (string, error) {
 	if c.SELinuxLabel == nil || !ok || v.spec.Block || !v.spec.hasAccessMode(v1.ReadWriteOncePod) || !mounter.SupportsSELinuxMount(v.spec) {
 		return "", nil
 	}
+	if sc := pod.Spec.SecurityContext; sc != nil && sc.SELinuxChangePolicy != nil && *sc.SELinuxChangePolicy == v1.SELinuxChangePolicyRecursive {
+		return "", nil // the runtime labels each file
+	}
 	label, have := "", false
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {

@@ -29,7 +29,8 @@ func diskUsage(ctx context.Context, dir string) (statsapi.FsStats, error) {
 	device := root.Sys().(*syscall.Stat_t).Dev
 	var used, inodes uint64
 	seen := map[uint64]bool{} // files with more than one name
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	var count func(path string, d fs.DirEntry, err error) error
+	count = func(path string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -57,13 +58,45 @@ func diskUsage(ctx context.Context, dir string) (statsapi.FsStats, error) {
 		}
 		used += uint64(st.Blocks) * 512
 		inodes++
+		if d.IsDir() && len(path) > longPath {
+			return walkBelow(path, count)
+		}
 		return nil
-	})
+	}
+	err = filepath.WalkDir(dir, count)
 	if err != nil {
 		return stats, fmt.Errorf("volume: measure: %w", err)
 	}
 	stats.UsedBytes, stats.InodesUsed = &used, &inodes
 	return stats, nil
+}
+
+// longPath is how many bytes of a path are used: with what is below it, it must not
+// have more than the kernel takes (4096), or whoever nests directories deeply enough
+// is not measured.
+const longPath = 3072
+
+// walkBelow counts what is in a directory whose path is long, by another path of it.
+func walkBelow(path string, count fs.WalkDirFunc) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return fs.SkipDir // it went meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	short := fmt.Sprintf("/proc/self/fd/%d", fd)
+	entries, err := os.ReadDir(short)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := filepath.WalkDir(filepath.Join(short, e.Name()), count); err != nil {
+			return err
+		}
+	}
+	return fs.SkipDir
 }
 
 func fsUsage(dir string) (statsapi.FsStats, error) {

@@ -46,8 +46,7 @@
 //     differ or of which threads are off.
 //   - With strict-cpu-reservation and no CPU left in the pool, containers share the
 //     reserved ones; the kubelet lets them run everywhere.
-//   - Containers are not unpinned when the policy is changed to none; they are when
-//     they are made anew.
+//   - Containers that were pinned run on any CPU when the policy is changed to none.
 //
 // # Testing
 //

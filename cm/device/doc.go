@@ -41,6 +41,8 @@
 //     without.
 //   - Plugins register at the socket only; the directory of the plugin watcher (plg-1)
 //     is not followed.
+//   - After a boot of the node what pods had is asked for again, and is other devices
+//     if those are gone (Config.Runs, dev-10).
 //   - The endpoint of a plugin has to be a name in the directory.
 //
 // # Testing

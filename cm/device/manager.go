@@ -357,34 +357,29 @@ func (m *Manager) Free(uid types.UID) {
 	m.Retain(func(u types.UID) bool { return u != uid })
 }
 
-// Retain takes back the devices of all pods but those of which is says yes.
+// Retain takes back the devices of all pods but those of which is says yes. It is
+// asked with no lock held.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
 	m.mu.Lock()
+	stays := map[types.UID]bool{}
+	for h := range m.ledger.grants {
+		stays[h.uid] = true
+	}
+	m.mu.Unlock()
+	for uid := range stays {
+		stays[uid] = is(uid)
+	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ledger.drop(func(uid types.UID) bool { return !is(uid) }) {
+	if m.ledger.drop(func(uid types.UID) bool { stay, asked := stays[uid]; return asked && !stay }) {
 		m.saveLocked()
 	}
 }
 
-// retire takes back what inactive pods have (dev-12). The one who asks is told so
-// with no lock held.
+// retire takes back what inactive pods have (dev-12).
 func (m *Manager) retire() {
-	if m.cfg.Active == nil {
-		return
-	}
-	m.mu.Lock()
-	active := map[types.UID]bool{}
-	for h := range m.ledger.grants {
-		active[h.uid] = true
-	}
-	m.mu.Unlock()
-	for uid := range active {
-		active[uid] = m.cfg.Active(uid)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.ledger.drop(func(uid types.UID) bool { is, asked := active[uid]; return asked && !is }) {
-		m.saveLocked()
+	if m.cfg.Active != nil {
+		m.Retain(m.cfg.Active)
 	}
 }
 

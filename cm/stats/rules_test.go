@@ -1,21 +1,62 @@
 package stats_test
 
-// Each rule of section 10.1 with the test that names it, or why none does.
-var _ = map[string]string{
-	"st-1":  "TestTheNodeItself, TestWhatTheRuntimeSaysOfAPod",
-	"st-2":  "TestTheNodeItself",
-	"st-3":  "TestCPUAndMemoryAlone",
-	"st-4":  "TestWhatIsFresh, TestFreshDisksAndPods",
-	"st-5":  "TestTheNodeItself, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
-	"st-6":  "TestWhatIsFresh",
-	"st-7":  "TestTheNewestOfOneNameCounts",
-	"st-8":  "TestTheNodeItself",
-	"st-9":  "TestTheNodeItself",
-	"st-10": "TestEphemeralStorage",
-	"st-11": "TestTheNodeItself",
-	"st-12": "TestWhatTheRuntimeSaysOfAPod",
-	"st-13": "TestWhatTheRuntimeSaysOfAPod, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
-	"st-14": "TestTheNodeItself, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
-	"st-15": "of who serves it: examples/agent answers any method",
-	"st-16": "the Prometheus endpoints (section 10.2, st-16 … st-19) are kube/server's, built on Summary",
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Each rule of section 10 with the tests that name it, or why none does. The numbers
+// of statuses' rules are called the same, so that a number alone says nothing.
+func TestEachRuleOfStatsHasATest(t *testing.T) {
+	rules := map[string]string{
+		"st-1":  "TestTheNodeItself, TestWhatTheRuntimeSaysOfAPod",
+		"st-2":  "TestTheNodeItself",
+		"st-3":  "TestCPUAndMemoryAlone",
+		"st-4":  "TestWhatIsFresh, TestFreshDisksAndPods",
+		"st-5":  "TestTheNodeItself, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
+		"st-6":  "TestWhatIsFresh",
+		"st-7":  "TestTheNewestOfOneNameCounts",
+		"st-8":  "TestTheNodeItself",
+		"st-9":  "TestTheNodeItself",
+		"st-10": "TestEphemeralStorage",
+		"st-11": "TestTheNodeItself",
+		"st-12": "TestWhatTheRuntimeSaysOfAPod",
+		"st-13": "TestWhatTheRuntimeSaysOfAPod, TestCgroupsFillInWhatTheRuntimeDoesNotSay",
+		"st-14": "TestTheNodeItself, TestCgroupsFillInWhatTheRuntimeDoesNotSay, TestCgroupsFillInFieldByField",
+	}
+	const served = "of who serves it: "
+	without := map[string]string{
+		"st-15": served + "examples/agent answers any method",
+		"st-16": served + "kube/server makes /metrics/resource of a Summary",
+		"st-17": served + "kube/server, of /metrics/cadvisor",
+		"st-18": served + "kube/server, of /metrics/slis",
+		"st-19": "cadvisor is not here: nothing is sampled that nobody asks for (F-70)",
+	}
+	text, err := os.ReadFile("stats_test.go")
+	require.NoError(t, err)
+	tests := map[string]string{}
+	for _, of := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatchIndex(string(text), -1) {
+		name, body := string(text[of[2]:of[3]]), string(text[of[0]:])
+		if end := strings.Index(body, "\n}\n"); end >= 0 {
+			body = body[:end]
+		}
+		tests[name] = body
+	}
+	for n := 1; n <= 19; n++ {
+		rule := fmt.Sprint("st-", n)
+		if without[rule] != "" {
+			assert.Empty(t, rules[rule])
+			continue
+		}
+		assert.NotEmpty(t, rules[rule], "no test names %s", rule)
+		for name := range strings.SplitSeq(rules[rule], ", ") {
+			assert.Regexp(t, rule+`\b`, tests[name], "%s does not name %s", name, rule)
+		}
+	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/oom"
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -187,7 +188,8 @@ func reservedOf(k kubeletconfig.KubeletConfiguration, capacity v1.ResourceList) 
 	if r.Kube, err = amounts("kubeReserved", k.KubeReserved); err != nil {
 		return r, err
 	}
-	if r.Eviction, err = cm.EvictionReserve(k.EvictionHard, capacity); err != nil {
+	hard := eviction.Settings{Hard: k.EvictionHard}.WithDefaults(goruntime.GOOS, k.MergeDefaultEvictionSettings != nil && *k.MergeDefaultEvictionSettings).Hard
+	if r.Eviction, err = cm.EvictionReserve(hard, capacity); err != nil {
 		return r, err
 	}
 	return r.ReserveCPUs(k.ReservedSystemCPUs)

@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -65,4 +68,26 @@ func TestAPodThatHasStoppedIsNotEvictedInPlaceOfOthers(t *testing.T) {
 		cancel()
 		require.NoError(t, <-ran)
 	})
+}
+
+// cm-22, ev-9: what eviction keeps free by default is not for pods either.
+func TestWhatEvictionKeepsFreeByDefaultIsReserved(t *testing.T) {
+	capacity := v1.ResourceList{v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourceEphemeralStorage: resource.MustParse("100Gi")}
+	for name, tc := range map[string]struct {
+		hard  map[string]string
+		merge bool
+		want  string
+	}{
+		"nothing is set":     {nil, false, "8092Mi"},
+		"none is wanted":     {map[string]string{}, false, "8Gi"},
+		"another signal is":  {map[string]string{"nodefs.available": "5%"}, false, "8Gi"},
+		"beside the default": {map[string]string{"nodefs.available": "5%"}, true, "8092Mi"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := reservedOf(kubeletconfig.KubeletConfiguration{EvictionHard: tc.hard, MergeDefaultEvictionSettings: &tc.merge}, capacity)
+			require.NoError(t, err)
+			memory := cm.Allocatable(capacity, r)[v1.ResourceMemory]
+			assert.Zero(t, memory.Cmp(resource.MustParse(tc.want)), memory.String())
+		})
+	}
 }

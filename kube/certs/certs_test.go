@@ -309,6 +309,30 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 	})
 }
 
+// By the clock of a node that is ahead, a new certificate may be due at once.
+func TestACertificateThatIsDueAtOnceIsNoHotLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSigner(t)
+		cfg := configIn(t, s)
+		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
+		base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
+		require.NoError(t, err)
+		rotation, err := certs.NewRotation(base, cfg)
+		require.NoError(t, err)
+		s.mu.Lock()
+		s.life = time.Millisecond
+		s.mu.Unlock()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		time.Sleep(24 * time.Hour) // the first one has ended meanwhile
+		go func() { done <- rotation.Run(ctx) }()
+		time.Sleep(time.Hour)
+		cancel()
+		require.NoError(t, <-done)
+		assert.LessOrEqual(t, len(s.names()), 62, "one a minute")
+	})
+}
+
 func TestNewConnectionsShowTheCertificateOfTheMoment(t *testing.T) {
 	s := newSigner(t)
 	cfg := configIn(t, s)

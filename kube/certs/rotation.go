@@ -24,6 +24,10 @@ const (
 	renewTo   = 0.9
 )
 
+// renewPause is kept after a renewal, however little time the new certificate has by
+// the clock of this node.
+const renewPause = time.Minute
+
 // A Rotation renews a node's certificate while it holds. (The manager of client-go
 // does so too, but cannot be ended: it sleeps until the next certificate is due.)
 type Rotation struct {
@@ -72,8 +76,8 @@ func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
 // again, with longer and longer waits; one that is denied is asked for as well,
 // since whoever denied it may think better of it.
 func (r *Rotation) Run(ctx context.Context) error {
-	for {
-		if !sleep(ctx, time.Until(renewAt(r.current.Load(), rand.Float64()))) {
+	for least := time.Duration(0); ; least = renewPause {
+		if !sleep(ctx, max(least, time.Until(renewAt(r.current.Load(), rand.Float64())))) {
 			return nil
 		}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {

@@ -31,6 +31,9 @@ func TTLOf(node *v1.Node) time.Duration {
 
 // read returns a Secret or ConfigMap by the strategy there is.
 func (o *Objects) read(ctx context.Context, k key) (metav1.Object, error) {
+	if k.name == "" {
+		return nil, noName(k)
+	}
 	switch o.cfg.Strategy {
 	case Cache:
 		return o.cached(ctx, k)

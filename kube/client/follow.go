@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -172,10 +173,19 @@ func (r *round[T]) run(ctx context.Context) error {
 
 // noting takes note if there is no going on from the version.
 func (r *round[T]) noting(err error) error {
-	if forgotten(err) {
+	if forgotten(err) || unknownVersion(err) {
 		r.version = ""
 	}
 	return err
+}
+
+// unknownVersion reports whether the server cannot do anything with a version: it is
+// ahead of all that it has, or from another store. So it is when that was put back
+// from a backup, or exchanged; nothing that comes will have that version.
+func unknownVersion(err error) bool {
+	return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) ||
+		apierrors.IsTimeout(err) && strings.Contains(err.Error(), "Too large resource version")
 }
 
 // take takes one change.

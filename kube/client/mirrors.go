@@ -32,7 +32,7 @@ type MirrorsConfig struct {
 // A copy that the server refuses (its namespace does not exist, a policy forbids
 // it) is not asked for again at each sync of the pod: the same error comes back
 // without a call for 1s, and longer with each refusal, up to 5m (L-33). A new
-// manifest starts over.
+// manifest starts over. That the server cannot be asked is no refusal.
 type Mirrors struct {
 	cfg MirrorsConfig
 
@@ -86,7 +86,7 @@ func (m *Mirrors) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
 	switch {
 	case err == nil:
 		delete(m.refused, name)
-	case ctx.Err() == nil:
+	case ctx.Err() == nil && isRefusal(err):
 		was.err, was.times = err, was.times+1
 		was.until = time.Now().Add(backoff(firstRefusal, lastRefusal, was.times))
 		m.refused[name] = was
@@ -123,6 +123,13 @@ func (m *Mirrors) DeleteMirror(ctx context.Context, mirror *v1.Pod) error {
 		return fmt.Errorf("client: delete mirror pod: %w", err)
 	}
 	return nil
+}
+
+// isRefusal reports whether a server has looked at what was asked for and does not
+// want it. One that is away, or has too much to do, may take it the next time.
+func isRefusal(err error) bool {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	return ok && status.ErrStatus.Code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
 // Refused returns why there is no mirror pod of that name; nil if nothing is

@@ -103,3 +103,23 @@ func TestWhatMirrorsNeed(t *testing.T) {
 	_, err = client.NewMirrors(client.MirrorsConfig{})
 	require.EqualError(t, err, "client: MirrorsConfig.Client is nil")
 }
+
+func TestAMirrorThatCouldNotBeAskedForIsAskedForAgainAtOnce(t *testing.T) { // L-33 is about refusals
+	for name, fault := range map[string]apitest.Fault{"partitioned": {Refuse: true}, "unavailable": {Code: 503}, "throttled": {Code: 429}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(switchboard)
+				api := &apitest.Server{Fault: s.fault}
+				m := newMirrors(t, api)
+				s.set(about("create", fault))
+				for range 60 { // an hour of an API server that is away
+					require.Error(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
+					pass(time.Minute)
+				}
+				s.set(nil)
+				require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))))
+				assert.NotNil(t, api.Pod("prod", "etcd-node-1"))
+			})
+		})
+	}
+}

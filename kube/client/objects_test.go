@@ -466,3 +466,23 @@ func TestWhatObjectsNeed(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 }
+
+// An object without a name is none; all of a namespace are not read for it.
+func TestAnObjectWithoutANameIsNotRead(t *testing.T) { // oc-2
+	for _, strategy := range []client.Strategy{client.Watch, client.Cache, client.Get} {
+		t.Run(strategy.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(t, client.ObjectsConfig{Strategy: strategy})
+				s.api.Put(newSecret("db", "one"))
+				_, err := s.Secret(t.Context(), "prod", "")
+				require.ErrorContains(t, err, "client: read secret prod/: it has no name")
+				_, err = s.ConfigMap(t.Context(), "prod", "")
+				require.ErrorContains(t, err, "it has no name")
+				_, err = s.CSIDriver(t.Context(), "")
+				require.ErrorContains(t, err, "it has no name")
+				pass(time.Minute)
+				assert.Empty(t, s.api.Calls())
+			})
+		})
+	}
+}

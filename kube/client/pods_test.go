@@ -402,3 +402,38 @@ func (s *short) Read(p []byte) (int, error) {
 	s.left -= n
 	return n, err
 }
+
+// After its store was put back to an earlier state, or exchanged, a server does not
+// know the version that a watch is to go on from: it says so in many ways, and then
+// everything is read anew.
+func TestAVersionThatTheServerDoesNotKnowIsGivenUp(t *testing.T) {
+	for name, fault := range map[string]apitest.Fault{
+		"gone":      {Code: 410, Reason: metav1.StatusReasonExpired, Message: "too old resource version"},
+		"too large": {Code: 504, Reason: metav1.StatusReasonTimeout, Message: "Too large resource version: 9000, current: 7"},
+		"invalid":   {Code: 400, Reason: metav1.StatusReasonBadRequest, Message: "Invalid value: invalid resource version"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(switchboard)
+				api := &apitest.Server{Fault: s.fault, NoWatchList: true}
+				api.Put(newPod("web"))
+				took := following(t, newPods(t, api))
+				pass(time.Minute)
+				listed := 0
+				s.set(func(c apitest.Call) apitest.Fault {
+					if c.Verb == "list" {
+						listed++
+					}
+					if c.Verb == "watch" && listed == 0 {
+						return fault
+					}
+					return apitest.Fault{}
+				})
+				api.DropWatches()
+				api.Put(newPod("db"))
+				pass(2 * time.Minute)
+				assert.Equal(t, []string{"web uid-1", "db uid-2"}, took.last())
+			})
+		})
+	}
+}

@@ -264,6 +264,9 @@ func same(a, b metav1.Object) bool {
 
 // watched returns an object that is followed.
 func (o *Objects) watched(done <-chan struct{}, k key) (metav1.Object, error) {
+	if k.name == "" {
+		return nil, noName(k) // as a key it means all of them
+	}
 	objects, err := o.wait(done, k)
 	if err != nil {
 		return nil, err
@@ -317,6 +320,8 @@ func (o *Objects) wait(done <-chan struct{}, k key) (map[string]metav1.Object, e
 		}
 	}
 }
+
+func noName(k key) error { return fmt.Errorf("client: read %s: it has no name", k) }
 
 // notFound is what the API server would say (oc-8).
 func notFound(k key) error {

@@ -86,7 +86,9 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	case medium == v1.StorageMediumDefault && ready:
 		return mounted, nil // what is in it is the pod's
 	case medium == v1.StorageMediumDefault:
-		err = MakeDir(dir)
+		if err = MakeDir(dir); err == nil {
+			err = os.Chmod(dir, 0o777) // also if it was made by one who got no further
+		}
 	case medium == v1.StorageMediumMemory:
 		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit)
 	case medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)):

@@ -178,6 +178,9 @@ func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
 		due = old
 	}
 	t.RefreshAt = due.Add(-rand.N(maxJitter))
+	if soon := now.Add(retryAfter); t.RefreshAt.Before(soon) { // by a clock that is ahead
+		t.RefreshAt = soon
+	}
 	return t
 }
 

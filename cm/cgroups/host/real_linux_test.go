@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 func child(act string) {
-	if act == "delegate" {
-		if err := delegated(); err != nil {
+	if what := map[string]func() error{"delegate": delegated, "read-only": readOnly, "without": without}[act]; what != nil {
+		if err := what(); err != nil {
 			fmt.Println(err)
 			os.Exit(5)
 		}
@@ -205,16 +205,18 @@ func TestIntegrationLimitsAreKept(t *testing.T) {
 		limit(cgroups.Resources{Pids: new(int64(cgroups.Unlimited))})
 	})
 	t.Run("cpu", func(t *testing.T) {
-		limit(cgroups.Resources{CPUQuota: new(int64(20_000)), CPUPeriod: new(int64(100_000))})
-		_, said := run(t, tree, main, "burn=400")
+		limit(cgroups.Resources{CPUQuota: new(int64(10_000)), CPUPeriod: new(int64(100_000))})
+		_, said := run(t, tree, main, "burn=200")
 		var wall int
 		_, err := fmt.Sscanf(strings.TrimPrefix(said(), "in\n"), "burnt %d", &wall)
 		require.NoError(t, err)
-		assert.Greater(t, wall, 800, "400 ms of CPU time at a fifth of a CPU")
+		assert.Greater(t, wall, 800, "200 ms of CPU time at a tenth of a CPU")
 		s, err := tree.Stats(pod)
 		require.NoError(t, err)
-		assert.NotZero(t, s.CPU.Throttled)
-		assert.GreaterOrEqual(t, s.CPU.UsageNanos, uint64(350e6))
+		if wall < 4000 { // a machine that is busier gives it less than its limit
+			assert.NotZero(t, s.CPU.Throttled)
+		}
+		assert.GreaterOrEqual(t, s.CPU.UsageNanos, uint64(150e6))
 	})
 }
 

@@ -113,6 +113,7 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 	if err != nil {
 		return time.Now().Add(firstRetry), fmt.Errorf("register: %w", err)
 	}
+	gone := map[string]*socket{}
 	for path, s := range w.sockets {
 		if info, ok := found[path]; ok && same(info, s.info) {
 			continue
@@ -123,8 +124,15 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 			// not without a driver in the meantime.
 			w.sockets[path] = &socket{info: found[path], typ: s.typ, name: s.name}
 		} else if s.taken {
-			w.giveUp(ctx, path, s)
+			gone[path] = s
 		}
+	}
+	for path, s := range gone {
+		if other := w.sharing(s); other != nil {
+			other.taken = false // it is taken on anew: the last one to come was s, perhaps
+			continue
+		}
+		w.giveUp(ctx, path, s)
 	}
 	now := time.Now()
 	var wg sync.WaitGroup
@@ -145,6 +153,17 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 		}
 	}
 	return retryAt, nil
+}
+
+// sharing returns a socket that is there of the plugin that s was of; nil if there is
+// none. There are two while one version of a plugin takes the place of another.
+func (w *Watcher) sharing(s *socket) *socket {
+	for _, other := range w.sockets {
+		if other.name == s.name && other.typ == s.typ {
+			return other
+		}
+	}
+	return nil
 }
 
 // try takes on the plugin at a socket, which only this call touches.

@@ -220,3 +220,27 @@ func TestConfigurationsThatCannotWork(t *testing.T) {
 		require.ErrorContains(t, err, "register: Config.")
 	}
 }
+
+// plg-1: while one version of a driver takes the place of another, there are two
+// sockets of one name. When either goes, the other is the plugin.
+func TestTwoSocketsOfOnePlugin(t *testing.T) {
+	for name, goes := range map[string]int{"the old one goes": 0, "the new one goes": 1} {
+		t.Run(name, func(t *testing.T) {
+			d, h := dir(t), new(handler)
+			w := watcher(t, d, h)
+			var both []*plugin
+			for _, at := range []string{"one", "two"} {
+				both = append(both, start(t, filepath.Join(d, at+".sock"), register.CSIPlugin, "p", "/"+at))
+				look(t, w)
+			}
+			assert.Equal(t, map[string]string{"p": "/two"}, h.known)
+			both[goes].stop()
+			look(t, w)
+			assert.Equal(t, map[string]string{"p": []string{"/two", "/one"}[goes]}, h.known)
+			assert.NotContains(t, h.log, "-p", "its volumes are not without a driver in the meantime")
+			both[1-goes].stop()
+			look(t, w)
+			assert.Empty(t, h.known)
+		})
+	}
+}
