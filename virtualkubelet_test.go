@@ -25,9 +25,20 @@ import (
 )
 
 // What the providers of virtual-kubelet have to live with, each as a test that we
-// do not. Two of its defects are those of a client of the API server: tombstones
-// that are dropped, and watches of all Secrets and ConfigMaps of the cluster; package
-// kube/client has their tests.
+// do not:
+//
+//  1. names in place of UIDs: TestAPodRecreatedUnderItsNameIsNotMixedUp here
+//  2. objects deleted before their pods: TestAnObjectIsNotDeletedBeforeItsPodIsGone here
+//  3. tombstones dropped: TestAPodThatGoesWhileNobodyWatchesIsEnded in kube/client
+//  4. pods swept once, or while they live: TestDanglingPodsAreEndedWhenTheSourceHasSpokenAndNotBefore here
+//  5. statuses lost, or turned back: TestATerminalStatusOutlivesErrorsOfTheAPI,
+//     TestAnAgentThatIsKilledRunsNoFinishedPodAgain, TestAnErrorOfARunningPodDoesNotMakeItPending,
+//     TestAForeignEditOfAStatusIsMendedAndEchoesCostNothing here; over a client of an API server
+//     TestAStatusThatSomebodyElseChangedIsMended in kube/client
+//  6. polls, and callers that wait: TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI here
+//  7. all Secrets, ConfigMaps and Services of the cluster: TestNothingOfTheWholeClusterIsRead
+//     and TestOnlyWhatPodsReferToIsRead in kube/client
+//  8. a panic on the update of an unknown pod: TestAnUpdateOfAPodThatNobodyKnowsIsNoPanic here
 
 // An api is what such providers talk to: an API server in memory, which knows pods by
 // name, and statuses that come back by its watch.

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"net/netip"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,6 +67,18 @@ func PodIPs(sandbox, host []string) []netip.Addr {
 		}
 	}
 	return picked
+}
+
+// mixedFamilies says that the pod's first address is of another family than the
+// node's, as those of a pod in the host's network are whose node has changed its
+// (st-44); "": it is not.
+func mixedFamilies(s *v1.PodStatus) string {
+	host, err := netip.ParseAddr(s.HostIP)
+	pod, podErr := netip.ParseAddr(s.PodIP)
+	if err != nil || podErr != nil || host.Is4() == pod.Is4() {
+		return ""
+	}
+	return fmt.Sprintf("The pod's address %s and the node's %s are of different IP families", pod, host)
 }
 
 // hostNetworkIPs returns the addresses of a pod in the host's network: the

@@ -55,6 +55,10 @@ type Config struct {
 	// first report, and must be quick. Nil: what the source gives back counts.
 	Earlier func(uid types.UID) (v1.PodStatus, bool)
 
+	// Record takes events about pods, such as that a pod's addresses and the node's
+	// are of different families (st-44). It must be quick. Nil: none.
+	Record func(runtime.Event)
+
 	// Logger gets refused statuses and failed calls. Nil discards.
 	Logger *slog.Logger
 
@@ -112,6 +116,8 @@ type entry struct {
 	edited      bool
 	corrections int
 	corrected   time.Time
+
+	mixed bool // the addresses are of different families, which was told
 
 	refused error // what the last report wanted to say and may not; nil: nothing
 
@@ -194,8 +200,14 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	news := refused != nil && (e.refused == nil || e.refused.Error() != refused.Error())
 	e.refused = refused
 	changed := m.setLocked(e, status, observed, f.Now)
+	mixed := mixedFamilies(&status)
+	tellMixed := mixed != "" && !e.mixed
+	e.mixed = mixed != ""
 	m.mu.Unlock()
 
+	if tellMixed && m.cfg.Record != nil {
+		m.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: "HostIPsIPFamilyMismatch", Message: mixed})
+	}
 	if news {
 		m.cfg.Logger.Error("status refused", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", refused)
 		if m.cfg.Hooks.Refused != nil {

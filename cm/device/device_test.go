@@ -216,6 +216,17 @@ func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	<-changed
 	require.NoError(t, d.allocate(pod("a", 1)))
 	assert.Equal(t, []string{"1"}, d.ids("a", "c0"))
+	health := func(is v1.ResourceHealthStatus) map[string][]v1.ResourceStatus { // dev-13
+		return map[string][]v1.ResourceStatus{"c0": {{Name: widget, Resources: []v1.ResourceHealth{{ResourceID: "1", Health: is}}}}}
+	}
+	assert.Equal(t, health(v1.ResourceHealthStatusHealthy), d.Health("a"))
+	assert.Nil(t, d.Health("b"))
+	p.Set(devicetest.Ill("0"), devicetest.Ill("1"))
+	d.has(widget, 2, 0)
+	assert.Equal(t, health(v1.ResourceHealthStatusUnhealthy), d.Health("a"))
+	p.Set(devicetest.Ill("0"))
+	d.has(widget, 1, 0)
+	assert.Equal(t, health(v1.ResourceHealthStatusUnknown), d.Health("a"))
 	p.Set(devicetest.Ill("0"), devicetest.Ill("1"))
 	d.has(widget, 2, 0)
 	require.EqualError(t, d.allocate(pod("b", 1)), "no healthy devices present; cannot allocate unhealthy devices example.com/widget")

@@ -93,6 +93,12 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 		})
 	}
 	return podworker.Admitters{
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			if r := admission.Empty(pod); r != nil {
+				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			}
+			return nil
+		}),
 		g.short,
 		of(sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -45,6 +46,7 @@ type clusterOptions struct {
 	nodeIP     string
 	labels     string
 	taints     string
+	remember   bool
 }
 
 func (o *clusterOptions) flags(fs *flag.FlagSet) {
@@ -54,11 +56,12 @@ func (o *clusterOptions) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.nodeIP, "node-ip", "", "`address` of the node, or two of them, with a comma, one of each family (default: found out)")
 	fs.StringVar(&o.labels, "node-labels", "", "labels of the node, as `key=value,…`")
 	fs.StringVar(&o.taints, "register-with-taints", "", "taints that the node is made with, as `key=value:effect,…`")
+	fs.BoolVar(&o.remember, "remember-pods", false, "go on with the pods that the cluster wanted last if the API server can't be reached when the agent starts; those it has deleted meanwhile start again until it can")
 }
 
 func (o *clusterOptions) check() error {
-	if o.kubeconfig == "" && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "") {
-		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels and --register-with-taints are for nodes of a cluster: --kubeconfig is missing")
+	if o.kubeconfig == "" && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "" || o.remember) {
+		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels, --register-with-taints and --remember-pods are for nodes of a cluster: --kubeconfig is missing")
 	}
 	return nil
 }
@@ -74,6 +77,10 @@ type cluster struct {
 	conn     *client.Connection
 	pods     *client.Pods
 	statuses *client.Statuses
+	retry    atomic.Pointer[func()] // says again what could not be said
+	was      *v1.Node               // the node's object of the time before, if it is to be remembered
+	kept     *v1.Node               // as it is on record
+	nodePath string                 // where that is; empty: nowhere
 	mirrors  *client.Mirrors
 	events   *client.Events
 	objects  *client.Objects
@@ -122,6 +129,9 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 		}
 		c.addresses.NodeIPs = append(c.addresses.NodeIPs, parsed)
 	}
+	if o.remember {
+		c.recall(opts)
+	}
 	if c.conn, err = c.connect(ctx, opts); err != nil {
 		return nil, err
 	}
@@ -131,7 +141,7 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Changed: c.objectChanged, Logger: logger}); err != nil {
 		return nil, err
 	}
-	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Logger: logger})
+	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Hooks: client.PodsHooks{Recovered: c.sayAgain}, Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -185,10 +195,10 @@ func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection
 
 // ttl is for how long the control plane says that objects may be cached.
 func (c *cluster) ttl() time.Duration {
-	if c.node == nil || c.node.Object() == nil {
-		return 0
+	if o := c.nodeObject(); o != nil {
+		return client.TTLOf(o)
 	}
-	return client.TTLOf(c.node.Object())
+	return 0
 }
 
 func deref[T any](p *T) (v T) {
@@ -218,6 +228,10 @@ type nodeFacts struct {
 
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
+	images       func(context.Context) ([]node.Image, error)
+
+	// fresh: there is no record of devices that were given out.
+	fresh bool
 }
 
 // describe makes the node.
@@ -228,12 +242,14 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	rt, health := f.runtime, f.health
 	var once sync.Once
 	seen := false // healthy, at some time
+	c.spec.KeepDevices = !f.fresh
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
+		Images:       f.images,
 		Info: func(ctx context.Context) (v1.NodeSystemInfo, error) {
 			info, err := node.ReadInfo(os.DirFS("/"))
 			info.KubeletVersion = kubeletVersion
@@ -243,14 +259,6 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 			}
 			info.ContainerRuntimeVersion = node.RuntimeVersion(rt.typ, version)
 			return info, err
-		},
-		Images: func(ctx context.Context) ([]node.Image, error) {
-			list, err := rt.images.ListImages(ctx, nil)
-			var out []node.Image
-			for _, i := range list {
-				out = append(out, node.Image{ID: i.Id, Digests: i.RepoDigests, Tags: i.RepoTags, Size: int64(i.Size)})
-			}
-			return out, err
 		},
 		Handlers: func(ctx context.Context) ([]v1.NodeRuntimeHandler, error) {
 			f, err := rt.Features(ctx)
@@ -267,6 +275,9 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 			return h
 		},
 	}
+	if facts.Images == nil { // nobody looks after them
+		facts.Images = rt.listImages
+	}
 	c.node, err = node.New(node.Config{
 		Spec: c.spec, Nodes: c.conn.Heartbeats.CoreV1().Nodes(), Leases: c.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
 		Existing: c.kubelet.RegisterNode != nil && !*c.kubelet.RegisterNode,
@@ -276,9 +287,20 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		ReportPeriod:  cmp.Or(c.kubelet.NodeStatusReportFrequency.Duration, c.kubelet.NodeStatusUpdateFrequency.Duration),
 		LeaseDuration: time.Duration(c.kubelet.NodeLeaseDurationSeconds) * time.Second,
 		Setters:       facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
-		Seen: func(*v1.Node) { once.Do(func() { close(c.known) }); c.volumesAttached() },
+		Seen:  func(n *v1.Node) { c.keep(n); once.Do(func() { close(c.known) }); c.volumesAttached() },
+		Hooks: node.Hooks{Renewed: c.heartbeat()},
 	})
 	return err
+}
+
+// listImages asks the runtime.
+func (c connected) listImages(ctx context.Context) ([]node.Image, error) {
+	list, err := c.images.ListImages(ctx, nil)
+	var out []node.Image
+	for _, i := range list {
+		out = append(out, node.Image{ID: i.Id, Digests: i.RepoDigests, Tags: i.RepoTags, Size: int64(i.Size)})
+	}
+	return out, err
 }
 
 // handlersOf returns what the node says of the runtime's handlers (ns-17).
@@ -308,11 +330,12 @@ func (c *cluster) record(also func(runtime.Event)) func(runtime.Event) {
 // is known, otherwise.
 func (c *cluster) hostIPs(otherwise []string) func() []string {
 	return func() []string {
-		if c == nil || c.node == nil || c.node.Object() == nil {
+		object := c.nodeObject()
+		if object == nil {
 			return otherwise
 		}
 		var ips []string
-		for _, a := range c.node.Object().Status.Addresses {
+		for _, a := range object.Status.Addresses {
 			if a.Type == v1.NodeInternalIP {
 				ips = append(ips, a.Address)
 			}
@@ -335,11 +358,9 @@ func (c *cluster) runtime(cfg cri.Config) cri.Config {
 // place is where pods are to fit, with the labels and taints that the cluster
 // gave the node.
 func (c *cluster) place(n admission.Node) admission.Node {
-	if c == nil || c.node == nil || c.node.Object() == nil {
-		return n
+	if o := c.nodeObject(); o != nil {
+		n.Labels, n.Taints = o.Labels, o.Spec.Taints
 	}
-	o := c.node.Object()
-	n.Labels, n.Taints = o.Labels, o.Spec.Taints
 	return n
 }
 
@@ -368,11 +389,21 @@ func (c *cluster) loop(cfg podworker.LoopConfig) podworker.LoopConfig {
 }
 
 // sources adds the API server to where pods come from.
-func (c *cluster) sources(all map[string]podsource.PodSource) map[string]podsource.PodSource {
-	if c != nil {
-		all[podsource.APISource] = c.pods
+func (c *cluster) sources(opts options, all map[string]podsource.PodSource) (map[string]podsource.PodSource, error) {
+	if c == nil {
+		return all, nil
 	}
-	return all
+	all[podsource.APISource] = c.pods
+	if c.nodePath == "" {
+		return all, nil
+	}
+	patience := awayAfter
+	if c.was == nil {
+		patience = math.MaxInt64 // they are recorded, but not without the node
+	}
+	var err error
+	all[podsource.APISource], err = remembering(opts, podsource.APISource, c.pods, patience, c.logger)
+	return all, err
 }
 
 // from says in words where pods come from.

@@ -44,6 +44,7 @@ func TestIntegrationCluster(t *testing.T) {
 			"pods that can not be":                           clusterBadInput,
 			"an agent without rights":                        clusterStranger,
 			"a pod has a token":                              clusterToken,
+			"what others wrote over a status is mended":      clusterMended,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -437,6 +438,19 @@ func clusterStranger(t *testing.T, r *room) {
 	assert.Less(t, forbidden()-before, 60.0, "it is not asked all the time")
 	_, err := r.api.CoreV1().Nodes().Get(t.Context(), "stranger", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err))
+}
+
+// clusterMended: from the watch to status.Manager and back (st-71).
+func clusterMended(t *testing.T, r *room) {
+	r.make("edited", spec("trap 'exit 0' TERM; sleep 3600 & wait"))
+	r.untilPhase("edited", v1.PodRunning)
+	patch := `{"status":{"phase":"Pending","reason":"Meddled"}}`
+	_, err := r.api.CoreV1().Pods(r.name).Patch(t.Context(), "edited", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	pod := r.untilPhase("edited", v1.PodRunning)
+	assert.Empty(t, pod.Status.Reason)
+	r.delete("edited", -1)
+	r.untilGone("edited")
 }
 
 // clusterToken: a pod's token is one by which the API server knows whose it is.

@@ -115,6 +115,17 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	})
 	restarted := w.pods()["restarts"].Status.ContainerStatuses[0].RestartCount
 	require.Positive(t, restarted)
+	// An agent that is started anew meanwhile goes on with what it had.
+	w.kill()
+	w.start()
+	r.until("the pods are known again", func() error {
+		for _, name := range []string{"steady", "restarts"} {
+			if p, is := w.pods()[name]; !is || p.Status.Phase != v1.PodRunning {
+				return fmt.Errorf("%s is %q", name, p.Status.Phase)
+			}
+		}
+		return nil
+	})
 	w.control.StartAPI()
 
 	w.untilReady(v1.ConditionTrue)

@@ -45,7 +45,9 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	opts.cluster.kubeconfig = kubeconfig
 	c, err := join(t.Context(), opts, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	assert.Contains(t, c.sources(map[string]podsource.PodSource{}), podsource.APISource)
+	sources, err := c.sources(opts, map[string]podsource.PodSource{})
+	require.NoError(t, err)
+	assert.Contains(t, sources, podsource.APISource)
 	assert.Equal(t, "m and https://127.0.0.1:1", c.from("m"))
 }
 
@@ -53,7 +55,9 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 	c, err := join(t.Context(), options{}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, c)
-	assert.Empty(t, c.sources(map[string]podsource.PodSource{}))
+	sources, err := c.sources(options{}, map[string]podsource.PodSource{})
+	require.NoError(t, err)
+	assert.Empty(t, sources)
 	assert.Empty(t, c.parts(nil))
 	assert.Nil(t, c.pipeline(podworker.PipelineConfig{}).Mirrors)
 	assert.Nil(t, c.loop(podworker.LoopConfig{}).Mirrors)
@@ -62,5 +66,6 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 	assert.Equal(t, []string{"ip"}, c.hostIPs([]string{"ip"})())
 	assert.Equal(t, "m", c.from("m"))
 	assert.NoError(t, c.describe(nodeFacts{}))
+	c.onReturn(nil)
 	c.onChange(nil)
 }

@@ -34,7 +34,7 @@ func onCluster(t *testing.T) *clusterWorld {
 	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 20 * time.Second})
 	w := &clusterWorld{world: onContainerd(t), control: control}
 	w.flags = []string{
-		"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + control.BootstrapKubeconfig(), "--node-labels=rack=7",
+		"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + control.BootstrapKubeconfig(), "--node-labels=rack=7", "--remember-pods",
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
 	require.NoError(t, err)

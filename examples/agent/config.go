@@ -28,6 +28,9 @@ var honoured = []string{
 	// flags.go
 	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
 
+	// sources.go
+	"staticPodURL", "staticPodURLHeader", "fileCheckFrequency", "httpCheckFrequency",
+
 	// volumes.go
 	"volumeStatsAggPeriod",
 

@@ -50,6 +50,7 @@ const usage = `agent runs pods from manifests, without a cluster, or those of a 
 
   agent --manifests=DIR                       as plain processes of this machine
   agent --manifests=DIR --runtime=unix://SOCK as containers of a CRI runtime
+  agent --manifest-url=URL                    from a web server
   agent --kubeconfig=FILE --runtime=unix://SOCK as a node of a cluster
 
 Put a pod's YAML into DIR and it starts; change it and it is replaced; remove it
@@ -65,7 +66,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.Usage = func() {}
 	fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields that nothing is done with are named in a warning")
 	fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "what runs containers: `process`, or the unix:// address of a CRI socket")
-	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig)")
+	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig or --manifest-url)")
 	fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
 	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 	fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
@@ -73,6 +74,7 @@ func declare(o *options, host string) *flag.FlagSet {
 	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
 	fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
 	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
+	declareSources(fs, o)
 	o.cluster.flags(fs)
 	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
 	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
@@ -120,7 +122,7 @@ func parseFlags(args []string) (options, error) {
 		return o, err
 	}
 	o.leave = o.leave || o.cluster.kubeconfig != "" // it is for the cluster to say what is to go
-	if o.manifests == "" && o.cluster.kubeconfig == "" {
+	if o.manifests == "" && o.kubelet.StaticPodURL == "" && o.cluster.kubeconfig == "" {
 		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
 	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {

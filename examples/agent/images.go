@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,6 +17,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -117,6 +119,21 @@ func (k *imageKeeper) Run(ctx context.Context) error {
 		return nil
 	}
 	return k.gc.Run(ctx)
+}
+
+// list returns what the node's status says of images (ns-15); nil where nobody
+// looks after them.
+func (k *imageKeeper) list(most int) func(context.Context) ([]node.Image, error) {
+	if k == nil {
+		return nil
+	}
+	return func(ctx context.Context) ([]node.Image, error) {
+		var out []node.Image
+		for _, i := range k.gc.NodeImages(ctx, cmp.Or(most, 50)) {
+			out = append(out, node.Image{Digests: i.Names, Size: i.SizeBytes})
+		}
+		return out, nil
+	}
 }
 
 // free deletes the images that nobody uses.

@@ -104,7 +104,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(opts.manifests), opts.root))
+	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
 	a.say(fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", care.server.Addr))
 	node.health.First(ctx)
 
@@ -207,22 +207,19 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	if k.probes, err = a.probing(g.rt, k.changes); err != nil {
 		return k, err
 	}
-	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, health: g.health, pleg: k.changes.Healthy,
-		machine: g.rt.node.machine(a.opts.kubelet.MaxPods), pressure: g.short.node, volumesInUse: g.volumes.InUse,
-	}); err != nil {
-		return k, err
-	}
 	if k.said, err = a.rememberStatuses(); err != nil {
 		return k, err
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes),
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
 	})
+	if err == nil {
+		a.cluster.onReturn(k.statuses.Retry)
+	}
 	return k, err
 }
 
@@ -242,12 +239,19 @@ func (k knowledge) parts(a *assembly, pipeline *podworker.Pipeline) []part {
 type work struct {
 	images   *imageKeeper
 	pipeline *podworker.Pipeline
-	files    *podsource.File // the manifests; nil: there are none
+	local    wantedPods // but for the cluster's
 	merge    *podsource.Merge
 }
 
 func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
 	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
+		return w, err
+	}
+	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
+	if err := a.cluster.describe(nodeFacts{
+		runtime: g.rt, health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
+	}); err != nil {
 		return w, err
 	}
 	w.pipeline, err = podworker.NewPipeline(a.cluster.pipeline(podworker.PipelineConfig{
@@ -265,11 +269,13 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	if err != nil {
 		return w, err
 	}
-	files, wanted, err := a.sourcesOf()
+	if w.local, err = a.sourcesOf(); err != nil {
+		return w, err
+	}
+	wanted, err := a.cluster.sources(a.opts, w.local.sources)
 	if err != nil {
 		return w, err
 	}
-	w.files = files
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
 		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Logger: a.logger,
@@ -304,7 +310,7 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 		return c, err
 	}
 	c.server, err = a.listen(k.statuses, []check{
-		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", manifestsOf(w.files)},
+		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
 	}, page{"/stats/summary", summaryPage(c.usage)})
 	return c, err
 }

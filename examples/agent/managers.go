@@ -27,6 +27,7 @@ import (
 	cmstate "github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -248,6 +249,24 @@ func (m *nodeManagers) admit(pods *view) podworker.Admitter {
 		}
 		return nil
 	})
+}
+
+// health tells how the devices of a pod are; nil: it can't have any.
+func (m *nodeManagers) health() func(types.UID) map[string][]v1.ResourceStatus {
+	if m == nil {
+		return nil
+	}
+	return m.device.Health
+}
+
+// intoNode adds the devices to what the node has. fresh: what its object says of
+// devices is of another machine (dev-11).
+func (m *nodeManagers) intoNode(machine node.Machine) (_ node.Machine, fresh bool) {
+	if m == nil {
+		return machine, false
+	}
+	machine.Devices = m.device.Capacity
+	return machine, m.device.Fresh()
 }
 
 // retain takes back what the pods have that are not kept.

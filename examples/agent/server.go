@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -131,19 +130,5 @@ func explain(w http.ResponseWriter, r *http.Request, loop *podworker.Loop, worke
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	for _, e := range found {
 		fmt.Fprintln(w, e)
-	}
-}
-
-// manifestsOf returns a check of the manifests that can't be used.
-func manifestsOf(files *podsource.File) func() error {
-	return func() error {
-		if files == nil {
-			return nil
-		}
-		var errs []error
-		for _, p := range files.Problems() {
-			errs = append(errs, p.Err)
-		}
-		return errors.Join(errs...)
 	}
 }

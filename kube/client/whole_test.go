@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/pleg"
@@ -67,6 +68,12 @@ func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
 	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: a.runtime})
 	require.NoError(t, err)
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
+		Admit: podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			if r := admission.Empty(pod); r != nil {
+				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			}
+			return nil
+		}),
 		Runtime: a.runtime, Status: a.statuses, Mirrors: mirrors, Record: a.record, Network: health.Network,
 		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
 	})

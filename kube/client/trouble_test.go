@@ -1,0 +1,121 @@
+package client_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// A fleet is an agent with pods that run.
+func newFleet(t *testing.T, pods int) *agent {
+	t.Helper()
+	var objects []*v1.Pod
+	for i := range pods {
+		objects = append(objects, serving(fmt.Sprintf("web-%02d", i)))
+	}
+	a := newAgent(t, objects...)
+	pass(20 * time.Second)
+	for _, pod := range objects {
+		require.Equal(t, v1.PodRunning, a.status(pod.Name).Phase)
+	}
+	a.calls()
+	return a
+}
+
+// restart has a container of each pod exit, and waits for the next instance.
+func (a *agent) restart(t *testing.T, pods int) {
+	t.Helper()
+	for i := range pods {
+		require.NoError(t, a.runtime.Exit(types.UID(fmt.Sprintf("uid-of-web-%02d", i)), "main", 1))
+	}
+}
+
+func (a *agent) requireRestarts(t *testing.T, pods, n int) {
+	t.Helper()
+	for i := range pods {
+		s := a.status(fmt.Sprintf("web-%02d", i))
+		require.Len(t, s.ContainerStatuses, 1)
+		require.EqualValues(t, n, s.ContainerStatuses[0].RestartCount)
+		require.NotNil(t, s.ContainerStatuses[0].State.Running)
+	}
+}
+
+func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
+	for name, compact := range map[string]bool{"dropped": false, "410": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const pods = 10
+				a := newFleet(t, pods)
+				a.runtime.Behave("polite", runtimetest.Behaviour{StopDelay: time.Second})
+				for round := range 5 {
+					a.faults.set(about("watch", apitest.Fault{Refuse: true}))
+					a.api.DropWatches()
+					late := serving(fmt.Sprintf("late-%d", round))
+					a.api.Put(late)
+					a.api.Put(deleting(a.api.Pod("prod", fmt.Sprintf("web-%02d", round))))
+					pass(5 * time.Second)
+					if compact {
+						a.api.Compact() // the history until now is forgotten
+					}
+					a.faults.set(nil)
+					pass(40 * time.Second)
+					assert.Equal(t, v1.PodRunning, a.status(late.Name).Phase, "what came meanwhile is there")
+					assert.Nil(t, a.api.Pod("prod", fmt.Sprintf("web-%02d", round)), "and what was to go is gone")
+				}
+				assert.LessOrEqual(t, a.perMinute(60), resting)
+			})
+		})
+	}
+}
+
+func TestAStormOfRefusalsIsWeathered(t *testing.T) { // 429
+	for name, fault := range map[string]apitest.Fault{
+		"without a time": {Code: http.StatusTooManyRequests}, "with a time": {Code: http.StatusTooManyRequests, RetryAfter: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const pods = 20
+				a := newFleet(t, pods)
+				a.faults.set(func(apitest.Call) apitest.Fault { return fault })
+				a.api.DropWatches()
+				a.restart(t, pods)
+				perMinute := a.perMinute(5)
+				t.Logf("%.0f calls a minute, %.1f for each pod", perMinute, perMinute/pods)
+				assert.LessOrEqual(t, perMinute/pods, 30.0, "though it is told to come back in a second")
+				a.faults.set(nil)
+				a.calls()
+				pass(time.Minute)
+				a.requireRestarts(t, pods, 1)
+				assert.LessOrEqual(t, len(a.calls()), pods, "nothing is told twice")
+				assert.LessOrEqual(t, a.perMinute(60), resting)
+			})
+		})
+	}
+}
+
+func TestStatusesFollowSoonAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pods = 20
+		a := newFleet(t, pods)
+		a.faults.set(func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} })
+		a.api.DropWatches()
+		a.restart(t, pods)
+		pass(10 * time.Minute)
+		a.calls()
+		a.faults.set(nil)
+		a.pods.Retry() // the heartbeat says so
+		pass(2 * time.Second)
+		a.requireRestarts(t, pods, 1)
+		assert.Len(t, a.calls(), pods, "nothing is told twice")
+	})
+}
