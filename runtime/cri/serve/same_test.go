@@ -22,6 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	criimages "github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
@@ -72,7 +74,12 @@ type engine struct {
 func newEngine(t *testing.T, fake *fakecri.Runtime, rt internalapi.RuntimeService, images internalapi.ImageManagerService) *engine {
 	t.Helper()
 	dir := t.TempDir()
-	e, err := cri.New(cri.Config{Name: "fakecri", Runtime: rt, Images: images, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+	e, err := cri.New(cri.Config{
+		Name: "fakecri", Runtime: rt, Images: images, RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		// The clock is real: no back-off may end for one engine and not yet for the other.
+		Backoff: plan.BackoffConfig{Initial: time.Hour, Max: time.Hour},
+		Pulls:   criimages.Config{Backoff: criimages.Backoff{Initial: time.Hour, Max: time.Hour}},
+	})
 	require.NoError(t, err)
 	return &engine{t, fake, e, dir}
 }
