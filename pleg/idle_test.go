@@ -34,7 +34,9 @@ func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 		})
 		return goroutines
 	}
-	assert.Equal(t, count(1), count(2000))
+	// Those of earlier tests may be ending meanwhile.
+	few := count(1)
+	assert.LessOrEqual(t, count(2000), few)
 }
 
 // What is asked about pods that never were leaves nothing behind, though the

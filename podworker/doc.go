@@ -76,7 +76,8 @@
 // when something changed instead of every 2 s (lq-11), and waits for the source of
 // the pod only (lq-30). Orphans have the grace they were made with (lq-33). Pods
 // that run already are not admitted anew, unless PipelineConfig.Readmit says so
-// (lq-28); a refusal may be "not yet" (L-61). A pod that isn't static is started,
+// (lq-28). What an evicted pod has, its cgroup, its CPUs, its logs, is its own until
+// nothing of it runs; the kubelet lets go at the kill (section 2.2). A refusal may be "not yet" (L-61). A pod that isn't static is started,
 // and then stopped, even if its deletion arrives first: what an earlier agent left
 // of it ends that way. A pod that was resized is looked at again at once, and
 // synced (al-20). There is no loop that pauses while the runtime is down: the

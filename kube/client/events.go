@@ -120,14 +120,14 @@ func (e *Events) Run(ctx context.Context) error {
 		e.left = nil
 		e.deliver(ctx, *left)
 	}
-	for {
+	for ctx.Err() == nil { // one more event would take the place of the one that is left
 		select {
 		case <-ctx.Done():
-			return nil
 		case q := <-e.queue:
 			e.write(ctx, q)
 		}
 	}
+	return nil
 }
 
 // Flush writes what is waiting, and returns when there is nothing more or ctx
