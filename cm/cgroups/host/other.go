@@ -52,3 +52,6 @@ func (*Tree) Stats(cgroups.Name) (cgroups.Stats, error) {
 func (*Tree) ContainerStats(cgroups.Name, string) (cgroups.Stats, error) {
 	return cgroups.Stats{}, errors.ErrUnsupported
 }
+
+// Dirs returns nothing.
+func (*Tree) Dirs(cgroups.Name) []string { return nil }
