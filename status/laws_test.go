@@ -179,8 +179,11 @@ func cloneObserved(s *runtime.PodStatus) *runtime.PodStatus {
 }
 
 func TestComputeHoldsItsLawsWhateverTheFacts(t *testing.T) {
-	for range 2000 {
+	for i := range 2000 {
 		seed := rand.Uint64()
+		if i == 0 {
+			seed = 2601670065123457252 // a pod that fails while it starts over
+		}
 		if !t.Run("", func(t *testing.T) { checkCompute(t, anything(rand.New(rand.NewPCG(seed, 0)))) }) {
 			t.Fatalf("seed %d", seed)
 		}

@@ -68,7 +68,7 @@ func startsOver(f *Facts, old *v1.ContainerStatus) bool {
 		return false
 	}
 	if prev := f.previous(); Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
-		return false
+		return taken(old) // what was said of a pod that has ended stands
 	} else if c := Condition(prev.Conditions, v1.AllContainersRestarting); c != nil && c.Status == v1.ConditionTrue {
 		return true
 	}
