@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A child is a program of the control plane, which can be ended and started
-// again. Its output goes to a file.
+// A child is a program of the lab, which can be ended and started again. Its output goes to a file.
 type child struct {
 	name   string
 	binary string
 	args   []string
+	env    []string // beside the lab's own
 	log    string
 
 	cmd    *exec.Cmd
@@ -31,6 +31,7 @@ func (c *child) start() error {
 	defer log.Close()
 	cmd := exec.Command(c.binary, c.args...)
 	cmd.Dir = filepath.Dir(c.log)
+	cmd.Env = append(os.Environ(), c.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return err

@@ -88,10 +88,16 @@ func (d *Daemon) Root() string { return d.layout.root() }
 
 // prepare does all that comes before the first start.
 func (d *Daemon) prepare(binary string) (err error) {
-	if d.binary, err = containerdBinary(binary); err != nil {
+	if binary, err = containerdBinary(binary); err != nil {
 		return err
 	}
-	if d.Version, err = versionOf(d.binary); err != nil {
+	d.child = child{
+		name: "containerd", binary: binary, log: d.layout.logFile(),
+		args: []string{"--config", d.layout.configFile(), "--root", d.layout.root(), "--state", d.layout.state(), "--address", d.layout.socket()},
+		// The shim is looked for in PATH: the daemon's own has to come first.
+		env: []string{"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")},
+	}
+	if d.Version, err = versionOf(binary); err != nil {
 		return err
 	}
 	if d.layout.cniBin, err = cniDir(); err != nil {
@@ -171,7 +177,7 @@ func (d *Daemon) importImage(img Image) error {
 	if err := errors.Join(img.WriteArchive(f), f.Close()); err != nil {
 		return err
 	}
-	ctr := filepath.Join(filepath.Dir(d.binary), "ctr")
+	ctr := filepath.Join(filepath.Dir(d.child.binary), "ctr")
 	out, err := exec.Command(ctr, "-a", d.layout.socket(), "-n", "k8s.io", "images", "import", f.Name()).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s images import: %w: %s", ctr, err, out)

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,9 +26,7 @@ type Daemon struct {
 
 	t      testing.TB
 	layout layout
-	binary string
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for; nil before the first start
+	child  child
 }
 
 // Start starts the daemon after a Kill, on the same root and state, and waits
@@ -46,25 +40,9 @@ func (d *Daemon) start() error {
 	if d.Running() {
 		return errors.New("it runs already")
 	}
-	log, err := os.OpenFile(d.layout.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := d.child.start(); err != nil {
 		return err
 	}
-	defer log.Close()
-	cmd := exec.Command(d.binary, "--config", d.layout.configFile(),
-		"--root", d.layout.root(), "--state", d.layout.state(), "--address", d.layout.socket())
-	// The shim is looked for in PATH: the daemon's own has to come first.
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(d.binary)+":"+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	exited := make(chan struct{})
-	d.cmd, d.exited = cmd, exited
-	go func() {
-		defer close(exited)
-		cmd.Wait() // how it ended shows in its log; the tests end it by force
-	}()
 	return d.await("CRI readiness", func(ctx context.Context) error { return ready(ctx, d.Endpoint) })
 }
 
@@ -73,21 +51,7 @@ func (d *Daemon) start() error {
 func (d *Daemon) await(what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), patience)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-d.exited:
-			return fmt.Errorf("the daemon exited while the lab waited for %s: %w", what, err)
-		case <-ctx.Done():
-			return fmt.Errorf("no %s within %v: %w", what, patience, err)
-		case <-tick.C:
-		}
-	}
+	return d.child.await(ctx, what, check)
 }
 
 // dial connects to the runtime service; what it returns has to be closed.
@@ -115,42 +79,21 @@ func ready(ctx context.Context, endpoint string) error {
 }
 
 // Running says whether the daemon's process exists; a paused one does.
-func (d *Daemon) Running() bool {
-	if d.exited == nil {
-		return false
-	}
-	select {
-	case <-d.exited:
-		return false
-	default:
-		return true
-	}
-}
+func (d *Daemon) Running() bool { return d.child.running() }
 
 // PID is the daemon's process, 0 while none runs.
 func (d *Daemon) PID() int {
 	if !d.Running() {
 		return 0
 	}
-	return d.cmd.Process.Pid
+	return d.child.cmd.Process.Pid
 }
 
 // Kill ends the daemon with SIGKILL, paused or not, and returns when it is
 // gone. Its shims and containers live on, as they do when a daemon crashes.
 func (d *Daemon) Kill() {
 	d.t.Helper()
-	d.must("kill", d.kill())
-}
-
-func (d *Daemon) kill() error {
-	if !d.Running() {
-		return nil
-	}
-	if err := d.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	<-d.exited
-	return nil
+	d.must("kill", d.child.kill())
 }
 
 // Restart is Kill and Start.
@@ -167,7 +110,7 @@ func (d *Daemon) Pause() {
 	if !d.Running() {
 		d.must("pause", errors.New("it does not run"))
 	}
-	d.must("pause", suspend(d.cmd.Process))
+	d.must("pause", suspend(d.child.cmd.Process))
 }
 
 // Resume ends a Pause.
@@ -176,18 +119,11 @@ func (d *Daemon) Resume() {
 	if !d.Running() {
 		d.must("resume", errors.New("it does not run"))
 	}
-	d.must("resume", resume(d.cmd.Process))
+	d.must("resume", resume(d.child.cmd.Process))
 }
 
 // Log returns the last lines of what the daemon wrote, over all its starts.
-func (d *Daemon) Log(lines int) string {
-	data, err := os.ReadFile(d.layout.logFile())
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
+func (d *Daemon) Log(lines int) string { return d.child.tail(lines) }
 
 // must fails the test with the end of the daemon's log. It is not used in
 // cleanups, which have to go on.
@@ -208,12 +144,12 @@ func (d *Daemon) cleanup() {
 	if d.Running() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), 20*time.Second)
 		defer cancel()
-		err := errors.Join(resume(d.cmd.Process), removePods(ctx, d.Endpoint))
+		err := errors.Join(resume(d.child.cmd.Process), removePods(ctx, d.Endpoint))
 		if err != nil {
 			d.t.Logf("lab: take the pods down: %v", err)
 		}
 	}
-	if err := errors.Join(d.kill(), sweep(d.layout.dir)); err != nil {
+	if err := errors.Join(d.child.kill(), sweep(d.layout.dir)); err != nil {
 		d.t.Errorf("lab: clean up: %v", err)
 	}
 }
