@@ -18,7 +18,8 @@ type access struct {
 	get   func(context.Context, string, metav1.GetOptions) (metav1.Object, error)
 }
 
-// accessTo returns how objects of the kind in the namespace are read.
+// accessTo returns how objects of the kind in the namespace are read. Of a kind that
+// is not listed here every read is an error.
 func accessTo(c kubernetes.Interface, kind, namespace string) access {
 	switch kind {
 	case kindConfigMap:
@@ -37,7 +38,12 @@ func accessTo(c kubernetes.Interface, kind, namespace string) access {
 		api := c.StorageV1().CSIDrivers()
 		return access{lister(api.List), api.Watch, getter(api.Get)}
 	}
-	panic(fmt.Sprintf("client: no access to kind %q", kind))
+	err := fmt.Errorf("client: no access to kind %q", kind)
+	return access{
+		list:  func(context.Context, metav1.ListOptions) (apiruntime.Object, error) { return nil, err },
+		watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
+		get:   func(context.Context, string, metav1.GetOptions) (metav1.Object, error) { return nil, err },
+	}
 }
 
 func getter[T metav1.Object](get func(context.Context, string, metav1.GetOptions) (T, error)) func(context.Context, string, metav1.GetOptions) (metav1.Object, error) {
