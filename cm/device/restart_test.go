@@ -1,0 +1,148 @@
+package device_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/device/devicetest"
+	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// dev-3, dev-5: the plugin goes and comes back.
+func TestAPluginIsStartedAnew(t *testing.T) {
+	d := newDesk(t, device.Config{})
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	p.Stop()
+	d.has(widget, 2, 0)
+	require.EqualError(t, d.allocate(pod("b", 1)), "cannot allocate unregistered device example.com/widget")
+	require.EqualError(t, d.Wait(pod("b", 1)), "cannot allocate unregistered device example.com/widget", "F-51: it may come back")
+	next := d.plugin(&devicetest.Plugin{Endpoint: "other.sock"}, 2)
+	require.NoError(t, d.Wait(pod("b", 1)))
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"), "0 is given already")
+
+	// Another registers while the first still runs: the old one is left.
+	d.plugin(&devicetest.Plugin{Endpoint: "third.sock"}, 3)
+	next.Set()
+	require.NoError(t, d.allocate(pod("c", 1)))
+	assert.Equal(t, []string{"2"}, d.ids("c", "c0"))
+}
+
+// dev-5
+func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
+	d := newDesk(t, device.Config{Grace: 50 * time.Millisecond})
+	p := d.plugin(&devicetest.Plugin{}, 1)
+	p.Stop()
+	d.until("it is dropped", func() bool {
+		_, _, gone := d.Capacity()
+		return len(gone) == 1 && gone[0] == widget
+	})
+	capacity, _, gone := d.Capacity()
+	assert.Empty(t, capacity)
+	assert.Empty(t, gone)
+}
+
+// F-52, dev-9, dev-10, dev-11: the agent is started anew.
+func TestTheAgentIsStartedAnew(t *testing.T) {
+	dir := sockets(t)
+	d := newDesk(t, device.Config{Dir: dir})
+	assert.True(t, d.Fresh())
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("a", 1)))
+	d.stop()
+	p.Stop()
+
+	d = newDesk(t, device.Config{Dir: dir})
+	assert.False(t, d.Fresh())
+	d.has(widget, 0, 0) // known, and nothing of it can be used (dev-9)
+	assert.Equal(t, []string{"0"}, d.ids("a", "c0"))
+	require.Error(t, d.Wait(pod("b", 1)))
+
+	// A container of a pod that runs is made anew: nobody is asked (F-52).
+	require.NoError(t, d.Ensure(t.Context(), pod("a", 1), &pod("a", 1).Spec.Containers[0]))
+	options, err := d.Options("a", "c0")
+	require.NoError(t, err)
+	assert.Equal(t, []device.Pair{{Name: "DEVICES", Value: "[0]"}}, options.Env)
+
+	p = d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.Wait(pod("b", 1)))
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
+	assert.Equal(t, [][]string{{"1"}}, p.Allocated())
+}
+
+// dev-10: the node was started anew. Nothing runs; pods that had devices wait for
+// their plugin, which is asked again, and get what there is now.
+func TestTheNodeIsStartedAnew(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after []string // the devices of the plugin after it
+		a     []string
+		fails string
+	}{
+		"as before":       {after: []string{"0", "1", "2"}, a: []string{"1"}},
+		"other names":     {after: []string{"x", "y", "z"}, a: []string{"x"}},
+		"nothing is left": {after: []string{}, fails: "no healthy devices present; cannot allocate unhealthy devices example.com/widget"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sockets(t)
+			d := newDesk(t, device.Config{Dir: dir})
+			p := d.plugin(&devicetest.Plugin{}, 3)
+			require.NoError(t, d.allocate(pod("up", 1)))
+			require.NoError(t, d.allocate(pod("a", 1)))
+			d.stop()
+			p.Stop()
+
+			d = newDesk(t, device.Config{Dir: dir, Nodes: topology.MaskOf(0), Runs: func(types.UID) bool { return false }})
+			assert.Equal(t, []string{"1"}, d.ids("a", "c0"), "it is kept for it")
+			require.EqualError(t, d.Wait(pod("a", 1)), "cannot allocate unregistered device "+widget, "F-51: a minute late is not too late")
+			p = &devicetest.Plugin{Dir: dir, Resource: widget}
+			var list []*pluginapi.Device
+			for _, id := range tc.after {
+				list = append(list, devicetest.Device(id))
+			}
+			p.Set(list...)
+			require.NoError(t, p.Start(t.Context()))
+			t.Cleanup(p.Stop)
+			d.has(widget, len(list), len(list))
+			d.until("the plugin has told its list", func() bool { return d.Wait(pod("a", 1)) == nil })
+			a := pod("a", 1)
+			hints := d.Hints(a, &a.Spec.Containers[0])
+			err := d.allocate(a)
+			if tc.fails != "" {
+				require.EqualError(t, err, tc.fails)
+				return
+			}
+			require.NoError(t, err)
+			assert.NotEqual(t, []topology.Hint{}, hints[widget])
+			assert.Equal(t, tc.a, d.ids("a", "c0"))
+			require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
+			assert.Equal(t, [][]string{tc.a}, p.Allocated(), "whoever made the device ready does it again")
+			require.NoError(t, d.allocate(pod("b", 1)))
+			assert.NotEqual(t, d.ids("a", "c0"), d.ids("b", "c0"))
+		})
+	}
+}
+
+// dev-8, and what is beyond it: what runs is adopted with a lost state.
+func TestALostStateIsMadeFromWhatRuns(t *testing.T) {
+	dir := sockets(t)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, device.StateFile), []byte("{"), 0o600))
+	d := newDesk(t, device.Config{Dir: dir, Adopt: []device.Adopted{{PodUID: "a", Container: "c0", Devices: map[string][]string{widget: {"0"}}}}})
+	assert.FileExists(t, filepath.Join(dir, device.StateFile+state.Backup))
+	p := d.plugin(&devicetest.Plugin{}, 2)
+	require.NoError(t, d.allocate(pod("b", 1)))
+	assert.Equal(t, []string{"1"}, d.ids("b", "c0"))
+	a := pod("a", 1)
+	require.NoError(t, d.Ensure(t.Context(), a, &a.Spec.Containers[0]))
+	assert.Equal(t, [][]string{{"1"}, {"0"}}, p.Allocated(), "what it answered is asked for again")
+}
