@@ -213,7 +213,9 @@ func TestAnAgentThatMayDoNothingAsksSeldom(t *testing.T) {
 				for _, pod := range []string{"a", "b", "c"} {
 					assert.EqualValues(t, 1, a.status(pod).ContainerStatuses[0].RestartCount)
 				}
-				pass(5 * time.Minute)
+				// The mirror pod is asked for at the first sync after the rest of 5m: up to
+				// 90s later. Then its status.
+				pass(7 * time.Minute)
 				assert.Equal(t, v1.PodRunning, a.status(static.Name).Phase)
 			})
 		})

@@ -54,7 +54,8 @@ func shout() (*url.URL, error) {
 			return
 		}
 		streams := make(chan *spdystream.Stream, 3)
-		go over.Serve(func(s *spdystream.Stream) { _ = s.SendReply(http.Header{}, false); streams <- s })
+		// The next stream is opened when this one has its reply: they stay in order.
+		go over.Serve(func(s *spdystream.Stream) { streams <- s; _ = s.SendReply(http.Header{}, false) })
 		outcome, stdin, stdout := <-streams, <-streams, <-streams
 		text, _ := io.ReadAll(stdin)
 		_, _ = stdout.Write([]byte(strings.ToUpper(string(text))))
