@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+
+	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/kube/auth"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A Config says what a node can tell of itself, and who may ask. A part that is nil
+// is not there: its routes answer 404 and say so.
+//
+// Several servers can be in one process, for several nodes.
+type Config struct {
+	// NodeName is the name of the node, which is what people are authorised for.
+	// Required.
+	NodeName string
+
+	// Authenticator finds out who asks (auth.Chain), and Authorizer what he may do
+	// (auth.Access). Required; auth.Anonymous and auth.AlwaysAllow make an open
+	// server.
+	Authenticator auth.Authenticator
+	Authorizer    auth.Authorizer
+
+	// Pods are those that this node knows of. Required.
+	Pods Pods
+
+	// Runtime is what runs them: its optional powers (runtime.StreamServer,
+	// StreamExecer, Attacher, PortForwarder, Execer, LogReader, Checkpointer) are
+	// found by type assertion, and its Pods are /runningpods. Nil: nothing of a
+	// runtime is served.
+	Runtime runtime.Runtime
+
+	// Summary returns what is used, for /stats/summary.
+	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+
+	// Metrics are handlers by path: /metrics, /metrics/resource, /metrics/cadvisor,
+	// /metrics/probes and /metrics/slis.
+	Metrics map[string]http.Handler
+
+	// Checks are asked for /healthz, beside ping and log (sv-3).
+	Checks []Check
+
+	// Configz is shown by /configz, by name: kubeletconfig.
+	Configz map[string]any
+
+	// NodeLogs is the directory that /logs/ shows: os.DirFS("/var/log").
+	NodeLogs fs.FS
+
+	// CheckpointDir is where /checkpoint writes archives.
+	CheckpointDir string
+
+	// Debugging are the routes that can be switched off. The zero value has them all
+	// off, as sv-6 words it.
+	Debugging Debugging
+
+	// Hooks are told of requests.
+	Hooks Hooks
+
+	// Logger is told what clients are not. Nil: nobody is.
+	Logger *slog.Logger
+}
+
+// Pods are the pods that a node knows of, with their statuses of the moment. It may
+// be called from any goroutine; what it returns is not changed by the server.
+type Pods interface {
+	// Pods lists them all, static ones too, in no order.
+	Pods() []*v1.Pod
+
+	// Pod finds one by name.
+	Pod(namespace, name string) (*v1.Pod, bool)
+}
+
+// A Check is one thing that /healthz asks about.
+type Check struct {
+	Name string
+	Ask  func() error // nil: all is well
+}
+
+// Debugging switches routes on (sv-6).
+type Debugging struct {
+	// Handlers are /run, /exec, /attach, /portForward, /containerLogs, /runningpods,
+	// /debug/pprof and /logs: enableDebuggingHandlers.
+	Handlers bool
+
+	// SystemLogs is /logs: enableSystemLogHandler; NodeLogQuery its queries:
+	// enableSystemLogQuery.
+	SystemLogs, NodeLogQuery bool
+
+	// Profiling is /debug/pprof: enableProfilingHandler; Flags /debug/flags:
+	// enableDebugFlagsHandler.
+	Profiling, Flags bool
+}
+
+// Hooks are told what the server does. Any may be nil. They must not block.
+type Hooks struct {
+	// Request is called when a request has been answered (sv-12).
+	Request func(RequestInfo)
+
+	// Started is called when one begins.
+	Started func(RequestInfo)
+}
+
+// A RequestInfo is what is told of a request.
+type RequestInfo struct {
+	Method      string
+	Path        string // as sv-12 cuts it
+	ServerType  string // readonly or readwrite
+	LongRunning bool
+	Code        int
+	Seconds     float64
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.NodeName == "":
+		return errors.New("server: Config.NodeName is empty")
+	case c.Authenticator == nil:
+		return errors.New("server: Config.Authenticator is nil")
+	case c.Authorizer == nil:
+		return errors.New("server: Config.Authorizer is nil")
+	case c.Pods == nil:
+		return errors.New("server: Config.Pods is nil")
+	}
+	return nil
+}

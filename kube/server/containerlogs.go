@@ -1,0 +1,4 @@
+package server
+
+// logRoutes are /containerLogs.
+func (s *Server) logRoutes() {}
