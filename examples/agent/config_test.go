@@ -19,14 +19,13 @@ func configFile(t *testing.T, lines string) string {
 }
 
 func TestFlagsWinOverTheKubeletConfiguration(t *testing.T) {
-	file := configFile(t, "containerRuntimeEndpoint: unix:///a.sock\nstaticPodPath: /a\npodLogsDir: /logs\nport: 1\nmemorySwap: {swapBehavior: NoSwap}\n")
+	file := configFile(t, "containerRuntimeEndpoint: unix:///a.sock\nstaticPodPath: /a\npodLogsDir: /logs\nhairpinMode: hairpin-veth\nmemorySwap: {swapBehavior: NoSwap}\n")
 	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
 	require.NoError(t, err)
 	assert.Equal(t, "unix:///a.sock", o.runtime)
 	assert.Equal(t, "/b", o.manifests)
 	assert.Equal(t, "/logs", o.logs)
-	assert.Contains(t, o.ignored, "port")
-	assert.NotContains(t, o.ignored, "staticPodPath")
+	assert.Equal(t, []string{"hairpinMode changes nothing: the CNI plugin decides whether a pod reaches itself by its service (bridge: hairpinMode)"}, o.warnings)
 }
 
 func TestWithoutAFileTheKubeletsDefaultsHold(t *testing.T) {
@@ -35,7 +34,7 @@ func TestWithoutAFileTheKubeletsDefaultsHold(t *testing.T) {
 	assert.Equal(t, "process", o.runtime)
 	assert.True(t, *o.kubelet.CgroupsPerQOS)
 	assert.Equal(t, []string{"pods"}, o.kubelet.EnforceNodeAllocatable)
-	assert.Empty(t, o.ignored)
+	assert.Empty(t, o.warnings)
 }
 
 func TestAKubeletConfigurationThatCannotBeRightIsAnError(t *testing.T) {
@@ -60,21 +59,11 @@ func TestAKubeletConfigurationThatCannotBeRightIsAnError(t *testing.T) {
 	assert.ErrorContains(t, err, "/none/such")
 }
 
-// A name with a dot is one field of a field.
-func TestWhatNothingIsDoneWithIsNamedFieldByField(t *testing.T) {
-	defer func(was []string) { honoured = was }(honoured)
-	honoured = []string{"apiVersion", "authentication.x509", "memorySwap"}
-	assert.Equal(t, []string{"authentication.webhook", "port"}, unhonoured("", map[string]any{
-		"apiVersion": "", "port": 1, "memorySwap": map[string]any{"swapBehavior": ""},
-		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": ""}, "webhook": map[string]any{}},
-	}))
-}
-
 func TestImagesGoAsTheKubeletConfigurationSays(t *testing.T) { // ig-1
 	file := configFile(t, "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 60\nimageMinimumGCAge: 5m\nimageMaximumGCAge: 168h\n")
 	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
 	require.NoError(t, err)
-	assert.Empty(t, o.ignored)
+	assert.Empty(t, o.warnings)
 	p := imagePolicy(&o.kubelet, nil)
 	assert.EqualValues(t, 70, *p.HighPercent)
 	assert.EqualValues(t, 60, *p.LowPercent)

@@ -39,11 +39,11 @@ type options struct {
 	pauseImage  string // of sandboxes
 
 	// config is the file of --config; kubelet is what it says, with defaults, and
-	// flags bound to its fields win over it. ignored are the fields of the file
-	// that nothing is done with.
-	config  string
-	kubelet kubeletconfig.KubeletConfiguration
-	ignored []string
+	// flags bound to its fields win over it. warnings are about fields of the file
+	// that nothing comes of.
+	config   string
+	kubelet  kubeletconfig.KubeletConfiguration
+	warnings []string
 }
 
 const usage = `agent runs pods from manifests, without a cluster, or those of a cluster.
@@ -107,7 +107,7 @@ func parseFlags(args []string) (options, error) {
 	o := first
 	if first.config != "" {
 		o = options{config: first.config}
-		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
+		if o.kubelet, o.warnings, err = readConfig(first.config); err != nil {
 			return o, err
 		}
 		fs = declare(&o, host)
