@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 
@@ -43,7 +42,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, w := range opts.warnings {
-		a.say(fmt.Sprintf("warning: %s: %s", opts.config, w))
+		a.say("warning: " + w)
 	}
 	var err error
 	if a.cluster, err = join(ctx, opts, a.logger); err != nil {

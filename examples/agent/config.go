@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -16,42 +18,105 @@ import (
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
 const maxConfig = 1 << 20
 
-// readConfig returns the KubeletConfiguration of a file, YAML or JSON, with
-// defaults, and warnings about those of its fields that nothing comes of. What the
-// type does not have, or has twice, is an error.
-func readConfig(path string) (kubeletconfig.KubeletConfiguration, []string, error) {
-	var cfg kubeletconfig.KubeletConfiguration
-	text, err := os.ReadFile(path)
+// readConfig returns the KubeletConfiguration of a file, YAML or JSON, and of those
+// that are dropped into a directory beside it, with defaults, and warnings about those
+// of its fields that nothing comes of. What the type does not have, or has twice, is
+// an error. Both names may be empty, not at once.
+func readConfig(path, dir string) (cfg kubeletconfig.KubeletConfiguration, warnings []string, err error) {
+	merged := map[string]any{}
+	if path != "" {
+		if merged, err = readObject(path); err != nil {
+			return cfg, nil, fmt.Errorf("--config: %w", err)
+		}
+	}
+	if dir != "" {
+		if err := dropIn(merged, dir); err != nil {
+			return cfg, nil, fmt.Errorf("--config-dir: %w", err)
+		}
+	}
+	text, err := json.Marshal(merged)
+	if err == nil {
+		err = json.Unmarshal(text, &cfg)
+	}
+	if err == nil {
+		warnings, err = complaints(&cfg)
+	}
 	if err != nil {
-		return cfg, nil, fmt.Errorf("--config: %w", err)
-	}
-	if len(text) > maxConfig {
-		return cfg, nil, fmt.Errorf("--config: %s has %d bytes, more than any KubeletConfiguration", path, len(text))
-	}
-	cfg, warnings, err := decodeConfig(text)
-	if err != nil {
-		return cfg, nil, fmt.Errorf("--config: %s: %w", path, err)
-	}
-	return cfg, warnings, nil
-}
-
-func decodeConfig(text []byte) (cfg kubeletconfig.KubeletConfiguration, warnings []string, err error) {
-	object, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return cfg, nil, err
-	}
-	strict, err := kjson.UnmarshalStrict(object, &cfg)
-	if err := errors.Join(append(strict, err)...); err != nil {
-		return cfg, nil, err
-	}
-	if cfg.Kind != "KubeletConfiguration" || cfg.APIVersion != kubeletconfig.SchemeGroupVersion.String() {
-		return cfg, nil, fmt.Errorf("apiVersion %q, kind %q: want %s, KubeletConfiguration", cfg.APIVersion, cfg.Kind, kubeletconfig.SchemeGroupVersion)
-	}
-	if warnings, err = complaints(&cfg); err != nil {
-		return cfg, nil, err
+		return cfg, nil, fmt.Errorf("%s: %w", cmp.Or(path, dir), err)
 	}
 	defaults(&cfg)
 	return cfg, warnings, nil
+}
+
+// readObject reads one file.
+func readObject(path string) (map[string]any, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfig {
+		return nil, fmt.Errorf("%s has %d bytes, more than any KubeletConfiguration", path, len(text))
+	}
+	object, err := decodeConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return object, nil
+}
+
+// decodeConfig returns a KubeletConfiguration as it is written.
+func decodeConfig(text []byte) (map[string]any, error) {
+	object, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, err
+	}
+	var cfg kubeletconfig.KubeletConfiguration
+	strict, err := kjson.UnmarshalStrict(object, &cfg)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return nil, err
+	}
+	if cfg.Kind != "KubeletConfiguration" || cfg.APIVersion != kubeletconfig.SchemeGroupVersion.String() {
+		return nil, fmt.Errorf("apiVersion %q, kind %q: want %s, KubeletConfiguration", cfg.APIVersion, cfg.Kind, kubeletconfig.SchemeGroupVersion)
+	}
+	fields := map[string]any{}
+	return fields, kjson.UnmarshalCaseSensitivePreserveInts(object, &fields)
+}
+
+// dropIn merges the files *.conf of a directory into a configuration, in the order of
+// their names, as a kubelet does: what a file has wins over those before it, field by
+// field; lists are replaced as a whole.
+func dropIn(into map[string]any, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() || filepath.Ext(e.Name()) != ".conf" {
+			continue
+		}
+		object, err := readObject(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		merge(into, object)
+	}
+	return nil
+}
+
+// merge is a JSON merge patch (RFC 7386).
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
+		below, isObject := value.(map[string]any)
+		old, wasObject := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isObject && wasObject:
+			merge(old, below)
+		default:
+			into[key] = value
+		}
+	}
 }
 
 // complaints returns what is to be said of the fields that are not honoured, and an

@@ -128,6 +128,15 @@ func TestTheDocumentOfTheConfigurationIsTheTable(t *testing.T) {
 			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", f.name, what, code(f.def), code(dashed(f.flag)))
 		}
 	}
+	doc.WriteString(flagsHead)
+	flags := declare(new(defaulted()), "HOSTNAME")
+	for _, g := range flags.groups {
+		fmt.Fprintf(&doc, "\n### %s\n\n| flag | what it is for |\n|---|---|\n", g.title)
+		for _, name := range g.names {
+			value, usage := flags.describe(name)
+			fmt.Fprintf(&doc, "| `--%s%s` | %s |\n", name, value, strings.ReplaceAll(usage, "|", "\\|"))
+		}
+	}
 	file := filepath.Join("..", "..", "docs", "configuration.md")
 	if *update {
 		require.NoError(t, os.WriteFile(file, doc.Bytes(), 0o644))
@@ -160,12 +169,21 @@ flags; the same test fails if a field of the type is missing here.
 
 ` + "`--config`" + ` names a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), YAML or JSON, as a kubelet has it. A field that the
 type does not have, that is there twice, or that has a value of another type is an error, as in a kubelet. Flags win over
-the file. Every field of the type is in one of these tables:
+the file. ` + "`--config-dir`" + ` names a directory of more such files, *.conf, that are merged into the first in the order of their
+names: what a file has wins over those before it, field by field; lists are replaced as a whole.
+
+Every field of the type is in one of these tables:
 
 - a field that is **honoured** decides here what it decides in a kubelet; the default is what holds where the file says nothing.
 - a field that is *warned about* changes nothing, and the agent says so by name when it starts, with the reason given here. A zero
   value, as ` + "`0s`" + `, asks for nothing and is not warned about.
 - with a field that is **refused** the agent does not start.
+`
+
+const flagsHead = `
+## The flags
+
+As ` + "`agent --help`" + ` prints them. Names that a kubelet has for a flag work as well.
 `
 
 func TestFieldsOfWhichNothingComesAreNamedWithTheReason(t *testing.T) {
