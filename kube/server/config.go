@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -71,6 +72,10 @@ type Config struct {
 	// Verbosity sets how much the agent logs, for PUT /debug/flags/v, in klog's
 	// numbers: 0 is little, 10 is all.
 	Verbosity func(level int)
+
+	// StreamIdle is how long a stream of /exec, /attach or /portForward may be silent
+	// before it is closed. Zero: 4 h.
+	StreamIdle time.Duration
 
 	// Debugging are the routes that can be switched off. The zero value has them all
 	// off, as sv-6 words it.
