@@ -57,7 +57,7 @@ func serve(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, l
 		})
 		return
 	}
-	c := &command{client: client, run: run}
+	c := &command{client: client, want: want, run: run}
 	older(client, r, c)
 	if !c.begun.Load() {
 		client.End() // the library does not, where the client opened no streams
@@ -72,6 +72,7 @@ func options(want runtime.StreamOptions) *remotecommand.Options {
 // early.
 type command struct {
 	client *Client
+	want   runtime.StreamOptions
 	run    func(context.Context, runtime.Streams) (int32, error)
 	begun  atomic.Bool
 }
@@ -95,19 +96,19 @@ func (c *command) AttachContainer(_ context.Context, _, _, _ string, in io.Reade
 func (c *command) with(in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) (int32, error) {
 	c.begun.Store(true)
 	s := runtime.Streams{TTY: tty}
-	// A nil channel of a connection is no nil interface.
-	if in != nil {
+	// Over a WebSocket there are those too that nobody wants.
+	if in != nil && c.want.Stdin {
 		s.Stdin = in
 	}
-	if out != nil {
+	if out != nil && c.want.Stdout {
 		s.Stdout = out
 	}
-	if errOut != nil {
+	if errOut != nil && c.want.Stderr && !tty {
 		s.Stderr = errOut
 	}
 	ctx, cancel := context.WithCancel(c.client.Context())
 	defer cancel()
-	if resize != nil {
+	if resize != nil && tty {
 		s.Resize = sizes(ctx, resize)
 	}
 	return c.run(ctx, s)
