@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/client-go/util/exec"
+
+	"github.com/kubeparts/kubeparts/kube/server"
 )
 
 // patience is for what takes no time on a machine that has nothing else to do.
@@ -40,10 +42,11 @@ var clients = map[string]func(c *rest.Config, u *url.URL) (remotecommand.Executo
 
 // A site is a node's server that listens.
 type site struct {
-	t    testing.TB
-	base *url.URL
-	rest *rest.Config
-	stop func() // and wait until it has
+	t      testing.TB
+	server *server.Server
+	base   *url.URL
+	rest   *rest.Config
+	stop   func() // and wait until it has
 }
 
 func (s *site) url(path string, query url.Values) *url.URL {

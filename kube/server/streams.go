@@ -24,8 +24,8 @@ const (
 	defaultStreamIdle = 4 * time.Hour
 
 	// streamCreation is how long a client may take from connecting to opening its
-	// streams.
-	streamCreation = 30 * time.Second
+	// streams. For so long one may be waited for that has gone.
+	streamCreation = 15 * time.Second
 
 	// retryAfter is what clients are told to wait, in seconds, when a runtime has too
 	// many streams that nobody has come for (sv-9).
@@ -40,6 +40,7 @@ func (s *Server) streamRoutes() {
 	if s.cfg.Runtime == nil {
 		return
 	}
+	s.creation = streamCreation
 	through := s.newPassage()
 	for path, answer := range map[string]http.HandlerFunc{
 		"exec":   func(w http.ResponseWriter, r *http.Request) { s.exec(w, r, through) },
@@ -60,7 +61,7 @@ func (s *Server) streamRoutes() {
 }
 
 func (s *Server) streamLimits() streamend.Timeouts {
-	return streamend.Timeouts{Idle: max(0, cmp.Or(s.cfg.StreamIdle, defaultStreamIdle)), Creation: streamCreation}
+	return streamend.Timeouts{Idle: max(0, cmp.Or(s.cfg.StreamIdle, defaultStreamIdle)), Creation: s.creation}
 }
 
 // A refusal is an answer to who may ask, but not for this.

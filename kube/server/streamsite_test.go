@@ -140,7 +140,7 @@ func onSite(t testing.TB, rt runtime.Runtime, change func(*server.Config)) *site
 	stop := sync.OnceFunc(func() { cancel(); require.NoError(t, <-ended) })
 	t.Cleanup(stop)
 	base := &url.URL{Scheme: "http", Host: l.Addr().String()}
-	return &site{t: t, base: base, rest: &rest.Config{Host: base.String()}, stop: stop}
+	return &site{t: t, server: s, base: base, rest: &rest.Config{Host: base.String()}, stop: stop}
 }
 
 // locked is a buffer for two.
