@@ -106,6 +106,9 @@ func run(opts options) error {
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
 	a.say(fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", care.server.Addr))
+	for _, where := range care.kubelet.says {
+		a.say(where)
+	}
 	node.health.First(ctx)
 
 	// Every part runs until ctx ends; the first error ends them all.
@@ -249,7 +252,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
@@ -296,7 +299,8 @@ type care struct {
 	usage     *stats.Collector
 	evictions *eviction.Manager
 	logs      *logrotate.Rotator
-	server    *server
+	server    *debugServer
+	kubelet   kubelet
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
@@ -312,9 +316,13 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	c.server, err = a.listen(k.statuses, []check{
 		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
 	}, page{"/stats/summary", summaryPage(c.usage)})
+	if err != nil {
+		return c, err
+	}
+	c.kubelet, err = a.serveKubelet(g, k, c)
 	return c, err
 }
 
 func (c care) parts() []part {
-	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run}
+	return append(c.kubelet.parts(), c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run)
 }

@@ -82,6 +82,10 @@ type Config struct {
 	// numbers: 0 is little, 10 is all.
 	Verbosity func(level int)
 
+	// StreamIdle is how long a stream of /exec, /attach or /portForward may be silent
+	// before it is closed. Zero: 4 h.
+	StreamIdle time.Duration
+
 	// Debugging are the routes that can be switched off. The zero value has them all
 	// off, as sv-6 words it.
 	Debugging Debugging
