@@ -184,11 +184,12 @@ func (m *Manager) Run(ctx context.Context) error {
 				release(n)
 			}
 		case n := <-notices:
-			before := len(says)
+			before, was := len(says), says[n.by]
 			if n.Stopping {
-				says[n.by] = n.Notice
+				says[n.by] = both(was, n.Notice)
 			} else {
 				delete(says, n.by)
+				release(was)
 			}
 			switch {
 			case before == 0 && len(says) > 0:
@@ -210,6 +211,19 @@ func (m *Manager) Run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// both is a notice of a trigger that says so once more, as one that has lost its
+// connection meanwhile: what the first one held is to be released as well.
+func both(was, is Notice) Notice {
+	first, second := was.Release, is.Release
+	if first != nil {
+		is.Release = func() {
+			first()
+			release(Notice{Release: second})
+		}
+	}
+	return is
 }
 
 func release(n Notice) {

@@ -29,8 +29,8 @@ type Notice struct {
 	// was asked for.
 	Deadline time.Time
 
-	// Release lets it stop: it is called once, when all pods have ended and their
-	// last statuses are recorded, or time is up. It must not block. Nil: nobody
-	// waits.
+	// Release lets it stop: it is called when all pods have ended and their last
+	// statuses are recorded, or time is up; or when it is called off. It may be called
+	// twice, and must not block. Nil: nobody waits.
 	Release func()
 }
