@@ -57,9 +57,9 @@
 // [Check] does all that in a test, and says of a seed that breaks a law what is to
 // be known: the law in words, the least schedule that breaks it still (by
 // [Shrink]), the trace around it, and how to run it again. [Report.Timeline]
-// shows a run to people, as does examples/hollow:
+// shows a run to people, as does examples/simulate:
 //
-//	go run ./examples/hollow --seed 7 --svg node.svg
+//	go run ./examples/simulate --seed 7 --svg node.svg
 //
 // # Concurrency
 //
