@@ -78,6 +78,7 @@ type drawer struct {
 	kinds  []string
 	pods   int
 	storms bool // two faults at once now and then
+	short  bool // no fault lasts for much longer than it has to
 
 	n       int
 	bag     []string // kinds that are still to come before any comes again
@@ -114,7 +115,7 @@ func (d *drawer) next() round {
 	r.steps = append(r.steps, f)
 	if d.storms && d.rng.IntN(4) == 0 {
 		if other := d.fault(d.kind()); other.fault != f.fault {
-			other.at += time.Duration(d.rng.Int64N(int64(f.length + 1)))
+			other.at += d.upTo(f.length + 1)
 			r.steps = append(r.steps, other)
 		}
 	}
@@ -144,7 +145,11 @@ func (d *drawer) kind() string {
 
 func (d *drawer) fault(kind string) step {
 	k := kindNamed(kind)
-	s := step{at: d.upTo(2 * time.Second), fault: kind, pick: d.rng.Uint64(), length: k.least + d.upTo(k.most-k.least)}
+	most := k.most
+	if d.short {
+		most = min(most, k.least+2*time.Second)
+	}
+	s := step{at: d.upTo(2 * time.Second), fault: kind, pick: d.rng.Uint64(), length: k.least + d.upTo(most-k.least)}
 	if k.about {
 		s.target = d.target()
 	}

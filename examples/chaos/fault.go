@@ -196,7 +196,7 @@ func (w *world) sandbox(s step) (box, error) {
 	if pod == nil {
 		return box{}, fmt.Errorf("there is no pod %q", s.target)
 	}
-	seen, err := w.look(w.ctx)
+	seen, err := w.look(w.quietly(w.ctx))
 	if err != nil {
 		return box{}, err
 	}
@@ -214,7 +214,7 @@ func (w *world) container(s step) (instance, error) {
 	if err != nil {
 		return instance{}, err
 	}
-	seen, err := w.look(w.ctx)
+	seen, err := w.look(w.quietly(w.ctx))
 	if err != nil {
 		return instance{}, err
 	}
@@ -267,7 +267,33 @@ func removeCgroup(w *world, s step) (func() error, error) {
 	for _, g := range groups {
 		errs = append(errs, g.remove())
 	}
+	w.healing.Go(func() { w.regroup(s, b.uid) })
 	return done, errors.Join(errs...)
+}
+
+// regroup waits until the pod has its cgroup again. The agent looks for it when it
+// comes to that pod anyway, which may take longer than what else happens: rounds go
+// on meanwhile.
+func (w *world) regroup(s step, uid string) {
+	w.judge.heals(uid, 1)
+	defer w.judge.heals(uid, -1)
+	began := time.Now()
+	bound := 3 * time.Minute
+	err := until(w.ctx, bound, func() error {
+		switch pod := w.judge.named(s.target); {
+		case pod == nil || pod.DeletionTimestamp != nil:
+			return nil
+		case len(groupsNamed(w.groups(), func(name string) bool { return name == "pod"+uid })) == 0:
+			return errors.New("it has no cgroup")
+		case !ready(pod):
+			return errors.New("it is not Ready")
+		}
+		return nil
+	})
+	if w.ctx.Err() == nil {
+		w.judge.check(converges, err == nil, s.target, "after its cgroup was removed: %v", err)
+		w.healed(s.fault, time.Since(began))
+	}
 }
 
 func killContainer(w *world, s step) (func() error, error) {
@@ -288,7 +314,7 @@ func removeContainer(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, w.cri.RemoveContainer(w.ctx, is.id)
+	return done, w.cri.RemoveContainer(w.quietly(w.ctx), is.id)
 }
 
 func stopSandbox(w *world, s step) (func() error, error) {
@@ -296,5 +322,5 @@ func stopSandbox(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, w.cri.StopPodSandbox(w.ctx, b.id)
+	return done, w.cri.StopPodSandbox(w.quietly(w.ctx), b.id)
 }

@@ -21,6 +21,7 @@ type options struct {
 	bound      time.Duration
 	containerd string
 	report     string
+	logs       string
 	once       bool
 	list       bool
 	draw       int
@@ -58,6 +59,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.DurationVar(&o.bound, "bound", 3*time.Minute, "how `long` it may take after the last fault of a round until all is well")
 	fs.StringVar(&o.containerd, "containerd", "", "the `program` (default: KUBEPARTS_CONTAINERD, what .ci/run has built, or the one in PATH)")
 	fs.StringVar(&o.report, "report", "", "`file` to write a report to, in Markdown")
+	fs.StringVar(&o.logs, "logs", "", "`directory` for what the agent and containerd say (default: it goes with the run)")
 	fs.BoolVar(&o.once, "once", false, "each kind once, however long it takes, and no two at once")
 	fs.BoolVar(&o.list, "list", false, "list the kinds of faults and the laws, and do nothing")
 	fs.IntVar(&o.draw, "draw", 0, "list the first `rounds` of the seed, and do nothing")
@@ -98,6 +100,13 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		o.containerd = findContainerd()
 	}
 	return o, nil
+}
+
+// drawer draws the rounds that o asks for.
+func (o options) drawer() *drawer {
+	d := newDrawer(o.seed, o.kinds, o.pods)
+	d.storms, d.short = !o.once, o.once
+	return d
 }
 
 // findContainerd is where one may be. Whether it is, the lab checks.

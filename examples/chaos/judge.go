@@ -49,6 +49,7 @@ type life struct {
 	counts  map[string]int32  // restarts told, by container
 	shown   map[string]string // the instance told last, by container
 	touched bool              // a fault is about this pod, and it has not recovered
+	healing int               // faults about it that take longer to recover from than others
 	disturb int               // how many faults were about it
 
 	instances map[string]*instance
@@ -158,6 +159,14 @@ func (j *judge) touch(name string) {
 		l.touched = true
 		l.disturb++
 	}
+}
+
+// heals says that what a fault did to a pod is not over with its round, or, with -1,
+// that it is now.
+func (j *judge) heals(uid string, by int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lifeLocked(uid).healing += by
 }
 
 // deleting says that the API is about to be asked to delete the pod of that name.

@@ -55,11 +55,11 @@ func (j *judge) instance(is instance) {
 		highest, others := l.highest[is.container]
 		j.checkLocked(attemptsGrow, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
 		l.highest[is.container] = max(highest, is.attempt)
-		if !l.over.IsZero() {
-			j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
-		}
 		known = &is
 		l.instances[is.id] = known
+	}
+	if !l.over.IsZero() {
+		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
 	}
 	if is.running {
 		known.running, known.ran = true, true
@@ -76,7 +76,7 @@ func (j *judge) endedLocked(l *life, is *instance, how string) {
 	if l.shape == nil || !l.shape.lives || is.container == "init" || !is.ran {
 		return
 	}
-	excused := l.touched || l.asked || l.gone || l.last == nil
+	excused := l.touched || l.healing > 0 || l.asked || l.gone || l.last == nil
 	j.checkLocked(undisturbed, excused, l.name, "%s attempt %d %s with %d", is.container, is.attempt, how, is.code)
 }
 

@@ -62,8 +62,8 @@ func (k *keeper) once(ctx context.Context) {
 	k.mu.Lock()
 	dead := k.dead
 	k.mu.Unlock()
-	if served && !dead && ctx.Err() == nil {
-		k.judge.check(agentStays, false, "", "the agent ended by itself: %s", k.tail(3))
+	if served && ctx.Err() == nil {
+		k.judge.check(agentStays, dead, "", "the agent ended by itself: %s", k.tail(3))
 	}
 }
 

@@ -68,10 +68,18 @@ func (w *world) look(ctx context.Context) (s sight, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	list, err := w.cri.ListContainers(ctx, nil)
+	from := w.cri
 	if err != nil {
-		return s, err
+		// A connection that was broken waits before it tries again; a new one does not.
+		if from, err = w.dial(ctx); err != nil {
+			return s, err
+		}
+		defer func() { _ = from.Close(context.WithoutCancel(ctx)) }()
+		if list, err = from.ListContainers(ctx, nil); err != nil {
+			return s, err
+		}
 	}
-	sandboxes, err := w.cri.ListPodSandbox(ctx, nil)
+	sandboxes, err := from.ListPodSandbox(ctx, nil)
 	if err != nil {
 		return s, err
 	}

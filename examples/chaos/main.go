@@ -42,8 +42,7 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 		list(out)
 		return 0
 	case o.draw > 0:
-		d := newDrawer(o.seed, o.kinds, o.pods)
-		d.storms = !o.once
+		d := o.drawer()
 		fmt.Fprintln(out, d.first())
 		for range o.draw {
 			fmt.Fprintln(out, d.next())
@@ -53,6 +52,9 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 	say := sayer(out)
 	say("seed %d: the same rounds come with --seed %d --pods %d and the same faults", o.seed, o.seed, o.pods)
 	res, err := run(ctx, o, say)
+	if o.logs != "" {
+		say("what the agent and containerd have said is in %s", o.logs)
+	}
 	if o.report != "" && len(res.outcomes) > 0 {
 		if err := os.WriteFile(o.report, []byte(res.markdown()), 0o644); err != nil {
 			say("the report could not be written: %v", err)

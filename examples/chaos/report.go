@@ -34,8 +34,14 @@ type recovery struct {
 // recoveries returns one of each kind, in the order of kinds.
 func (r result) recoveries() (all []recovery) {
 	by := map[string]*recovery{}
+	for kind, times := range r.later {
+		by[kind] = &recovery{kind: kind, times: slices.Clone(times)}
+	}
 	for _, o := range r.outcomes {
 		k := o.round.kind()
+		if r.later[k] != nil {
+			continue
+		}
 		if by[k] == nil {
 			by[k] = &recovery{kind: k}
 		}

@@ -21,7 +21,8 @@ type result struct {
 	outcomes []outcome
 	judge    *judge
 	versions []string
-	cut      bool // somebody has interrupted it
+	later    map[string][]time.Duration // how long pods took that recovered after their rounds, by kind
+	cut      bool                       // somebody has interrupted it
 }
 
 // An outcome is what came of a round.
@@ -69,10 +70,9 @@ type runner struct {
 
 // all is a run: every pod, then rounds until the time is over, then no pods.
 func (r *runner) all() error {
-	ctx, cancel := context.WithCancel(r.ctx)
+	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
 	var watchers sync.WaitGroup
-	defer watchers.Wait()
-	defer cancel()
+	defer func() { cancel(); watchers.Wait(); r.healing.Wait(); r.result.later = r.later }()
 	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.tell} {
 		watchers.Go(func() { f(ctx) })
 	}
@@ -83,8 +83,7 @@ func (r *runner) all() error {
 		return fmt.Errorf("the node does not get ready: %w; the agent said:\n%s", err, r.agent.tail(10))
 	}
 	r.result.versions = r.versionsOf(ctx)
-	d := newDrawer(r.options.seed, r.options.kinds, r.options.pods)
-	d.storms = !r.options.once
+	d := r.options.drawer()
 	r.say("%d pods", r.options.pods)
 	first, err := r.play(ctx, d.first())
 	r.result.setup = first.lifted + first.recovery
@@ -115,6 +114,7 @@ func (r *runner) all() error {
 func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	out := outcome{round: round, began: time.Now()}
 	r.doing("round %d: %s", round.n, strings.Join(round.faults(), " and "))
+	r.judge.during(fmt.Sprintf("round %d, %s", round.n, faultsInWords(round)))
 	r.world.noted = nil
 	type act struct {
 		at time.Duration
@@ -179,7 +179,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 	var wrong []string
 	err := until(ctx, r.options.bound, func() error {
 		if wrong = r.wrong(ctx, r.wanted); len(wrong) > 0 {
-			r.doing("round %d: %s is over, %d things are not well yet, such as: %s", out.round.n, out.round.kind(), len(wrong), wrong[0])
+			r.doing("round %d: %s is over; %d things are not well yet: %s", out.round.n, out.round.kind(), len(wrong), cut(wrong[0], 100))
 			return errors.New(wrong[0])
 		}
 		return nil
@@ -212,6 +212,9 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 // clear deletes all pods, and sees to it that nothing of any is left, their logs
 // too.
 func (r *runner) clear(ctx context.Context) error {
+	r.doing("waiting for what takes longer")
+	r.healing.Wait()
+	r.judge.settled()
 	r.doing("deleting all pods")
 	begun := time.Now()
 	for _, name := range slices.Clone(r.wanted) {
@@ -240,7 +243,14 @@ func (r *runner) doing(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = fmt.Sprintf(format, args...)
-	r.judge.during(r.now)
+}
+
+// cut is s in so many letters.
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n-3] + "..."
+	}
+	return s
 }
 
 // tell prints a line every few seconds until ctx ends.

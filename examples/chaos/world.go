@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	cri "k8s.io/cri-client/pkg"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/internal/quiet"
 )
 
 // Sizes of the file systems that can be filled, in MiB.
@@ -45,6 +48,18 @@ type world struct {
 
 	killedAt []time.Time // containerd; used by one goroutine, as is
 	noted    []string    // what is to be told of the round
+
+	healing sync.WaitGroup // what is not over with its round
+	mu      sync.Mutex
+	later   map[string][]time.Duration // how long that took, by kind
+}
+
+// healed notes how long it took to recover from a fault of which the effects are not
+// over with its round.
+func (w *world) healed(kind string, took time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.later[kind] = append(w.later[kind], took)
 }
 
 // note has something told of the round.
@@ -53,7 +68,7 @@ func (w *world) note(format string, args ...any) {
 }
 
 func newWorld(s *stage, o options, j *judge) *world {
-	w := &world{stage: s, judge: j}
+	w := &world{stage: s, judge: j, later: map[string][]time.Duration{}}
 	s.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", o.containerd))
 	lab.Need(s, "containerd", "kubernetes")
 	s.say("starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
@@ -82,9 +97,15 @@ func newWorld(s *stage, o options, j *judge) *world {
 			"--listen=" + addr, "--cgroup-root=" + w.groups(), "--remember-pods", "-v",
 		},
 	}}
+	s.Cleanup(func() { s.must("keep the logs", w.keepLogs(o.logs)) })
 	s.Cleanup(func() { s.must("end the agent", w.agent.end()) })
 	w.agent.begin(s.ctx)
 	return w
+}
+
+// quietly keeps the CRI's client from writing to stderr of each call that fails.
+func (w *world) quietly(ctx context.Context) context.Context {
+	return quiet.Context(ctx, slog.New(slog.DiscardHandler))
 }
 
 func (w *world) root() string     { return filepath.Join(w.dir, "root") }
@@ -94,6 +115,24 @@ func (w *world) agentLog() string { return filepath.Join(w.dir, "agent.log") }
 // groups is a place in the machine's cgroups that no other agent has.
 func (w *world) groups() string { return "/" + filepath.Base(w.dir) }
 
+// keepLogs copies what is said into dir, unless that is empty.
+func (w *world) keepLogs(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	said, err := os.ReadFile(w.agentLog())
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "agent.log"), said, 0o644),
+		os.WriteFile(filepath.Join(dir, "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644),
+	)
+}
+
 // connect makes the clients that look past the agent.
 func (w *world) connect() {
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
@@ -102,9 +141,14 @@ func (w *world) connect() {
 	config.Timeout = 0 // of watches
 	w.api, err = kubernetes.NewForConfig(config)
 	w.must("make a client of the API", err)
-	w.cri, err = cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(w.daemon.Endpoint).WithConnectionTimeout(5 * time.Second).Build(w.ctx)
+	w.cri, err = w.dial(w.ctx)
 	w.must("connect to containerd", err)
 	w.Cleanup(func() { _ = w.cri.Close(context.WithoutCancel(w.ctx)) })
+}
+
+// dial connects to containerd, past the socket that the agent uses.
+func (w *world) dial(ctx context.Context) (internalapi.RuntimeService, error) {
+	return cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(w.daemon.Endpoint).WithConnectionTimeout(5 * time.Second).Build(w.quietly(ctx))
 }
 
 // prepare makes what the pods need, and waits for the node.
