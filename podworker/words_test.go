@@ -95,5 +95,6 @@ func TestAnExplanationIsWhatAnOperatorWantsToRead(t *testing.T) { // L-22
 	} {
 		tc.e.At, tc.e.UID, tc.e.Namespace, tc.e.Name = now, "u", "default", "web"
 		assert.Equal(t, tc.want, tc.e.String(), name)
+		assert.Equal(t, "pod default/web (u) is "+tc.e.Words(), tc.e.String(), name)
 	}
 }
