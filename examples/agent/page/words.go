@@ -4,39 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
-// How much is shown of what others have written, in characters: in a list of many
-// pods, and where it is about one pod.
+// How much is shown of what others have written, in characters: of a name, of a
+// message in a list of many, and of one where it is about one pod.
 const (
-	brief = 240
+	short = 80
+	brief = 200
 	full  = 4096
 )
-
-// clean returns text as it may be shown: what is no text, would turn the text
-// around or speak to a terminal is replaced, and it is cut after most characters.
-func clean(text string, most int) string {
-	var b strings.Builder
-	n := 0
-	for i, r := range text {
-		if n == most {
-			b.WriteString("…")
-			break
-		}
-		n++
-		switch {
-		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
-			r = '\uFFFD' // bytes that are no text
-		case r == '\n' || r == '\t':
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Co, r):
-			r = '\uFFFD'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
 
 // age says how long something took, or is ago: the two largest units of it.
 func age(d time.Duration) string {
