@@ -34,4 +34,8 @@
 // # Testing
 //
 // As package sim: 50 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package simcri
