@@ -28,6 +28,8 @@ type assembly struct {
 	inbox *podworker.Inbox
 	pods  *view
 
+	seen *recent // what the page for people tells of the past
+
 	machine admission.Node // what pods are held against; known with the runtime
 }
 
@@ -38,7 +40,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		level = slog.LevelDebug
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view),
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), seen: new(recent),
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, w := range opts.warnings {
@@ -48,7 +50,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.cluster.record(a.out.event)
+	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))
 	return a, nil
 }
 

@@ -23,7 +23,7 @@ func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
 	assert.Equal(t, []string{"worker-1"}, texts(doc.all("h1")))
 	assert.Equal(t, []string{"What is wrong with the node", "Pods", "Pressure", "Probes", "Volumes", "Images", "Events"}, texts(doc.all("h2")))
 	assert.Equal(t, []string{
-		"5 pods", "1 in trouble", "1 not ready yet", "2 well", "1 done", "runtime is well", "network is not well", "MemoryPressure",
+		"5 pods", "1 in trouble", "1 not ready yet", "2 well", "1 done", "runtime well", "network not well", "MemoryPressure",
 	}, texts(doc.all("header")[0].all("li")))
 	assert.Contains(t, doc.text(), "The agent has been up for 1 d 2 h and uses 41 MiB of memory.")
 
