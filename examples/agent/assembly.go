@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,8 +41,8 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view),
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
-	if len(opts.ignored) > 0 {
-		a.say(fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	for _, w := range opts.warnings {
+		a.say("warning: " + w)
 	}
 	var err error
 	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
