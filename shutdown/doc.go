@@ -68,4 +68,9 @@
 //
 // Each rule sh-1 … sh-12 and F-62 … F-65 has a test that says its number: tables for
 // what is pure, and a machine in virtual time whose pods, volumes and sink are slow.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package shutdown

@@ -237,6 +237,7 @@ func (c *cluster) registered(ctx context.Context) error {
 // machine may be nil.
 type nodeFacts struct {
 	runtime connected
+	port    int32 // of the kubelet's API; 0: there is none
 	health  *podworker.Health
 	pleg    func() error
 	machine node.Machine
@@ -262,6 +263,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
+		KubeletPort:  f.port,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

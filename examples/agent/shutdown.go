@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -120,6 +121,9 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 			d.byTerm = true
 			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Done: sync.OnceFunc(func() { close(d.over) })}
 		case "http":
+			if host, _, _ := net.SplitHostPort(a.opts.listen); !loopback(host) {
+				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address is only for this machine", a.opts.listen)
+			}
 			d.byHTTP = new(shutdown.Manual)
 			t = d.byHTTP
 		default:

@@ -36,4 +36,9 @@
 //
 // A logind of a few lines serves a private bus, which is a real dbus-daemon; it fails,
 // goes away, and comes back.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package logind
