@@ -38,7 +38,7 @@ func TestTheLastEventsAreRemembered(t *testing.T) {
 	}
 	record(runtime.Event{Object: v1.ObjectReference{Kind: "Node", Name: "n", UID: "n"}, Reason: "Rebooted", Message: strings.Repeat("x", 1<<20)})
 	assert.Equal(t, 501, passed, "all are passed on")
-	events, _ := r.history()
+	events, _, _ := r.history()
 	require.Len(t, events, mostEvents)
 	assert.Equal(t, "node n", events[0].Object)
 	assert.Empty(t, events[0].UID)
@@ -49,7 +49,7 @@ func TestTheLastEventsAreRemembered(t *testing.T) {
 
 	// One that is there already is the newest, and counted.
 	r.happened(runtime.Event{Object: runtime.ContainerRef(webPod(), "main"), Type: v1.EventTypeWarning, Reason: "Unhealthy", Message: "no 400"}, noon)
-	events, _ = r.history()
+	events, _, _ = r.history()
 	require.Len(t, events, mostEvents)
 	assert.Equal(t, "no 400", events[0].Message)
 	assert.Equal(t, 2, events[0].Count)
@@ -95,6 +95,8 @@ func TestWhatWasAvailableIsRemembered(t *testing.T) {
 	}
 	seen := r.measured(thresholds)
 	seen(eviction.PassInfo{Err: errors.New("nothing could be measured")})
+	_, _, err := r.history()
+	require.EqualError(t, err, "nothing could be measured")
 	for i := range 500 {
 		at := noon.Add(time.Duration(i) * 10 * time.Second)
 		p := &eviction.Plan{At: at, Observations: []eviction.Observation{
@@ -106,7 +108,8 @@ func TestWhatWasAvailableIsRemembered(t *testing.T) {
 		}
 		seen(eviction.PassInfo{Result: eviction.Result{Plan: p}})
 	}
-	_, signals := r.history()
+	_, signals, err := r.history()
+	require.NoError(t, err)
 	require.Len(t, signals, 2)
 	memory, pids := signals[0], signals[1]
 	assert.Equal(t, "memory.available", memory.Name)
