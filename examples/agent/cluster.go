@@ -230,6 +230,7 @@ func (c *cluster) registered(ctx context.Context) error {
 // machine may be nil.
 type nodeFacts struct {
 	runtime connected
+	port    int32 // of the kubelet's API; 0: there is none
 	health  *podworker.Health
 	pleg    func() error
 	machine node.Machine
@@ -254,6 +255,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
+		KubeletPort:  f.port,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

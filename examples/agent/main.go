@@ -107,6 +107,9 @@ func run(opts options) error {
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
 	a.say(fmt.Sprintf("http://%s/ shows what runs here; Ctrl-C stops %s", care.server.Addr, opts.stops()))
+	for _, where := range care.kubelet.says {
+		a.say(where)
+	}
 	node.health.First(ctx)
 
 	// Every part runs until ctx ends; the first error ends them all.
@@ -250,7 +253,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
@@ -297,7 +300,8 @@ type care struct {
 	usage     *stats.Collector
 	evictions *eviction.Manager
 	logs      *logrotate.Rotator
-	server    *server
+	server    *debugServer
+	kubelet   kubelet
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
@@ -318,9 +322,13 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 		return c, err
 	}
 	c.server, err = a.listen(k.statuses, checks, page{"/stats/summary", summaryPage(c.usage)}, people)
+	if err != nil {
+		return c, err
+	}
+	c.kubelet, err = a.serveKubelet(g, k, c)
 	return c, err
 }
 
 func (c care) parts() []part {
-	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run}
+	return append(c.kubelet.parts(), c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run)
 }

@@ -29,14 +29,14 @@ type page struct {
 	answer http.HandlerFunc
 }
 
-// A server answers /healthz, /pods and /explain, and shows people what runs here.
-type server struct {
+// A debugServer answers /healthz, /pods and /explain, and shows people what runs here.
+type debugServer struct {
 	Addr     string
 	listener net.Listener
 	http     http.Server
 }
 
-func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*server, error) {
+func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*debugServer, error) {
 	listener, err := net.Listen("tcp", a.opts.listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
@@ -51,7 +51,7 @@ func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page
 	if warning := openToAll(listener.Addr()); warning != "" {
 		a.say(warning)
 	}
-	return &server{
+	return &debugServer{
 		Addr:     listener.Addr().String(),
 		listener: listener,
 		http: http.Server{
@@ -61,7 +61,7 @@ func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page
 }
 
 // Run serves until ctx ends.
-func (s *server) Run(ctx context.Context) error {
+func (s *debugServer) Run(ctx context.Context) error {
 	closed := context.AfterFunc(ctx, func() { _ = s.http.Close() })
 	defer closed()
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {

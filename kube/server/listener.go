@@ -45,6 +45,9 @@ type ListenerConfig struct {
 	MinVersion   uint16
 	CipherSuites []uint16
 
+	// Curves are the key exchanges that will do. None: Go's own choice.
+	Curves []tls.CurveID
+
 	// HeaderTimeout is how long the handshake, and then the headers of each request,
 	// may take. Zero: 10 s.
 	HeaderTimeout time.Duration
@@ -113,7 +116,7 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 	if cfg.Certificate != nil {
 		l.http.TLSConfig = &tls.Config{
 			GetCertificate: cfg.Certificate,
-			MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites,
+			MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites, CurvePreferences: cfg.Curves,
 			// Whoever signs them is for auth.Certificates to say, which knows those
 			// of the moment.
 			ClientAuth: tls.RequestClientCert,
