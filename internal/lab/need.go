@@ -39,6 +39,10 @@ var needs = map[string]need{
 		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
 		with:  []string{"linux", "etcd"},
 	},
+	"kubectl": {
+		check: kubectlInstalled,
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed",
+	},
 	"etcd":     {check: etcdInstalled, get: "apt-get install etcd-server"},
 	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},

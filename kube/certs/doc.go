@@ -46,4 +46,9 @@
 //
 // Against a client-go fake whose cluster signs, in virtual time, and, in the
 // agent's cluster suite, against a real one.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package certs
