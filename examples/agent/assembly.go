@@ -30,6 +30,7 @@ type assembly struct {
 
 	ports kubeletPorts   // of the kubelet's API
 	level *slog.LevelVar // from which on things are logged
+	seen  *recent        // what the page for people tells of the past
 
 	machine admission.Node // what pods are held against; known with the runtime
 }
@@ -42,7 +43,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		level.Set(slog.LevelDebug)
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level,
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent),
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, w := range opts.warnings {
@@ -55,7 +56,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.cluster.record(a.out.event)
+	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))
 	return a, nil
 }
 

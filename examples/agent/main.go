@@ -7,6 +7,7 @@
 //
 //	$ go run ./examples/agent --runtime=process --manifests=examples/agent/pods
 //	… pods from YAML files run as processes of your machine; in another shell:
+//	$ w3m http://127.0.0.1:10258/               # or any browser: what runs here, and how it is
 //	$ curl -s http://127.0.0.1:10258/healthz
 //	$ curl -s http://127.0.0.1:10258/pods | grep -E '"(name|phase|podIP)"'
 //	$ curl -s http://127.0.0.1:10258/explain    # why each pod is where it is; ?output=json
@@ -105,7 +106,7 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
-	a.say(fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", care.server.Addr))
+	a.say(fmt.Sprintf("http://%s/ shows what runs here; Ctrl-C stops %s", care.server.Addr, opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}
@@ -281,7 +282,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Logger: a.logger,
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
@@ -313,9 +314,14 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, []check{
+	checks := []check{
 		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
-	}, page{"/stats/summary", summaryPage(c.usage)})
+	}
+	people, err := a.forPeople(g, k, w, c, checks)
+	if err != nil {
+		return c, err
+	}
+	c.server, err = a.listen(k.statuses, checks, page{"/stats/summary", summaryPage(c.usage)}, people)
 	if err != nil {
 		return c, err
 	}

@@ -29,7 +29,7 @@ type page struct {
 	answer http.HandlerFunc
 }
 
-// A debugServer answers /healthz, /pods and /explain.
+// A debugServer answers /healthz, /pods and /explain, and shows people what runs here.
 type debugServer struct {
 	Addr     string
 	listener net.Listener
@@ -48,10 +48,15 @@ func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page
 	for _, p := range more {
 		mux.HandleFunc(p.path, p.answer)
 	}
+	if warning := openToAll(listener.Addr()); warning != "" {
+		a.say(warning)
+	}
 	return &debugServer{
 		Addr:     listener.Addr().String(),
 		listener: listener,
-		http:     http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		http: http.Server{
+			Handler: onlyLocalNames(listener.Addr(), mux), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		},
 	}, nil
 }
 

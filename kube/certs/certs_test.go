@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -267,6 +268,14 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		cfg := configIn(t, s)
+		var renewed, failed atomic.Int32
+		cfg.Renewed = func(err error) {
+			if err != nil {
+				failed.Add(1)
+			} else {
+				renewed.Add(1)
+			}
+		}
 		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
 		first, err := os.ReadFile(cfg.Current())
 		require.NoError(t, err)
@@ -286,6 +295,8 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		now, err := os.ReadFile(cfg.Current())
 		require.NoError(t, err)
 		assert.NotEqual(t, first, now)
+		assert.EqualValues(t, 1, renewed.Load())
+		assert.Zero(t, failed.Load())
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
 		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
 
@@ -304,6 +315,8 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now()))
 		assert.True(t, rotation.Expires().After(time.Now()))
+		assert.EqualValues(t, 2, renewed.Load())
+		assert.Positive(t, failed.Load())
 		cancel()
 		require.NoError(t, <-done)
 	})

@@ -1,8 +1,8 @@
-// Hollow simulates a node in virtual time, prints a timeline of its pods and a
+// Simulate runs a node in virtual time, prints a timeline of its pods and a
 // summary, and draws a picture if asked to:
 //
-//	go run ./examples/hollow --seed 7
-//	go run ./examples/hollow --manifest examples/hollow/pods/crash.yaml --svg crash.svg
+//	go run ./examples/simulate --seed 7
+//	go run ./examples/simulate --manifest examples/simulate/pods/crash.yaml --svg crash.svg
 //
 // An hour takes some milliseconds, and the same seed has the same hour.
 package main
@@ -24,14 +24,14 @@ func main() {
 	case errors.Is(err, flag.ErrHelp):
 		return
 	case err != nil:
-		fmt.Fprintln(os.Stderr, "hollow:", err)
+		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(2)
 	}
 	virtually(func(t *testing.T) int {
-		broken, err := hollow(t.Context(), o, os.Stdout)
+		broken, err := simulate(t.Context(), o, os.Stdout)
 		switch {
 		case err != nil:
-			fmt.Fprintln(os.Stderr, "hollow:", err)
+			fmt.Fprintln(os.Stderr, "simulate:", err)
 			return 2
 		case broken:
 			return 1

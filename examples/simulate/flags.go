@@ -23,13 +23,13 @@ type options struct {
 	all   bool
 }
 
-const usage = `hollow simulates a node in virtual time and shows what happened to its pods.
+const usage = `simulate runs a node in virtual time and shows what happened to its pods.
 
-  hollow --seed 7                      what the seed draws: pods, exits, faults, an agent
-                                       that is killed and started again
-  hollow --seed 7 --calm               only pods, and what people do to them
-  hollow --schedule FILE --seed 7      what a failed simulation has printed
-  hollow --manifest FILE --for 10m     a pod of yours
+  simulate --seed 7                      what the seed draws: pods, exits, faults, an agent
+                                         that is killed and started again
+  simulate --seed 7 --calm               only pods, and what people do to them
+  simulate --schedule FILE --seed 7      what a failed simulation has printed
+  simulate --manifest FILE --for 10m     a pod of yours
 
 Of a manifest's containers, those whose image has the name sim.test/does do what
 its tag says, the others run until they are stopped:
@@ -49,7 +49,7 @@ Flags:
 
 func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
-	fs := flag.NewFlagSet("hollow", flag.ContinueOnError)
+	fs := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
 	fs.Usage = func() {}
 	fs.Uint64Var(&o.seed, "seed", 1, "`number` that everything is drawn from")
