@@ -168,7 +168,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize},
 		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return g, err
@@ -199,7 +199,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 				a.inbox.PodChanged(e.UID)
 			}
 		},
-		Logger: a.logger,
+		Hooks: a.count.PLEG(), Logger: a.logger,
 	})
 	if err != nil {
 		return k, err
@@ -212,7 +212,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Record: a.record,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Hooks: a.count.Status(), Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
@@ -258,13 +258,13 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 		Runtime: w.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
 		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
 		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Pipeline(), Record: a.record, Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
 	a.pods.workers, err = podworker.New(podworker.Config{
-		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Record: a.record, Logger: a.logger,
+		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return w, err
@@ -278,12 +278,12 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Logger: a.logger,
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Hooks: a.count.Loop(), Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
-	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Record: a.record, Logger: a.logger})
+	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Hooks: a.count.Sources(), Record: a.record, Logger: a.logger})
 	return w, err
 }
 
@@ -309,9 +309,9 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, []check{
-		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
-	}, page{"/stats/summary", summaryPage(c.usage)})
+	c.server, err = a.listen(k.statuses, a.count.checks(
+		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check},
+	), append(pages(a.metrics(metricsOf{g, k, w, c.usage})), page{"/stats/summary", summaryPage(c.usage)})...)
 	return c, err
 }
 
