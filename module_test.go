@@ -27,6 +27,7 @@ var noExample = map[string]string{
 	"kube/server":     "it is being built",
 	"cm/cgroups/host": "it needs a Linux with cgroups that may be written",
 	"eviction/notify": "it needs a kernel's notification",
+	"shutdown/logind": "it needs a system bus",
 	"sim/simcri":      "outside of a bubble it would run in real time",
 }
 

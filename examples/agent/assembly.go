@@ -29,17 +29,22 @@ type assembly struct {
 	inbox *podworker.Inbox
 	pods  *view
 
+	ports kubeletPorts   // of the kubelet's API
+	level *slog.LevelVar // from which on things are logged
+	seen  *recent        // what the page for people tells of the past
+
 	machine admission.Node // what pods are held against; known with the runtime
 }
 
 // share makes what the parts share, and joins the cluster, if there is one.
 func share(ctx context.Context, opts options) (*assembly, error) {
-	level := slog.LevelWarn
+	level := new(slog.LevelVar)
+	level.Set(slog.LevelWarn)
 	if opts.verbose {
-		level = slog.LevelDebug
+		level.Set(slog.LevelDebug)
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view),
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent),
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	for _, w := range opts.warnings {
@@ -49,10 +54,13 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.count, err = newCounters(opts); err != nil {
 		return nil, err
 	}
+	if a.ports, err = openPorts(a.opts.kubelet, opts.cluster.on()); err != nil {
+		return nil, err
+	}
 	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.cluster.record(a.out.event)
+	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))
 	return a, nil
 }
 

@@ -218,6 +218,13 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
+// nodeChanged has the node's status looked at before its time.
+func (c *cluster) nodeChanged() {
+	if c != nil && c.node != nil {
+		c.node.Update()
+	}
+}
+
 // registered waits until the node's object is known.
 func (c *cluster) registered(ctx context.Context) error {
 	select {
@@ -232,10 +239,12 @@ func (c *cluster) registered(ctx context.Context) error {
 // machine may be nil.
 type nodeFacts struct {
 	runtime connected
+	port    int32 // of the kubelet's API; 0: there is none
 	health  *podworker.Health
 	pleg    func() error
 	machine node.Machine
 
+	shutdown     func() error
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
 	images       func(context.Context) ([]node.Image, error)
@@ -256,6 +265,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
+		KubeletPort:  f.port,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
@@ -280,6 +290,9 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			if f.shutdown != nil {
+				h.Shutdown = f.shutdown()
+			}
 			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 			h.Unknown = !seen
 			return h

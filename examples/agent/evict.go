@@ -130,7 +130,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: e.count.evictions(func(c []v1.NodeConditionType) {
+		Hooks: e.count.evictions(e.seen.measured(e.pressure.policy.Thresholds), func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
 			e.say(fmt.Sprintf("the node is under %v", c))
 		}),

@@ -26,7 +26,8 @@ type options struct {
 
 	providers, providerBin string // of credentials for images
 
-	cluster clusterOptions
+	cluster  clusterOptions
+	shutdown shutdownOptions
 
 	devicePlugins, podResources string // directories of sockets
 
@@ -77,7 +78,7 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
-		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
+		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
 		fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so in a cluster")
 		fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
 		fs.alias("root-dir", "root")
@@ -88,7 +89,10 @@ func declare(o *options, host string) *flagSet {
 		declareCgroups(fs.FlagSet, o)
 		declareManagers(fs.FlagSet, o)
 	})
-	fs.group("When pods have to go", func() { declareEviction(fs.FlagSet, o) })
+	fs.group("When pods have to go", func() {
+		declareEviction(fs.FlagSet, o)
+		o.shutdown.flags(fs.FlagSet)
+	})
 	fs.group("Images", func() {
 		declareImages(fs.FlagSet, o)
 		fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
@@ -143,7 +147,18 @@ func parseFlags(args []string) (options, error) {
 	if (o.providers == "") != (o.providerBin == "") {
 		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
+	if err := checkListen(o.listen); err != nil {
+		return o, err
+	}
 	return o, o.fillDirs()
+}
+
+// stops says what ends with the agent.
+func (o *options) stops() string {
+	if o.leave {
+		return "the agent, not the pods"
+	}
+	return "the pods and the agent"
 }
 
 // configured reports whether somebody has configured a node, rather than trying the

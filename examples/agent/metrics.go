@@ -19,8 +19,9 @@ import (
 	clustermetrics "github.com/kubeparts/kubeparts/kube/metrics/cluster"
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
-	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // counters count what happens, for Prometheus: each part gets its hooks from them.
@@ -47,24 +48,15 @@ func newCounters(opts options) (*counters, error) {
 	return c, err
 }
 
-// A metricsOf is what scrapes are answered from.
-type metricsOf struct {
-	ground
-	knowledge
-	work
-	usage *stats.Collector
-}
-
 // metrics returns what answers scrapes, by path.
-func (a *assembly) metrics(of metricsOf) map[string]http.Handler {
-	groups := of.rt.node.groups
+func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[string]http.Handler {
 	s := metrics.Sources{
-		Wanted: a.shown(of.statuses), Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: of.changes.Pods,
-		Resize: of.granted.State, Volumes: of.volumes.Totals,
-		Summary: of.usage.Summary, Usage: of.usage.CPUAndMemory, Group: of.usage.Group,
-		Machine: machineOf(of.rt.node), ClientExpires: a.cluster.certificateEnds,
+		Wanted: shownPods{a.pods, k.statuses}.Pods, Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: k.changes.Pods,
+		Resize: g.granted.State, Volumes: g.volumes.Totals,
+		Summary: usage.Summary, Usage: usage.CPUAndMemory, Group: usage.Group,
+		Machine: machineOf(g.rt.node), ClientExpires: a.cluster.certificateEnds,
 	}
-	if groups != nil {
+	if groups := g.rt.node.groups; groups != nil {
 		s.PodCgroup = a.podCgroup(groups)
 	}
 	return a.count.Handlers(s)
@@ -76,21 +68,6 @@ func pages(handlers map[string]http.Handler) (all []page) {
 		all = append(all, page{path, h.ServeHTTP})
 	}
 	return all
-}
-
-// shown returns the pods that are wanted, with what is said of them.
-func (a *assembly) shown(statuses *status.Manager) func() []*v1.Pod {
-	return func() []*v1.Pod {
-		pods := a.pods.loop.Pods()
-		for i, pod := range pods {
-			if s, ok := statuses.Status(pod.UID); ok {
-				shown := *pod
-				shown.Status = s
-				pods[i] = &shown
-			}
-		}
-		return pods
-	}
 }
 
 // machineOf is what the node has. What can't be read is not told.
@@ -136,9 +113,23 @@ func (c *counters) checks(all ...check) []check {
 
 func (c *counters) pulls() images.Config { return images.Config{Hooks: c.remote.Images()} }
 
-func (c *counters) evictions(conditions func([]v1.NodeConditionType)) eviction.Hooks {
+func (c *counters) runtime(synced func(cri.SyncInfo)) cri.Hooks {
+	h := c.remote.Runtime()
+	h.Synced = synced
+	return h
+}
+
+func (c *counters) evictions(passed func(eviction.PassInfo), conditions func([]v1.NodeConditionType)) eviction.Hooks {
 	h := c.Eviction()
+	count := h.Passed
+	h.Passed = func(i eviction.PassInfo) { count(i); passed(i) }
 	h.Conditions = conditions
+	return h
+}
+
+func (c *counters) departure(ended func(shutdown.EndedInfo)) shutdown.Hooks {
+	h := c.Shutdown()
+	h.Ended = ended
 	return h
 }
 

@@ -46,7 +46,7 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if base == nil {
 		return nil, errors.New("certs: the REST configuration is nil")
 	}
-	store, err := cfg.store()
+	store, err := cfg.order().store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (r *Rotation) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("certs: client: %w", err)
 	}
-	next, err := request(ctx, r.cfg, client)
+	next, err := request(ctx, r.cfg, r.cfg.order(), client)
 	if err != nil {
 		return err
 	}

@@ -51,4 +51,9 @@
 // The tests scrape a node all of whose hooks were called, read it with the Prometheus
 // library, lint it, and compare it with testdata/kubelet.txt and testdata/cadvisor.txt:
 // the metrics of a kubelet, each served or with the reason why not.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package metrics

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -68,9 +69,21 @@ type Config struct {
 	// agent's directory. Empty: there are none.
 	CheckpointDir string
 
+	// StreamHosts are further hosts, as IP addresses or names, at which a
+	// runtime.StreamServer may have its streams. Loopback addresses and those of this
+	// machine always will do; a runtime that names another is not followed there.
+	StreamHosts []string
+
 	// Verbosity sets how much the agent logs, for PUT /debug/flags/v, in klog's
 	// numbers: 0 is little, 10 is all.
 	Verbosity func(level int)
+
+	// StreamIdle is how long a stream of /exec, /attach and /portForward may be silent:
+	// streamingConnectionIdleTimeout. Zero: 4h. Below zero: for ever.
+	StreamIdle time.Duration
+
+	// ContainerLogs is how /containerLogs differs from the kubelet's.
+	ContainerLogs ContainerLogs
 
 	// Debugging are the routes that can be switched off. The zero value has them all
 	// off, as sv-6 words it.

@@ -41,9 +41,13 @@ type ListenerConfig struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	// MinVersion of TLS; zero: 1.2. CipherSuites for versions up to 1.2; empty: Go's
-	// own choice. See TLSVersion and CipherSuites.
+	// own choice. See TLSVersion and CipherSuites. Without one of the two suites that
+	// HTTP/2 asks for (ECDHE, AES_128_GCM_SHA256) there is HTTP/1 only.
 	MinVersion   uint16
 	CipherSuites []uint16
+
+	// Curves are the key exchanges that will do. None: Go's own choice.
+	Curves []tls.CurveID
 
 	// HeaderTimeout is how long the handshake, and then the headers of each request,
 	// may take. Zero: 10 s.
@@ -113,13 +117,23 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 	if cfg.Certificate != nil {
 		l.http.TLSConfig = &tls.Config{
 			GetCertificate: cfg.Certificate,
-			MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites,
+			MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites, CurvePreferences: cfg.Curves,
 			// Whoever signs them is for auth.Certificates to say, which knows those
 			// of the moment.
 			ClientAuth: tls.RequestClientCert,
 		}
+		if !allowHTTP2(cfg.CipherSuites) {
+			l.http.Protocols = new(http.Protocols)
+			l.http.Protocols.SetHTTP1(true)
+		}
 	}
 	return l, nil
+}
+
+// allowHTTP2 reports whether these suites have one that HTTP/2 asks for (RFC 7540,
+// section 9.2.2); without it net/http does not serve at all.
+func allowHTTP2(suites []uint16) bool {
+	return len(suites) == 0 || slices.Contains(suites, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) || slices.Contains(suites, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
 }
 
 // Addr is where it listens.
@@ -136,6 +150,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	wg.Go(func() {
 		<-ctx.Done()
 		_ = l.http.Close()
+		_ = l.cfg.Listener.Close() // which http does not know of if it has not begun
 		l.crew.closeAll()
 	})
 	door := &door{Listener: l.cfg.Listener, crew: &l.crew}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"strings"
 )
 
 // nodeLogRoutes are /logs and the files below it.
@@ -12,17 +13,23 @@ func (s *Server) nodeLogRoutes() {
 		return
 	}
 	files := http.StripPrefix("/logs/", http.FileServerFS(plainFiles{s.cfg.NodeLogs}))
-	s.mux.HandleFunc("GET /logs", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "logs/", http.StatusMovedPermanently)
-	})
-	s.mux.HandleFunc("GET /logs/", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("query") && s.cfg.Debugging.NodeLogQuery {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		isTop := strings.Trim(r.URL.Path, "/") == "logs"
+		switch {
+		case isTop && r.URL.Query().Has("query") && !s.cfg.Debugging.NodeLogQuery:
+			refuse(w, http.StatusMethodNotAllowed, "log queries are disabled.")
+		case isTop && r.URL.Query().Has("query"):
 			s.logQuery(w, r)
-			return
+		case r.URL.Path == "/logs":
+			w.Header().Set("Location", "logs/") // below whatever proxy this is asked through
+			w.WriteHeader(http.StatusMovedPermanently)
+		default:
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			files.ServeHTTP(w, r)
 		}
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		files.ServeHTTP(w, r)
-	})
+	}
+	s.mux.HandleFunc("GET /logs", serve)
+	s.mux.HandleFunc("GET /logs/", serve)
 }
 
 // plainFiles has the regular files and directories of a file system only: to open a
@@ -32,6 +39,10 @@ type plainFiles struct{ in fs.FS }
 // Open implements fs.FS.
 func (p plainFiles) Open(name string) (fs.File, error) {
 	info, err := fs.Stat(p.in, name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// A link that leads out of an os.Root is an error of its own kind.
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.Join(fs.ErrPermission, err)}
+	}
 	if err != nil {
 		return nil, err
 	}

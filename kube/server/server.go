@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // A Server is the kubelet's API as an http.Handler. It listens nowhere and runs
@@ -15,6 +16,8 @@ type Server struct {
 	log  *slog.Logger
 	mux  *http.ServeMux // of all routes; who comes here has been let in
 	full http.Handler
+
+	creation time.Duration // streamCreation, but for tests
 
 	readOnly, healthz http.Handler
 }

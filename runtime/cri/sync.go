@@ -77,6 +77,9 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if s.mendable && !s.result.RetryAt.IsZero() {
 		s.retryAt(time.Now().Add(lookAgain))
 	}
+	if synced := r.cfg.Hooks.Synced; synced != nil {
+		synced(SyncInfo{Pod: req.Pod, Plan: p, Result: s.result, Begin: begun, End: time.Now()})
+	}
 	if err := ctx.Err(); err != nil {
 		return s.result, errors.Join(err, s.result.Err())
 	}

@@ -33,7 +33,7 @@
 //
 // # Testing
 //
-// As package sim: 50 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
+// As package sim: 20 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
 //
 // # Stability
 //

@@ -17,4 +17,9 @@
 // What providers write by hand is podworker's, status's and prober's: the order of a
 // pod's life by its UID, restarts, graceful ends, phase and conditions, probes, and
 // that a status which was said is told until it has arrived.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package provider

@@ -28,4 +28,9 @@
 // # Testing
 //
 // The tests of package metrics hold all of it to the list of a kubelet's metrics.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package remote
