@@ -326,11 +326,12 @@ func (a *assembly) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certif
 		return nil, nil, errors.New("serverTLSBootstrap: certificates are given by a cluster: there is none without --kubeconfig or --in-cluster")
 	case k.ServerTLSBootstrap:
 		serving, err := certs.NewServing(certs.ServingConfig{
-			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Logger: a.logger,
+			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Renewed: a.count.api.ServerRenewed, Logger: a.logger,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
+		a.count.serverExpires = serving.Expires
 		return serving.Certificate, []part{serving.Run}, nil
 	default:
 		var ips []net.IP

@@ -329,7 +329,7 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 		return c, err
 	}
 	c.metrics = a.metrics(g, k, c.usage)
-	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), pages(c.metrics), []page{{"/stats/summary", summaryPage(c.usage)}, people})...)
+	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(c.usage)}, people})...)
 	if err != nil {
 		return c, err
 	}

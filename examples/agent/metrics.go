@@ -29,6 +29,8 @@ type counters struct {
 	*metrics.Metrics
 	remote *remote.Metrics
 	api    *clustermetrics.Metrics
+
+	serverExpires func() time.Time // the serving certificate; nil: none is renewed
 }
 
 func newCounters(opts options) (*counters, error) {
@@ -54,7 +56,7 @@ func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[st
 		Wanted: shownPods{a.pods, k.statuses}.Pods, Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: k.changes.Pods,
 		Resize: g.granted.State, Volumes: g.volumes.Totals,
 		Summary: usage.Summary, Usage: usage.CPUAndMemory, Group: usage.Group,
-		Machine: machineOf(g.rt.node), ClientExpires: a.cluster.certificateEnds,
+		Machine: machineOf(g.rt.node), ClientExpires: a.cluster.certificateEnds, ServerExpires: a.count.servingEnds,
 	}
 	if groups := g.rt.node.groups; groups != nil {
 		s.PodCgroup = a.podCgroup(groups)
@@ -62,8 +64,8 @@ func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[st
 	return a.count.Handlers(s)
 }
 
-// pages are the same for the debug listener.
-func pages(handlers map[string]http.Handler) (all []page) {
+// scraped are the same for the debug listener.
+func scraped(handlers map[string]http.Handler) (all []page) {
 	for path, h := range handlers {
 		all = append(all, page{path, h.ServeHTTP})
 	}
@@ -107,6 +109,15 @@ func (c *counters) checks(all ...check) []check {
 		all[i].ask = c.Check("healthz", all[i].name, all[i].ask)
 	}
 	return all
+}
+
+// servingEnds is when the certificate ends that those see who ask this node; never,
+// where the agent does not look after it.
+func (c *counters) servingEnds() time.Time {
+	if c.serverExpires == nil {
+		return time.Time{}
+	}
+	return c.serverExpires()
 }
 
 // The hooks that others need as well.
