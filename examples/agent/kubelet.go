@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -101,14 +100,13 @@ type kubelet struct {
 }
 
 // serveKubelet makes the kubelet's API of what there is.
-func (a *assembly) serveKubelet(g ground, k knowledge, c care, scraped map[string]http.Handler) (kubelet, error) {
+func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) {
 	var out kubelet
 	if a.ports == (kubeletPorts{}) {
 		return out, nil
 	}
 	cfg := a.kubeletAPI(g, k, c)
-	cfg.Metrics, cfg.Hooks = scraped, a.count.api.Server()
-	access := access{config: a.opts.kubelet, cluster: a.cluster, logger: a.logger}
+	access := access{config: a.opts.kubelet, cluster: a.cluster, count: a.count, logger: a.logger}
 	if err := access.into(&cfg, a.ports.full != nil); err != nil {
 		return out, err
 	}
@@ -163,7 +161,8 @@ func (a *assembly) kubeletAPI(g ground, k knowledge, c care) server.Config {
 			}
 			return c.usage.Summary(ctx, false)
 		},
-		Checks:        []server.Check{{Name: "syncloop", Ask: a.pods.loop.Healthy}},
+		Metrics: c.metrics, Hooks: a.count.api.Server(),
+		Checks:        []server.Check{{Name: "syncloop", Ask: a.count.Check("healthz", "syncloop", a.pods.loop.Healthy)}},
 		Configz:       map[string]any{"kubeletconfig": shownConfig(o)},
 		CheckpointDir: filepath.Join(a.opts.root, "checkpoints"),
 		Debugging: server.Debugging{
@@ -242,6 +241,7 @@ func (s shownPods) with(pod *v1.Pod) *v1.Pod {
 type access struct {
 	config  kubeletconfig.KubeletConfiguration
 	cluster *cluster
+	count   *counters
 	logger  *slog.Logger
 }
 
@@ -264,7 +264,7 @@ func (x access) into(cfg *server.Config, asks bool) error {
 	case x.cluster == nil && deref(webhook):
 		return errors.New("authentication.webhook.enabled: tokens are reviewed by an API server: there is none without --kubeconfig or --in-cluster")
 	case x.cluster != nil && (webhook == nil || *webhook):
-		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.API.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration})
+		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.API.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
 		if err != nil {
 			return err
 		}
@@ -289,7 +289,7 @@ func (x access) authorize(cfg *server.Config) (err error) {
 	default:
 		cfg.Authorizer, err = auth.NewAccess(auth.AccessConfig{
 			Reviews:    x.cluster.conn.API.AuthorizationV1().SubjectAccessReviews(),
-			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration,
+			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration, Hooks: x.count.api.Access(),
 		})
 	}
 	return err
@@ -326,11 +326,12 @@ func (a *assembly) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certif
 		return nil, nil, errors.New("serverTLSBootstrap: certificates are given by a cluster: there is none without --kubeconfig or --in-cluster")
 	case k.ServerTLSBootstrap:
 		serving, err := certs.NewServing(certs.ServingConfig{
-			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Logger: a.logger,
+			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Renewed: a.count.api.ServerRenewed, Logger: a.logger,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
+		a.count.serverExpires = serving.Expires
 		return serving.Certificate, []part{serving.Run}, nil
 	default:
 		var ips []net.IP

@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -307,6 +308,7 @@ type care struct {
 	logs      *logrotate.Rotator
 	server    *debugServer
 	kubelet   kubelet
+	metrics   map[string]http.Handler // by path
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
@@ -322,16 +324,16 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	checks := a.count.checks(
 		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check},
 	)
-	scraped := a.metrics(metricsOf{g, k, w, c.usage})
 	people, err := a.forPeople(g, k, w, c, checks)
 	if err != nil {
 		return c, err
 	}
-	more := slices.Concat(g.leaving.pages(), scrapePages(scraped), []page{{"/stats/summary", summaryPage(c.usage)}, people})
-	if c.server, err = a.listen(k.statuses, checks, more...); err != nil {
+	c.metrics = a.metrics(g, k, c.usage)
+	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(c.usage)}, people})...)
+	if err != nil {
 		return c, err
 	}
-	c.kubelet, err = a.serveKubelet(g, k, c, scraped)
+	c.kubelet, err = a.serveKubelet(g, k, c)
 	return c, err
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
-	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/shutdown"
 )
 
 // counters count what happens, for Prometheus: each part gets its hooks from them.
@@ -29,6 +29,8 @@ type counters struct {
 	*metrics.Metrics
 	remote *remote.Metrics
 	api    *clustermetrics.Metrics
+
+	serverExpires func() time.Time // the serving certificate; nil: none is renewed
 }
 
 func newCounters(opts options) (*counters, error) {
@@ -48,50 +50,26 @@ func newCounters(opts options) (*counters, error) {
 	return c, err
 }
 
-// A metricsOf is what scrapes are answered from.
-type metricsOf struct {
-	ground
-	knowledge
-	work
-	usage *stats.Collector
-}
-
 // metrics returns what answers scrapes, by path.
-func (a *assembly) metrics(of metricsOf) map[string]http.Handler {
-	groups := of.rt.node.groups
+func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[string]http.Handler {
 	s := metrics.Sources{
-		Wanted: a.shown(of.statuses), Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: of.changes.Pods,
-		Resize: of.granted.State, Volumes: of.volumes.Totals,
-		Summary: of.usage.Summary, Usage: of.usage.CPUAndMemory, Group: of.usage.Group,
-		Machine: machineOf(of.rt.node), ClientExpires: a.cluster.certificateEnds,
+		Wanted: shownPods{a.pods, k.statuses}.Pods, Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: k.changes.Pods,
+		Resize: g.granted.State, Volumes: g.volumes.Totals,
+		Summary: usage.Summary, Usage: usage.CPUAndMemory, Group: usage.Group,
+		Machine: machineOf(g.rt.node), ClientExpires: a.cluster.certificateEnds, ServerExpires: a.count.servingEnds,
 	}
-	if groups != nil {
+	if groups := g.rt.node.groups; groups != nil {
 		s.PodCgroup = a.podCgroup(groups)
 	}
 	return a.count.Handlers(s)
 }
 
-// scrapePages are the same for the debug listener.
-func scrapePages(handlers map[string]http.Handler) (all []page) {
+// scraped are the same for the debug listener.
+func scraped(handlers map[string]http.Handler) (all []page) {
 	for path, h := range handlers {
 		all = append(all, page{path, h.ServeHTTP})
 	}
 	return all
-}
-
-// shown returns the pods that are wanted, with what is said of them.
-func (a *assembly) shown(statuses *status.Manager) func() []*v1.Pod {
-	return func() []*v1.Pod {
-		pods := a.pods.loop.Pods()
-		for i, pod := range pods {
-			if s, ok := statuses.Status(pod.UID); ok {
-				shown := *pod
-				shown.Status = s
-				pods[i] = &shown
-			}
-		}
-		return pods
-	}
 }
 
 // machineOf is what the node has. What can't be read is not told.
@@ -133,6 +111,15 @@ func (c *counters) checks(all ...check) []check {
 	return all
 }
 
+// servingEnds is when the certificate ends that those see who ask this node; never,
+// where the agent does not look after it.
+func (c *counters) servingEnds() time.Time {
+	if c.serverExpires == nil {
+		return time.Time{}
+	}
+	return c.serverExpires()
+}
+
 // The hooks that others need as well.
 
 func (c *counters) pulls() images.Config { return images.Config{Hooks: c.remote.Images()} }
@@ -148,6 +135,12 @@ func (c *counters) evictions(passed func(eviction.PassInfo), conditions func([]v
 	count := h.Passed
 	h.Passed = func(i eviction.PassInfo) { count(i); passed(i) }
 	h.Conditions = conditions
+	return h
+}
+
+func (c *counters) departure(ended func(shutdown.EndedInfo)) shutdown.Hooks {
+	h := c.Shutdown()
+	h.Ended = ended
 	return h
 }
 

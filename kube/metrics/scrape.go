@@ -57,10 +57,6 @@ type Sources struct {
 	// shows to others. A zero time: it has none.
 	ServerExpires, ClientExpires func() time.Time
 
-	// Shutdown is when the machine began to shut down, and when this node had ended
-	// its pods (sh-11). Zero times: it has not.
-	Shutdown func() (begun, ended time.Time)
-
 	// Timeout of a scrape. Zero: 10 s.
 	Timeout time.Duration
 }

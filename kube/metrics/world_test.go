@@ -170,7 +170,6 @@ func (w world) known() world {
 		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
 		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
 		ClientExpires: func() time.Time { return time.Time{} },
-		Shutdown:      func() (time.Time, time.Time) { return at, time.Time{} },
 	}
 	return w
 }
