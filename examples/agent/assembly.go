@@ -19,6 +19,7 @@ type assembly struct {
 	opts    options
 	logger  *slog.Logger
 	out     *printer            // to people
+	count   *counters           // for Prometheus
 	cluster *cluster            // nil: the agent stands alone
 	record  func(runtime.Event) // to people and to the cluster
 	hostIPs func() []string
@@ -50,10 +51,13 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		a.say("warning: " + w)
 	}
 	var err error
+	if a.count, err = newCounters(opts); err != nil {
+		return nil, err
+	}
 	if a.ports, err = openPorts(a.opts.kubelet, opts.cluster.on()); err != nil {
 		return nil, err
 	}
-	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
+	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
 	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))

@@ -59,11 +59,11 @@ func (a *assembly) keepImages(ctx context.Context, rt connected) (*imageKeeper, 
 		Store: rt, Space: imagegc.SpaceOf(rt), Policy: imagePolicy(&opts.kubelet, keep), Path: filepath.Join(opts.root, "images.json"),
 		Ready: a.inbox.Synced, Pods: a.pods.wanted, Holders: holdersOf(opts, rt),
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
-		Hooks: imagegc.Hooks{Detected: func(present []string, before time.Time) {
+		Hooks: a.count.imageGC(func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
 				a.logger.Warn("records of images that are gone stay", "err", err)
 			}
-		}},
+		}),
 	})
 	return &imageKeeper{gc}, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -100,12 +101,13 @@ type kubelet struct {
 }
 
 // serveKubelet makes the kubelet's API of what there is.
-func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) {
+func (a *assembly) serveKubelet(g ground, k knowledge, c care, scraped map[string]http.Handler) (kubelet, error) {
 	var out kubelet
 	if a.ports == (kubeletPorts{}) {
 		return out, nil
 	}
 	cfg := a.kubeletAPI(g, k, c)
+	cfg.Metrics, cfg.Hooks = scraped, a.count.api.Server()
 	access := access{config: a.opts.kubelet, cluster: a.cluster, logger: a.logger}
 	if err := access.into(&cfg, a.ports.full != nil); err != nil {
 		return out, err

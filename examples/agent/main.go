@@ -173,7 +173,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize},
 		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return g, err
@@ -207,7 +207,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 				a.inbox.PodChanged(e.UID)
 			}
 		},
-		Logger: a.logger,
+		Hooks: a.count.PLEG(), Logger: a.logger,
 	})
 	if err != nil {
 		return k, err
@@ -220,7 +220,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Record: a.record,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Hooks: a.count.Status(), Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
@@ -267,13 +267,13 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 		Runtime: w.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
 		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
 		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Pipeline(), Record: a.record, Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
 	a.pods.workers, err = podworker.New(podworker.Config{
-		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Record: a.record, Logger: a.logger,
+		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return w, err
@@ -287,12 +287,12 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Logger: a.logger,
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Hooks: a.count.Loop(), Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
-	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Record: a.record, Logger: a.logger})
+	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Hooks: a.count.Sources(), Record: a.record, Logger: a.logger})
 	return w, err
 }
 
@@ -319,18 +319,19 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
-	checks := []check{
-		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
-	}
+	checks := a.count.checks(
+		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check},
+	)
+	scraped := a.metrics(metricsOf{g, k, w, c.usage})
 	people, err := a.forPeople(g, k, w, c, checks)
 	if err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, checks, append(g.leaving.pages(), page{"/stats/summary", summaryPage(c.usage)}, people)...)
-	if err != nil {
+	more := slices.Concat(g.leaving.pages(), scrapePages(scraped), []page{{"/stats/summary", summaryPage(c.usage)}, people})
+	if c.server, err = a.listen(k.statuses, checks, more...); err != nil {
 		return c, err
 	}
-	c.kubelet, err = a.serveKubelet(g, k, c)
+	c.kubelet, err = a.serveKubelet(g, k, c, scraped)
 	return c, err
 }
 

@@ -24,8 +24,8 @@ type Sources struct {
 	// Wanted are the pods that this node is to run: podworker.Loop.Pods.
 	Wanted func() []*v1.Pod
 
-	// Mirrors are the copies of static pods by the UID of theirs:
-	// podworker.Loop.MirrorUIDs.
+	// Mirrors are the UIDs of the copies of static pods by the UID of theirs, empty
+	// where there is none: podworker.Loop.MirrorUIDs.
 	Mirrors func() map[types.UID]types.UID
 
 	// Working counts the pods by how far they are: podworker.Workers.Counts.

@@ -57,7 +57,13 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		d.wanted(s, out)
 	}
 	if s.Mirrors != nil {
-		out.gauge(d.mirrors, float64(len(s.Mirrors())))
+		there := 0
+		for _, mirror := range s.Mirrors() {
+			if mirror != "" {
+				there++
+			}
+		}
+		out.gauge(d.mirrors, float64(there))
 	}
 	if s.Working != nil {
 		d.counted(s.Working(), out)

@@ -144,7 +144,7 @@ func psi() *statsapi.PSIStats {
 func (w world) known() world {
 	w.sources = metrics.Sources{
 		Wanted:  func() []*v1.Pod { return []*v1.Pod{web()} },
-		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b"} },
+		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
 		Working: func() map[podworker.Count]int {
 			return map[podworker.Count]int{{State: podworker.Syncing, Config: "desired"}: 2, {State: podworker.Waiting, Config: "desired"}: 1,
 				{State: podworker.Stopping, Config: "orphan", Static: true}: 1, {State: podworker.Finished, Config: "runtime_only"}: 1}
