@@ -168,7 +168,8 @@ func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection
 	cfg := client.Config{
 		Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent",
 		QPS: float32(deref(opts.kubelet.KubeAPIQPS)), Burst: int(opts.kubelet.KubeAPIBurst),
-		EventQPS: float32(deref(opts.kubelet.EventRecordQPS)), EventBurst: int(opts.kubelet.EventBurst),
+		EventQPS: limit(opts.kubelet.EventRecordQPS), EventBurst: int(opts.kubelet.EventBurst),
+		JSON: opts.kubelet.ContentType == "application/json",
 	}
 	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Logger: c.logger}
 	if mine.Dir == "" {
@@ -207,6 +208,14 @@ func (c *cluster) ttl() time.Duration {
 		return client.TTLOf(o)
 	}
 	return 0
+}
+
+// limit is so many a second; a kubelet's 0 is no limit.
+func limit(perSecond *int32) float32 {
+	if perSecond != nil && *perSecond == 0 {
+		return -1
+	}
+	return float32(deref(perSecond))
 }
 
 func deref[T any](p *T) (v T) {
