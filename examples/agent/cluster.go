@@ -95,6 +95,7 @@ type cluster struct {
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
 	volumes  atomic.Pointer[volume.Manager]
+	storage  storage
 	more     []func(context.Context) error
 
 	closeConnections func() // which may hang
@@ -297,6 +298,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			h.Storage, h.Warning = c.storage.Err(), rt.node.warning()
 			if f.shutdown != nil {
 				h.Shutdown = f.shutdown()
 			}
