@@ -82,6 +82,9 @@ type Config struct {
 	// streamingConnectionIdleTimeout. Zero: 4h. Below zero: for ever.
 	StreamIdle time.Duration
 
+	// ContainerLogs is how /containerLogs differs from the kubelet's.
+	ContainerLogs ContainerLogs
+
 	// Debugging are the routes that can be switched off. The zero value has them all
 	// off, as sv-6 words it.
 	Debugging Debugging
