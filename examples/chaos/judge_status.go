@@ -91,7 +91,8 @@ func (j *judge) graceLocked(l *life) {
 	if end == nil || end.Reason == "ContainerStatusUnknown" {
 		return
 	}
-	asked := pod.DeletionTimestamp.Add(-time.Duration(l.shape.grace) * time.Second)
+	// Who has ended is deleted once more, with no grace.
+	asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
 	if end.StartedAt.IsZero() || asked.Sub(end.StartedAt.Time) < 3*time.Second {
 		return // it may not have been ready for a TERM
 	}

@@ -216,6 +216,7 @@ func (r *runner) clear(ctx context.Context) error {
 	r.healing.Wait()
 	r.judge.settled()
 	r.doing("deleting all pods")
+	r.judge.during("all pods are deleted")
 	begun := time.Now()
 	for _, name := range slices.Clone(r.wanted) {
 		s := step{delete: name}
