@@ -86,6 +86,6 @@ func explain(t *testing.T, cfg Config, report *Report) string {
 		fmt.Fprintf(&b, "\nTo run it again: this schedule, by Parse, with seed %d and the same Machine.\n", cfg.Seed)
 		return b.String()
 	}
-	fmt.Fprintf(&b, "\nTo run it again, put the schedule into a file:\n\n\tgo test ./sim -run TestReplay -seed %d -schedule FILE\n\tgo run ./examples/hollow -seed %d -schedule FILE\n", cfg.Seed, cfg.Seed)
+	fmt.Fprintf(&b, "\nTo run it again, put the schedule into a file:\n\n\tgo test ./sim -run TestReplay -seed %d -schedule FILE\n\tgo run ./examples/simulate -seed %d -schedule FILE\n", cfg.Seed, cfg.Seed)
 	return b.String()
 }

@@ -57,9 +57,9 @@
 // [Check] does all that in a test, and says of a seed that breaks a law what is to
 // be known: the law in words, the least schedule that breaks it still (by
 // [Shrink]), the trace around it, and how to run it again. [Report.Timeline]
-// shows a run to people, as does examples/hollow:
+// shows a run to people, as does examples/simulate:
 //
-//	go run ./examples/hollow --seed 7 --svg node.svg
+//	go run ./examples/simulate --seed 7 --svg node.svg
 //
 // # Concurrency
 //
@@ -113,7 +113,11 @@
 //
 // # Testing
 //
-// The suite runs 300 seeds, and that of simcri 50. KUBEPARTS_SIM_SEEDS says how
+// The suite runs 100 seeds, and that of simcri 20. KUBEPARTS_SIM_SEEDS says how
 // many, and KUBEPARTS_SIM_FROM which is the first. A failure prints the seed, the
 // schedule and the end of the trace.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package sim

@@ -5,44 +5,36 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 )
 
 // options are what a person can choose.
 type options struct {
-	seed     uint64
-	pods     int
-	length   time.Duration
-	calm     bool
-	manifest string
-	schedule string
-
-	svg   string
-	width int
-	all   bool
+	kubeconfig string
+	lab        bool
+	nodes      int
+	pods       int
+	name       string
+	schedule   bool
+	ownWatches bool
+	length     time.Duration
+	profile    string
 }
 
-const usage = `hollow simulates a node in virtual time and shows what happened to its pods.
+const usage = `hollow runs simulated nodes with pods against a real API server.
 
-  hollow --seed 7                      what the seed draws: pods, exits, faults, an agent
-                                       that is killed and started again
-  hollow --seed 7 --calm               only pods, and what people do to them
-  hollow --schedule FILE --seed 7      what a failed simulation has printed
-  hollow --manifest FILE --for 10m     a pod of yours
+  hollow --lab                                      starts etcd, an API server, the controllers
+                                                    and the scheduler for itself, and ends them
+  hollow --kubeconfig=FILE --nodes=20 --pods=200    uses a cluster that there is
 
-Of a manifest's containers, those whose image has the name sim.test/does do what
-its tag says, the others run until they are stopped:
+The nodes, and a namespace with the pods, have the name that --name says, and are
+removed in the end, also when it is interrupted. Of every 20 pods one crashes 30 s
+after each start, one exits with 0 after a minute (both are restarted, with back-off),
+one is ready for 20 s and then not for 20 s, and so on; the others run.
 
-  sim.test/does:run                    run until stopped
-  sim.test/does:run_ready-5s           be ready after 5 s, if there is a readiness probe
-  sim.test/does:run_stubborn           ignore TERM
-  sim.test/does:run_stop-3s            take 3 s to stop
-  sim.test/does:exit-3-20s             exit with code 3 after 20 s
-  sim.test/does:exit-137-20s_oom       be killed for its memory after 20 s
-  sim.test/does:run_start-8s           take 8 s to start
-
-It exits with 1 if a law of package sim was broken.
+For --lab the programs have to be there: KUBEBUILDER_ASSETS names their directory, as
+with envtest (with a kube-controller-manager and a kube-scheduler beside), or
+"bash .ci/run kubernetes" builds them.
 
 Flags:
 `
@@ -52,15 +44,15 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs := flag.NewFlagSet("hollow", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
 	fs.Usage = func() {}
-	fs.Uint64Var(&o.seed, "seed", 1, "`number` that everything is drawn from")
-	fs.IntVar(&o.pods, "pods", 0, "how many `pods` (0: as the seed says)")
-	fs.DurationVar(&o.length, "for", 0, "how `long` things happen, in virtual time (0: as the seed says; with --manifest, 10m)")
-	fs.BoolVar(&o.calm, "calm", false, "no faults, and an agent that lives on")
-	fs.StringVar(&o.manifest, "manifest", "", "`file` with a pod, instead of what the seed draws")
-	fs.StringVar(&o.schedule, "schedule", "", "`file` with a schedule, instead of what the seed draws")
-	fs.StringVar(&o.svg, "svg", "", "`file` to write the timeline to as a picture")
-	fs.IntVar(&o.width, "width", 120, "`columns` of the timeline")
-	fs.BoolVar(&o.all, "all", false, "list everything that happened, not only the first lines")
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; its user may make nodes, pods and leases")
+	fs.BoolVar(&o.lab, "lab", false, "start a control plane instead")
+	fs.IntVar(&o.nodes, "nodes", 200, "how `many` nodes")
+	fs.IntVar(&o.pods, "pods", 5000, "how `many` pods, at most 110 a node")
+	fs.StringVar(&o.name, "name", "hollow", "`name` of the namespace, and of the nodes, with a number after it")
+	fs.BoolVar(&o.schedule, "schedule", false, "leave it to the cluster's scheduler on which node a pod is; else they are made on them in turn")
+	fs.BoolVar(&o.ownWatches, "own-watches", false, "a watch of pods for each node, as real nodes have, instead of one for all")
+	fs.DurationVar(&o.length, "for", time.Minute, "how `long` to measure when all pods run")
+	fs.StringVar(&o.profile, "profile", "", "`file` to write a profile of the memory to, for go tool pprof")
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		fs.SetOutput(stdout)
@@ -73,21 +65,14 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	switch {
 	case fs.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
-	case o.manifest != "" && o.schedule != "":
-		return o, errors.New("--manifest and --schedule exclude each other")
-	case o.pods < 0 || o.length < 0:
-		return o, errors.New("--pods and --for are not negative")
-	case o.manifest != "" && o.pods > 0:
-		return o, errors.New("--pods is for what a seed draws; a manifest is one pod")
-	}
-	if o.manifest != "" && o.length == 0 {
-		o.length = 10 * time.Minute
+	case o.lab == (o.kubeconfig != ""):
+		return o, errors.New("either --kubeconfig or --lab says where the API server is; see --help")
+	case o.nodes < 1:
+		return o, errors.New("--nodes is below 1")
+	case o.pods < 0 || o.pods > 110*o.nodes:
+		return o, fmt.Errorf("--pods is to be from 0 to %d, which is 110 a node", 110*o.nodes)
+	case o.length <= 0:
+		return o, errors.New("--for is not above 0")
 	}
 	return o, nil
-}
-
-// read returns what a file given by a flag has in it.
-func read(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	return string(text), err // names the file
 }

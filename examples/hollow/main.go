@@ -1,50 +1,37 @@
-// Hollow simulates a node in virtual time, prints a timeline of its pods and a
-// summary, and draws a picture if asked to:
+// Hollow runs hundreds of simulated nodes with thousands of pods in one process
+// against a real API server: what a scheduler, a controller or an API server is to
+// be tried with at scale. Nothing is executed; the nodes register, renew their
+// leases, and their pods live as they are declared to (package kube/fakenode).
 //
-//	go run ./examples/hollow --seed 7
-//	go run ./examples/hollow --manifest examples/hollow/pods/crash.yaml --svg crash.svg
+//	go run ./examples/hollow --lab                       # with a control plane of its own
+//	go run ./examples/hollow --kubeconfig ~/.kube/config # as nodes of a cluster
 //
-// An hour takes some milliseconds, and the same seed has the same hour.
+// It prints what a node costs here, in memory, processor time and calls.
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"testing"
+	"os/signal"
+	"syscall"
 )
 
 func main() {
 	o, err := parseFlags(os.Args[1:], os.Stdout)
-	if err == nil && o.svg != "" {
-		err = writable(o.svg) // rather now than in the end
-	}
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "hollow:", err)
-		os.Exit(2)
 	}
-	virtually(func(t *testing.T) int {
-		broken, err := hollow(t.Context(), o, os.Stdout)
-		switch {
-		case err != nil:
-			fmt.Fprintln(os.Stderr, "hollow:", err)
-			return 2
-		case broken:
-			return 1
-		}
-		return 0
-	})
-}
-
-// writable reports why a file could not be written. What is in it stays.
-func writable(file string) error {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err == nil {
+		err = run(ctx, o, os.Stdout)
+	}
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, "hollow:", err)
+		stop()
+		os.Exit(1)
 	}
-	return f.Close()
 }

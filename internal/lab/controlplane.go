@@ -29,6 +29,10 @@ type ControlPlaneConfig struct {
 	// not ready; 0 means 20 s. A node speaks every 10 s.
 	NodeMonitorGrace time.Duration
 
+	// Bare leaves the controllers and the scheduler away, as an envtest does:
+	// nothing happens but what the test does, and pods need no service account.
+	Bare bool
+
 	// APIServer are further arguments of kube-apiserver.
 	APIServer []string
 }
@@ -70,7 +74,7 @@ func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
 	c.dir = dir
 	t.Cleanup(c.cleanup)
 	c.must("prepare", c.prepare(cfg))
-	for _, p := range []*child{c.etcd, c.api, c.controllers, c.scheduler} {
+	for _, p := range slices.Backward(c.parts()) {
 		c.must("start "+p.name, p.start())
 		if p == c.api {
 			// The others would try again, but say so in their logs.
@@ -113,8 +117,12 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	if err != nil {
 		return err
 	}
+	kubelets, err := c.ca.client("kube-apiserver-kubelet-client", "system:masters")
+	if err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
-		"ca.crt": c.ca.pem, "ca.key": caKey, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
+		"ca.crt": c.ca.pem, "ca.key": caKey, "kubelets.crt": kubelets.cert, "kubelets.key": kubelets.key, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
 	} {
 		if err := os.WriteFile(c.file(name), data, 0o600); err != nil {
 			return err
@@ -149,12 +157,18 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
 		// The address is a loopback one, which may not be that of a service.
 		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
+		// As it asks nodes, for kubectl exec and logs.
+		"--kubelet-client-certificate=" + c.file("kubelets.crt"), "--kubelet-client-key=" + c.file("kubelets.key"), "--kubelet-preferred-address-types=InternalIP",
 		"--tls-cert-file=" + c.file("api.crt"), "--tls-private-key-file=" + c.file("api.key"), "--client-ca-file=" + c.file("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
 	}, cfg.APIServer...)...)
+	if cfg.Bare {
+		c.api.args = append(c.api.args, "--disable-admission-plugins=ServiceAccount")
+		return nil
+	}
 	c.controllers = c.child("kube-controller-manager", filepath.Join(assets, "kube-controller-manager"),
 		"--kubeconfig="+controllers, "--bind-address="+c.ip.String(), "--secure-port="+ports["controllers"], "--leader-elect=false",
 		"--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"), "--use-service-account-credentials=true",
@@ -248,7 +262,9 @@ func (c *ControlPlane) StartAPI() {
 	c.must("start the API server", c.api.start())
 	c.must("start the API server", c.awaitAPI())
 	for _, p := range []*child{c.controllers, c.scheduler} {
-		c.must("start "+p.name, errors.Join(p.kill(), p.start()))
+		if p != nil {
+			c.must("start "+p.name, errors.Join(p.kill(), p.start()))
+		}
 	}
 }
 

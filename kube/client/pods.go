@@ -16,8 +16,12 @@ import (
 
 // A PodsConfig says whose pods to follow.
 type PodsConfig struct {
-	// Client reads them. Required.
+	// Client reads them. Required, unless there is a Feed.
 	Client kubernetes.Interface
+
+	// Feed brings them, for those who have many nodes in one process: one watch
+	// for all of them. Its Run is the caller's. Nil: a watch of its own.
+	Feed *Feed
 
 	// NodeName is the node whose pods they are. Required.
 	NodeName string
@@ -68,7 +72,7 @@ type Pods struct {
 // NewPods checks cfg and returns a Pods. It starts nothing.
 func NewPods(cfg PodsConfig) (*Pods, error) {
 	switch {
-	case cfg.Client == nil:
+	case cfg.Client == nil && cfg.Feed == nil:
 		return nil, errors.New("client: PodsConfig.Client is nil")
 	case cfg.NodeName == "":
 		return nil, errors.New("client: PodsConfig.NodeName is empty")
@@ -99,6 +103,11 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	if f := p.cfg.Feed; f != nil {
+		f.join(p)
+		defer f.leave(p)
+		return p.tell(ctx, set)
+	}
 	pods := p.cfg.Client.CoreV1().Pods(metav1.NamespaceAll)
 	wg.Go(func() {
 		follow(ctx, following[*v1.Pod]{
@@ -111,6 +120,11 @@ func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 			hurry:    p.hurry,
 		})
 	})
+	return p.tell(ctx, set)
+}
+
+// tell delivers the set with each change until ctx ends.
+func (p *Pods) tell(ctx context.Context, set func(pods []*v1.Pod)) error {
 	for {
 		list, synced, changed := p.look()
 		if synced && ctx.Err() == nil {

@@ -74,6 +74,18 @@ func (r *Runtime) Behave(nameOrImage string, b Behaviour) {
 	r.behaviours[nameOrImage] = b
 }
 
+// behaviour returns how c behaves if it is started now.
+func (r *Runtime) behaviour(pod *v1.Pod, c *v1.Container) Behaviour {
+	if r.Decide != nil {
+		if b, ok := r.Decide(pod, c); ok {
+			return b
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behaviourLocked(c)
+}
+
 func (r *Runtime) behaviourLocked(c *v1.Container) Behaviour {
 	if b, ok := r.behaviours[c.Name]; ok {
 		return b

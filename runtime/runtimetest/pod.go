@@ -99,14 +99,21 @@ func (r *Runtime) newSandboxLocked(p *pod, hostNetwork bool) *runtime.SandboxSta
 		sb.Attempt = p.sandboxes[n-1].Attempt + 1
 	}
 	if !hostNetwork {
-		r.addresses++
 		sb.NetworkKnown = true
-		sb.IPs = []string{fmt.Sprintf("10.%d.%d.%d", r.addresses>>16&255, r.addresses>>8&255, r.addresses&255)}
+		sb.IPs = []string{r.addressLocked()}
 	}
 	p.sandboxes = append(p.sandboxes, sb)
 	r.changedLocked(p.uid)
 	r.observeLocked(p, Change{Sandbox: sb})
 	return sb
+}
+
+func (r *Runtime) addressLocked() string {
+	if r.Address != nil {
+		return r.Address()
+	}
+	r.addresses++
+	return fmt.Sprintf("10.%d.%d.%d", r.addresses>>16&255, r.addresses>>8&255, r.addresses&255)
 }
 
 // runLocked makes a new instance of c and runs it.

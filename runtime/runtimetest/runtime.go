@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -37,6 +38,18 @@ type Runtime struct {
 	// Runtime's lock, so it must not call the Runtime. Nil: nobody is told. Not
 	// to be changed once the runtime is in use.
 	Observe func(Change)
+
+	// Decide says how a container of a pod behaves at its next start, before what
+	// Behave was told counts; it reports false if it does not care. It is asked at
+	// each try to start one, from many goroutines at once, and may not change what
+	// it is given. Nil: Behave alone counts. Not to be changed once the runtime is
+	// in use.
+	Decide func(pod *v1.Pod, c *v1.Container) (Behaviour, bool)
+
+	// Address returns the address of a new sandbox: pods of several Runtimes that
+	// make up a cluster should not share theirs. It is called under the Runtime's
+	// lock. Nil: 10.0.0.1 and so on. Not to be changed once the runtime is in use.
+	Address func() string
 
 	mu         sync.Mutex
 	pods       map[types.UID]*pod

@@ -137,9 +137,7 @@ func (s *syncing) start(ctx context.Context, st start) runtime.Action {
 			return fail("CreateContainerConfigError", "volume %q is not ready", m.Name)
 		}
 	}
-	r.mu.Lock()
-	b := r.behaviourLocked(c)
-	r.mu.Unlock()
+	b := r.behaviour(s.req.Pod, c)
 	if b.Fail != nil {
 		return fail(b.Fail.Reason, "%s", b.Fail.Message)
 	}

@@ -180,6 +180,9 @@ func (s *Server) do(r *request) (runtime.Object, int, error) {
 		if r.Subresource == "token" {
 			return s.tokenLocked(r)
 		}
+		if r.Subresource == "binding" {
+			return s.bindLocked(r, i, there)
+		}
 		return s.createLocked(r)
 	case "update":
 		return s.updateLocked(r, i, there)
@@ -237,6 +240,36 @@ func (s *Server) tokenLocked(r *request) (runtime.Object, int, error) {
 	req.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(seconds) * time.Second))
 	r.gvr = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1"}
 	return req, http.StatusCreated, nil
+}
+
+// bindLocked gives a pod its node, once.
+func (s *Server) bindLocked(r *request, i id, there object) (runtime.Object, int, error) {
+	decoded, err := r.decode(nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	binding, ok := decoded.(*v1.Binding)
+	pod, isPod := there.(*v1.Pod)
+	if !ok || !isPod {
+		return nil, 0, apierrors.NewBadRequest(fmt.Sprintf("%T is no Binding of a pod", decoded))
+	}
+	switch {
+	case binding.UID != "" && binding.UID != pod.UID:
+		return nil, 0, conflict(r, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", binding.UID, pod.UID))
+	case pod.DeletionTimestamp != nil:
+		return nil, 0, conflict(r, fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", pod.Name))
+	case pod.Spec.NodeName != "":
+		return nil, 0, conflict(r, fmt.Sprintf("pod %s is already assigned to node %q", pod.Name, pod.Spec.NodeName))
+	}
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = binding.Target.Name
+	bound.Status.Conditions = slices.DeleteFunc(bound.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	bound.Status.Conditions = append(bound.Status.Conditions, v1.PodCondition{
+		Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second)),
+	})
+	s.putLocked(i, bound)
+	r.gvr = metav1.SchemeGroupVersion.WithResource("") // the answer is a Status
+	return &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}, http.StatusCreated, nil
 }
 
 func (s *Server) updateLocked(r *request, i id, there object) (runtime.Object, int, error) {

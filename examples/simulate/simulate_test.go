@@ -23,7 +23,7 @@ func run(t *testing.T, args ...string) (out string, broken bool) {
 	o, err := parseFlags(args, &b)
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		broken, err = hollow(t.Context(), o, &b)
+		broken, err = simulate(t.Context(), o, &b)
 	})
 	require.NoError(t, err)
 	return b.String(), broken
@@ -34,9 +34,9 @@ func TestAManifestsPodLivesAsItsImagesSay(t *testing.T) {
 	out, broken := run(t, "--manifest", "pods/crash.yaml", "--for", "10m", "--svg", picture, "--all")
 	assert.False(t, broken)
 	assert.Contains(t, out, "  setup                 -o\n")
-	assert.Contains(t, out, "1m42s  shop/crash-hollow app    back-off: CrashLoopBackOff\n")
+	assert.Contains(t, out, "1m42s  shop/crash-node-1 app    back-off: CrashLoopBackOff\n")
 	assert.Contains(t, out, "10m0s of virtual time\n")
-	assert.Regexp(t, `crash-hollow Running ready=\d/2 restarts=6`, out)
+	assert.Regexp(t, `crash-node-1 Running ready=\d/2 restarts=6`, out)
 	svg, err := os.ReadFile(picture)
 	require.NoError(t, err)
 	assert.Contains(t, string(svg), "CrashLoopBackOff")
@@ -89,14 +89,14 @@ func TestABadFileIsToldByName(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("1s dance web\n"), 0o644))
 	for _, o := range []options{{schedule: file}, {schedule: "not-there"}, {manifest: file, length: time.Minute}, {manifest: "not-there", length: time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
-			_, err := hollow(t.Context(), o, io.Discard)
+			_, err := simulate(t.Context(), o, io.Discard)
 			assert.ErrorContains(t, err, o.schedule+o.manifest)
 		})
 	}
 }
 
 func TestTheProgramIsNoTestForThoseWhoRunIt(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "hollow.exe")
+	program := filepath.Join(t.TempDir(), "simulate.exe")
 	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	begun := time.Now()

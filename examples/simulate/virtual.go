@@ -17,7 +17,7 @@ func virtually(f func(t *testing.T) (code int)) {
 	testing.Init()
 	testing.Main(
 		func(pattern, name string) (bool, error) { return true, nil },
-		[]testing.InternalTest{{Name: "hollow", F: func(t *testing.T) {
+		[]testing.InternalTest{{Name: "simulate", F: func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { os.Exit(f(t)) }) // before the testing package says what it thinks
 		}}}, nil, nil)
 }

@@ -30,14 +30,14 @@ type outcome struct {
 	broken  bool // a law was
 }
 
-// hollow simulates what o says, and writes it to w. It reports whether a law was
+// simulate runs what o says, and writes it to w. It reports whether a law was
 // broken.
-func hollow(ctx context.Context, o options, w io.Writer) (broken bool, err error) {
-	simulate := ofSeed
+func simulate(ctx context.Context, o options, w io.Writer) (broken bool, err error) {
+	run := ofSeed
 	if o.manifest != "" {
-		simulate = ofManifest
+		run = ofManifest
 	}
-	out, err := simulate(ctx, o)
+	out, err := run(ctx, o)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func ofManifest(ctx context.Context, o options) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	pod, err := podsource.Static([]byte(text), "hollow", o.manifest)
+	pod, err := podsource.Static([]byte(text), "node-1", o.manifest)
 	if err != nil {
 		return outcome{}, fmt.Errorf("%s: %w", o.manifest, err)
 	}

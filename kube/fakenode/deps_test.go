@@ -1,0 +1,20 @@
+package fakenode_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// It is for tests of what has client-go anyway.
+func TestWhatFakeNodesWeigh(t *testing.T) {
+	deptest.Closure{
+		Package: "kube/fakenode",
+		Max:     620,
+		House: []string{
+			"admission", "internal/checkpoint", "internal/qos", "internal/restart", "internal/staticpod", "kube/client", "kube/node",
+			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "status",
+		},
+		Allow: []string{"k8s.io/client-go", "testing"},
+	}.Check(t)
+}

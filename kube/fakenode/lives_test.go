@@ -1,0 +1,88 @@
+package fakenode_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/kube/fakenode"
+)
+
+// Each way to live, as an API server is told of it. Times are since the one before.
+func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
+	type moment struct {
+		after time.Duration
+		says  string
+	}
+	const s = time.Second
+	for name, c := range map[string]struct {
+		behaves string
+		edit    func(*v1.Pod)
+		lives   []moment
+	}{
+		"without a word":     {"", nil, []moment{{0, "Running, ready"}, {time.Hour, "Running, ready"}}},
+		"ready later":        {"ready=2s", nil, []moment{{0, "Running"}, {1 * s, "Running"}, {2 * s, "Running, ready"}}},
+		"never ready":        {"never-ready", nil, []moment{{0, "Running"}, {time.Hour, "Running"}}},
+		"flapping":           {"ready=1s,flap=10s", nil, []moment{{0, "Running"}, {2 * s, "Running, ready"}, {10 * s, "Running"}, {10 * s, "Running, ready"}, {10 * s, "Running"}}},
+		"completes":          {"exit=0@5s", never, []moment{{0, "Running, ready"}, {5 * s, "Succeeded, ended: 0 Completed"}, {time.Hour, "Succeeded, ended: 0 Completed"}}},
+		"fails":              {"exit=3@5s", never, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed, ended: 3 Error"}}},
+		"fails at once":      {"exit=3", never, []moment{{0, "Failed, ended: 3 Error"}}},
+		"for want of memory": {"oom@5s", never, []moment{{6 * s, "Failed, ended: 137 OOMKilled"}}},
+		"crash-loops": {"exit=1@5s", nil, []moment{
+			{6 * s, "Running, ready, 1 restarts"}, {6 * s, "Running, waits: CrashLoopBackOff, 1 restarts"},
+			{10 * s, "Running, ready, 2 restarts"}, {8 * s, "Running, waits: CrashLoopBackOff, 2 restarts"},
+		}},
+		"crashes twice, then runs": {"exit=1@1s,crashes=2", nil, []moment{{30 * s, "Running, ready, 2 restarts"}, {time.Hour, "Running, ready, 2 restarts"}}},
+		"has no image":             {"no-image", nil, []moment{{0, "Pending, waits: ErrImagePull"}, {5 * s, "Pending, waits: ImagePullBackOff"}, {time.Hour, "Pending, waits: ImagePullBackOff"}}},
+		"has its image later":      {"no-image=10s", nil, []moment{{5 * s, "Pending, waits: ImagePullBackOff"}, {10 * s, "Running, ready"}}},
+		"cannot be started":        {"fail=CreateContainerError", nil, []moment{{5 * s, "Pending, waits: CreateContainerError"}}},
+		"starts slowly":            {"start=5s", nil, []moment{{1 * s, "Pending, waits: ContainerCreating"}, {5 * s, "Running, ready"}}},
+		"is evicted":               {"evict@5s", nil, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed Evicted, ended: 143 Error"}, {time.Hour, "Failed Evicted, ended: 143 Error"}}},
+		"misspelt":                 {"reddy=2s", nil, []moment{{0, "Failed UnknownBehaviour, ended: 137 ContainerStatusUnknown"}}},
+		"for one container only": {"", func(p *v1.Pod) {
+			p.Annotations = map[string]string{fakenode.Annotation: "never-ready", fakenode.AnnotationPrefix + "main": "ready=1s"}
+		}, []moment{{0, "Running"}, {2 * s, "Running, ready"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, fakenode.Config{}, func(w *world) {
+				var edits []func(*v1.Pod)
+				if c.edit != nil {
+					edits = append(edits, c.edit)
+				}
+				w.run("web", c.behaves, edits...)
+				w.after(0)
+				for _, m := range c.lives {
+					if m.after > 0 {
+						w.after(m.after)
+					}
+					assert.Equal(t, m.says, w.says("web"))
+				}
+			})
+		})
+	}
+}
+
+func TestAPodThatIsDeletedHasItsGrace(t *testing.T) {
+	inWorld(t, fakenode.Config{}, func(w *world) {
+		w.run("quick", "")
+		w.run("slow", "stop=5s")
+		w.run("stubborn", "stubborn")
+		w.after(time.Second)
+		for _, name := range []string{"quick", "slow", "stubborn"} {
+			w.delete(name)
+		}
+		w.after(time.Second)
+		assert.Equal(t, "gone", w.says("quick"))
+		assert.Equal(t, "Running, ready", w.says("slow"))
+		w.after(5 * time.Second)
+		assert.Equal(t, "gone", w.says("slow"))
+		require.NotNil(t, w.pod("stubborn"))
+		w.after(20 * time.Second)
+		assert.Equal(t, "Running, ready", w.says("stubborn"))
+		w.after(10 * time.Second)
+		assert.Equal(t, "gone", w.says("stubborn"), "30 s are over")
+	})
+}

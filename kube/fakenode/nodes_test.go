@@ -1,0 +1,144 @@
+package fakenode_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/fakenode"
+)
+
+func TestNodesAreReadyWhenStartReturns(t *testing.T) {
+	inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{Name: "n", Labels: map[string]string{"zone": "a"}})}, func(w *world) {
+		assert.Equal(t, []string{"n-0", "n-1", "n-2"}, w.nodes.Names())
+		list, err := w.as.CoreV1().Nodes().List(w.t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 3)
+		addresses := map[string]bool{}
+		for _, n := range list.Items {
+			assert.Equal(t, "a", n.Labels["zone"])
+			assert.Equal(t, "8", n.Status.Allocatable.Cpu().String())
+			assert.EqualValues(t, 110, n.Status.Allocatable.Pods().Value())
+			addresses[n.Status.Addresses[0].Address] = true
+			for _, c := range n.Status.Conditions {
+				assert.Equal(t, c.Type == v1.NodeReady, c.Status == v1.ConditionTrue, c.Type)
+			}
+		}
+		assert.Len(t, addresses, 3)
+		time.Sleep(time.Minute)
+		for _, n := range list.Items {
+			lease, err := w.as.CoordinationV1().Leases("kube-node-lease").Get(w.t.Context(), n.Name, metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Less(t, time.Since(lease.Spec.RenewTime.Time), 11*time.Second)
+		}
+	})
+}
+
+func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
+	for own, watches := range map[bool]int{false: 1, true: 51} { // the binder looks at all pods
+		inWorld(t, fakenode.Config{Nodes: fakenode.Many(50, fakenode.Node{}), OwnWatches: own}, func(w *world) {
+			w.after(time.Second)
+			assert.Equal(t, watches, w.api.Watches("pods"))
+			w.run("web", "")
+			w.run("far", "", func(p *v1.Pod) { p.Spec.NodeName = "fake-49" })
+			w.after(time.Second)
+			assert.Equal(t, "Running, ready", w.says("web"))
+			assert.Equal(t, "Running, ready", w.says("far"))
+		})
+	}
+}
+
+func TestNothingIsLeftWhenATestEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		over := new(ending)
+		n := fakenode.Start(t.Context(), over, api.RESTConfig(), fakenode.Config{})
+		api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "ours", Namespace: "default"}, Spec: v1.PodSpec{NodeName: n.Names()[0], Containers: []v1.Container{{Name: "c"}}}})
+		api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Namespace: "default"}, Spec: v1.PodSpec{NodeName: "other", Containers: []v1.Container{{Name: "c"}}}})
+		time.Sleep(time.Minute)
+		over.end()
+		assert.Empty(t, api.List("nodes"))
+		assert.Empty(t, api.List("leases"))
+		assert.Nil(t, api.Pod("default", "ours"))
+		assert.NotNil(t, api.Pod("default", "theirs"))
+		assert.Empty(t, over.said)
+	})
+}
+
+func TestAServerThatIsAwaySaysSoInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Code: 403, Message: "no, you may not"} }}
+		over := new(ending)
+		fakenode.Start(t.Context(), over, api.RESTConfig(), fakenode.Config{})
+		require.Len(t, over.said, 1)
+		assert.Contains(t, over.said[0], "node fake-0 is not ready: it took more than 1m0s; it said last: ")
+		assert.Contains(t, over.said[0], "no, you may not")
+		over.end()
+	})
+}
+
+func TestABadConfigurationIsToldByName(t *testing.T) {
+	_, err := fakenode.New(nil, fakenode.Config{})
+	assert.ErrorContains(t, err, "REST configuration is nil")
+	rest := new(apitest.Server).RESTConfig()
+	_, err = fakenode.New(rest, fakenode.Config{Nodes: make([]fakenode.Node, 2)})
+	assert.ErrorContains(t, err, `two of Config.Nodes are called "fake-0"`)
+	_, err = fakenode.New(rest, fakenode.Config{Period: -time.Second})
+	assert.ErrorContains(t, err, "Period")
+}
+
+func TestAnAPIServerThatGoesAwayForAWhileIsNoEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan bool, 1)
+		gone <- false
+		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault {
+			is := <-gone
+			gone <- is
+			return apitest.Fault{Refuse: is}
+		}}
+		fakenode.Start(t.Context(), t, api.RESTConfig(), fakenode.Config{})
+		api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}})
+		time.Sleep(5 * time.Second)
+		<-gone
+		gone <- true
+		api.DropWatches()
+		time.Sleep(time.Minute)
+		api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "late", Namespace: "default"}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}})
+		<-gone
+		gone <- false
+		time.Sleep(2 * time.Minute)
+		for _, name := range []string{"web", "late"} {
+			assert.Equal(t, v1.PodRunning, api.Pod("default", name).Status.Phase, name)
+			assert.Zero(t, api.Pod("default", name).Status.ContainerStatuses[0].RestartCount)
+		}
+	})
+}
+
+// An ending is a test that ends when it is told to.
+type ending struct {
+	cleanups []func()
+	said     []string
+}
+
+func (e *ending) Helper()          {}
+func (e *ending) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
+func (e *ending) Logf(format string, args ...any) {
+	e.said = append(e.said, fmt.Sprintf(format, args...))
+}
+func (e *ending) Fatalf(format string, args ...any) {
+	e.said = append(e.said, fmt.Sprintf(format, args...))
+}
+func (e *ending) end() {
+	for _, f := range e.cleanups {
+		f()
+	}
+}
+
+var _ fakenode.TB = (*testing.T)(nil)
