@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -46,7 +45,12 @@ func (h *hollow) makePods(ctx context.Context) error {
 			}
 		})
 	}
+	begun, said := time.Now(), time.Now()
 	for i := range h.o.pods {
+		if time.Since(said) > 2*time.Second {
+			said = time.Now()
+			fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), i, h.o.pods)
+		}
 		select {
 		case numbers <- i:
 		case <-ctx.Done():
@@ -62,7 +66,10 @@ func (h *hollow) makePods(ctx context.Context) error {
 	if len(all) > 0 {
 		return all[0] // the others are those that it called off
 	}
-	return errors.Join(ctx.Err())
+	if ctx.Err() == nil {
+		fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), h.o.pods, h.o.pods)
+	}
+	return ctx.Err()
 }
 
 // behaviour of pod number i.
