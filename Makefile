@@ -3,8 +3,8 @@
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-check: ## gofmt, vet, staticcheck and all unit tests with -race
-	@bash .ci/run fmt vet lint unit
+check: ## gofmt, vet, staticcheck, all unit tests with -race, changes of the API
+	@bash .ci/run fmt vet lint unit api
 
 test: ## unit tests only, without -race
 	go test work

@@ -46,4 +46,9 @@
 // # Testing
 //
 // Tables of pods and nodes.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package admission

@@ -88,4 +88,9 @@
 //
 // Everything but Manager is a pure function. Retry is the step under Run, needs
 // no time, and works in a testing/synctest bubble.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package allocation

@@ -53,4 +53,9 @@
 // Each rule has a test that says its number, or a reason in rules_test.go at the root
 // of this module. A [cgroups.Tree] stands in for the machine; the packages host and
 // oom try real ones, v1 and v2.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package cm

@@ -17,14 +17,6 @@ import (
 // Allocatable returns what of the node is for pods, as its status says (cm-22).
 func (m *Manager) Allocatable() v1.ResourceList { return Allocatable(m.cfg.Capacity, m.cfg.Reserved) }
 
-// Capacity returns what the node has, without process IDs, which are no resource of
-// pods.
-func (m *Manager) Capacity() v1.ResourceList {
-	out := m.cfg.Capacity.DeepCopy()
-	delete(out, ResourcePID)
-	return out
-}
-
 // PodName returns the cgroup of the pod: that of its class and UID, or with Flat
 // the one of all pods.
 func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {

@@ -90,4 +90,9 @@
 // Stories in testdata/*.txt: facts over time, and what happens. Laws over random
 // nodes; fuzzed settings and plans. Real disks that fill up and real pods that eat
 // memory are with the agent (examples/agent).
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package eviction

@@ -74,4 +74,9 @@
 // testdata/*.txt are stories of a disk in virtual time; -update rewrites what they
 // lead to. Random inputs check the laws of plans and print their seed, and a thousand
 // pods start while images are removed as fast as can be.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package imagegc

@@ -151,4 +151,8 @@
 //
 // Everything runs in a testing/synctest bubble: a request is served in the
 // virtual instant in which it is made. Relist needs no loop and no time.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package pleg

@@ -58,4 +58,8 @@
 //
 // Each rule pe-1 … pe-13 is a line in a table, by number; a thousand runs with
 // shuffled services are compared; the parsers are fuzzed.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package podenv

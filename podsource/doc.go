@@ -80,4 +80,8 @@
 // The functions are tested by tables, Merge and Memory in synctest bubbles, and
 // File on real directories. FuzzDecode takes arbitrary text through decoding,
 // defaults and validation, FuzzURL arbitrary answers of a web server.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package podsource

@@ -89,4 +89,8 @@
 // All states of a life are visited by a model of the world around it, and held
 // against the laws. Workers run in a testing/synctest bubble; testdata holds
 // scenarios as text, one command or call per line.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package podworker

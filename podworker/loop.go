@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,6 +83,8 @@ type Loop struct {
 	sweep   chan struct{} // the wanted set or the runtime changed
 	garbage chan struct{} // something is dead that need not be kept
 
+	turned atomic.Pointer[time.Time] // when Run began its last round
+
 	// mu guards the fields below.
 	mu     sync.Mutex
 	wanted podSet
@@ -137,10 +140,14 @@ func (l *Loop) Run(ctx context.Context) error {
 	if l.cfg.Garbage != nil || l.cfg.Mirrors != nil {
 		wg.Go(func() { l.collect(ctx) })
 	}
+	turns := time.NewTicker(turnPeriod)
+	defer turns.Stop()
 	for {
+		l.turn()
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-turns.C:
 		case <-l.inbox:
 			for _, uid := range l.cfg.Inbox.take() {
 				l.PodChanged(uid)

@@ -11,7 +11,6 @@ import (
 // String says it in a few sentences, for people: how far the pod is, what it
 // waits for, why it ends, what went wrong, what comes next.
 func (e Explanation) String() string {
-	var b strings.Builder
 	name := string(e.UID)
 	if e.Name != "" {
 		name = e.Namespace + "/" + e.Name + " (" + name + ")"
@@ -20,7 +19,14 @@ func (e Explanation) String() string {
 	if e.Static {
 		kind = "static pod"
 	}
-	fmt.Fprintf(&b, "%s %s is %s", kind, name, e.State)
+	return kind + " " + name + " is " + e.Words()
+}
+
+// Words says the same where it is known which pod is meant: "syncing, for 3s.
+// Nothing is to be done; …".
+func (e Explanation) Words() string {
+	var b strings.Builder
+	b.WriteString(e.State.String())
 	if !e.Since.IsZero() {
 		fmt.Fprintf(&b, ", for %s", e.ago(e.Since))
 	}

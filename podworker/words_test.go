@@ -1,6 +1,7 @@
 package podworker_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -95,5 +96,7 @@ func TestAnExplanationIsWhatAnOperatorWantsToRead(t *testing.T) { // L-22
 	} {
 		tc.e.At, tc.e.UID, tc.e.Namespace, tc.e.Name = now, "u", "default", "web"
 		assert.Equal(t, tc.want, tc.e.String(), name)
+		_, words, _ := strings.Cut(tc.want, " (u) is ")
+		assert.Equal(t, words, tc.e.Words(), name)
 	}
 }

@@ -113,4 +113,9 @@
 // Everything runs in a testing/synctest bubble, an hour of a thousand probes in
 // a second or so. Config.Rand makes the spread what a test wants. A Handler is one
 // method.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package prober

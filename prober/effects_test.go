@@ -347,6 +347,33 @@ func TestTheInstanceThatRunsIsProbed(t *testing.T) {
 	})
 }
 
+// A start may take long, and be looked at meanwhile. Liveness is not to be lost by it.
+func TestAnInstanceThatIsYetToBeStartedHasNotFailed(t *testing.T) { // prober-14, prober-16
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, stop := n.manager(prober.Config{})
+		defer stop()
+		p := pod("u", container("web", "RL", nil))
+		n.say("web", failure) // so that no success is from a run
+		n.set("u", runtime.ContainerStatus{Name: "web", ID: "1", State: runtime.ContainerCreated})
+		m.Add(p)
+		m.Look("u")
+		assert.Equal(t, "web startup=unknown readiness=unknown", shown(m, p))
+		n.starts("u", "web", "1")
+		m.Look("u")
+		assert.Equal(t, "1 liveness=success, web startup=unknown readiness=failure", shown(m, p))
+		n.exits("u", "web", "1", 3)
+		m.Look("u")
+		assert.Equal(t, "1 liveness=failure, web startup=unknown readiness=failure", shown(m, p))
+		n.set("u", runtime.ContainerStatus{Name: "web", ID: "2", State: runtime.ContainerCreated})
+		m.Look("u")
+		assert.NotContains(t, shown(m, p), "2 liveness")
+		n.starts("u", "web", "2")
+		m.Look("u")
+		assert.Contains(t, shown(m, p), "2 liveness=success")
+	})
+}
+
 func TestRunIsCalledOnceAndWaitsForItsRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Bool

@@ -61,12 +61,13 @@ func (v view) ip() string {
 }
 
 // instance returns the instance of a container that counts: the one that runs,
-// else the newest (as in status: st-3).
+// else the newest (as in status: st-3) that was started. One that is yet to be started
+// has not failed (prober-16): it would be stopped as soon as it runs.
 func instance(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	var newest *runtime.ContainerStatus
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; {
-		case c.Name != name:
+		case c.Name != name || c.State == runtime.ContainerCreated:
 		case c.State == runtime.ContainerRunning:
 			return c
 		case newest == nil:

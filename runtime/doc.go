@@ -58,4 +58,8 @@
 //
 // The name shadows the standard library's runtime; a file that needs both
 // renames the other one.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package runtime

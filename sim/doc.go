@@ -113,7 +113,11 @@
 //
 // # Testing
 //
-// The suite runs 300 seeds, and that of simcri 50. KUBEPARTS_SIM_SEEDS says how
+// The suite runs 100 seeds, and that of simcri 20. KUBEPARTS_SIM_SEEDS says how
 // many, and KUBEPARTS_SIM_FROM which is the first. A failure prints the seed, the
 // schedule and the end of the trace.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package sim

@@ -45,6 +45,9 @@ type ConditionFacts struct {
 	// Disruption as in [runtime.Ending].
 	Disruption string
 
+	// Unready as in [Facts].
+	Unready Unready
+
 	Now time.Time
 }
 
@@ -56,7 +59,7 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 	own := []v1.PodCondition{
 		readyToStart(&f),
 		initialized(&f),
-		podReady(f.Pod, ready),
+		podReady(&f, ready),
 		ready,
 		{Type: v1.PodScheduled, Status: v1.ConditionTrue},
 	}
@@ -185,13 +188,16 @@ func shortcomings(unknown []string, word string, others []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// podReady returns the Ready condition: ContainersReady, and then the gates
-// that others hold (st-40).
-func podReady(pod *v1.Pod, containers v1.PodCondition) v1.PodCondition {
-	c := containers
+// podReady returns the Ready condition: ContainersReady, then the gates that others
+// hold (st-40), then what the node has against it (F-63).
+func podReady(f *ConditionFacts, containers v1.PodCondition) v1.PodCondition {
+	pod, c := f.Pod, containers
 	c.Type = v1.PodReady
 	if c.Status != v1.ConditionTrue {
 		return c
+	}
+	if f.Unready.Reason != "" {
+		c.Status, c.Reason, c.Message = v1.ConditionFalse, f.Unready.Reason, f.Unready.Message
 	}
 	var closed []string
 	for _, gate := range pod.Spec.ReadinessGates {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
@@ -135,4 +136,22 @@ func TestReadyToStartNeedsTheRightSandbox(t *testing.T) { // rt-25, rt-27
 			assert.Equal(t, tc.want, status.Condition(s.Conditions, v1.PodReadyToStartContainers).Status)
 		})
 	}
+}
+
+// F-63: what a pod lacks itself is said first.
+func TestAPodThatTheNodeIsAboutToEndIsNotReady(t *testing.T) {
+	why := status.Unready{Reason: "NodeShutdown", Message: "node is shutting down"}
+	for want, containers := range map[string]v1.ContainerStatus{
+		"False NodeShutdown: node is shutting down":                     up("a"),
+		"False ContainersNotReady: containers with unready status: [a]": waits("a"),
+	} {
+		s := &v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{containers}}
+		all := status.Conditions(status.ConditionFacts{Pod: podOf(v1.RestartPolicyAlways, "a"), Status: s, Unready: why, Now: t0})
+		c := status.Condition(all, v1.PodReady)
+		assert.Equal(t, want, string(c.Status)+" "+c.Reason+": "+c.Message)
+	}
+	m := started(t, status.Config{Sink: new(status.MemorySink), Unready: func(types.UID) status.Unready { return why }})
+	s := m.Report(podOf(v1.RestartPolicyAlways, "a"), seen(instance("a", 0, runtime.ContainerRunning)), nil, runtime.Ending{})
+	assert.False(t, status.IsReady(&s))
+	assert.Equal(t, v1.ConditionTrue, status.Condition(s.Conditions, v1.ContainersReady).Status)
 }

@@ -119,4 +119,8 @@
 // lives of pods, a line of facts and a line of status in turn; -update rewrites
 // the results. Random facts and random lives check the laws and print their
 // seed. The manager is tested in synctest bubbles.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package status

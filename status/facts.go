@@ -55,6 +55,10 @@ type Facts struct {
 	// Resize tells how a resize of the pod stands. Zero: there is none.
 	Resize Resize
 
+	// Unready is why the pod is to get no traffic although its containers are
+	// ready. Zero: there is no such reason.
+	Unready Unready
+
 	// Now dates what changed.
 	Now time.Time
 }
@@ -70,6 +74,11 @@ type Resize struct {
 	// resources. Nil: what its spec says.
 	PodLevel *v1.ResourceRequirements
 }
+
+// Unready is why the node has a pod not Ready: it is about to end it (F-63). The
+// condition says so with this reason and message, unless the pod lacks something
+// itself.
+type Unready struct{ Reason, Message string }
 
 // Probed is what the probes of one container said last.
 type Probed struct {
@@ -133,7 +142,7 @@ func Compute(f Facts) v1.PodStatus {
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
 	s.Conditions = Conditions(ConditionFacts{
 		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed,
-		Resize: f.Resize.Conditions, Disruption: disruption(&f, prev), Now: f.Now,
+		Resize: f.Resize.Conditions, Disruption: disruption(&f, prev), Unready: f.Unready, Now: f.Now,
 	})
 	return *s.DeepCopy()
 }

@@ -50,6 +50,10 @@ type Config struct {
 	// called with each report and must be quick. Nil: nobody resizes.
 	Resize func(uid types.UID) Resize
 
+	// Unready returns why a pod is to get no traffic; see Facts.Unready. It is called
+	// with each report and must be quick. Nil: nothing is held against any.
+	Unready func(uid types.UID) Unready
+
 	// Earlier returns what an earlier agent said last of a pod whose source does
 	// not give it back: Snapshot.Status. It is called once for a pod, before its
 	// first report, and must be quick. Nil: what the source gives back counts.
@@ -184,6 +188,9 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	}
 	if m.cfg.Resize != nil {
 		f.Resize = m.cfg.Resize(pod.UID)
+	}
+	if m.cfg.Unready != nil {
+		f.Unready = m.cfg.Unready(pod.UID)
 	}
 
 	m.mu.Lock()

@@ -76,4 +76,9 @@
 // and mounter, ownership, sub-paths and removal on real files; each rule by number
 // (rules_test.go). volumetest.TestPlugin is the suite of all plugins. As root, 200
 // pods come and go while the agent is killed.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package volume

@@ -64,7 +64,7 @@ func mountsBelow(m Mounter, dir string) ([]string, error) {
 	}
 	var below []string
 	for _, point := range all {
-		path := unescapeMount(point.Path)
+		path := ListedPath(point.Path)
 		if path == real || strings.HasPrefix(path, strings.TrimSuffix(real, "/")+"/") {
 			below = append(below, path)
 		}
@@ -86,9 +86,9 @@ func realDir(dir string) (string, error) {
 	return filepath.Join(parent, filepath.Base(dir)), nil
 }
 
-// unescapeMount undoes what the kernel does to blanks and such in the path of a
-// mount point.
-func unescapeMount(path string) string {
+// ListedPath returns the path of a mount point that a Mounter lists: the kernel
+// writes blanks and such in octal, and marks what was removed below a mount.
+func ListedPath(path string) string {
 	path = strings.TrimSuffix(path, `\040(deleted)`)
 	if !strings.Contains(path, `\`) {
 		return path

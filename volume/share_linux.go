@@ -37,7 +37,7 @@ func Share(dir string) error {
 		if len(fields) < 7 {
 			continue
 		}
-		point := unescapeMount(fields[4])
+		point := ListedPath(fields[4])
 		switch {
 		case inside(real, point): // the last of the deepest is what is seen
 			if len(point) >= len(at) {

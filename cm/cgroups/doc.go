@@ -45,4 +45,9 @@
 // Each rule is a line in a table, by number; testdata has files as kernels write
 // them; the readers are fuzzed. [Tree] stands in for a machine's cgroups in tests
 // (F-60).
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package cgroups

@@ -50,4 +50,9 @@
 // Package devicetest has a real plugin, with which the tests go through registration,
 // allocation, health, restarts of either side, lies and silence; every bit of a state
 // is flipped once, and the decoder fuzzed.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package device

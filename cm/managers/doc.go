@@ -39,4 +39,8 @@
 // # Testing
 //
 // All managers together on a machine of two nodes, with a real plugin.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package managers

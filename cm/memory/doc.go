@@ -43,4 +43,9 @@
 //
 // Rules by name, a golden file of decisions on twelve machines, laws on random pods;
 // every bit of a state is flipped once, and the decoder fuzzed.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package memory

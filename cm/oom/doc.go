@@ -39,4 +39,9 @@
 //
 // Records of several kernels are golden; the parser is fuzzed; a real kernel's
 // watcher sees real kills in the tests of package host's machine.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package oom

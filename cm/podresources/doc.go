@@ -33,4 +33,8 @@
 // # Testing
 //
 // Over the socket, with managers of the test.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package podresources

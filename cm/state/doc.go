@@ -29,4 +29,9 @@
 // # Testing
 //
 // The managers' tests flip every byte of their records.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package state

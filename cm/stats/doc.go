@@ -39,4 +39,9 @@
 //
 // rules_test.go lists each rule with the test that names it; the node is a directory
 // tree, the cgroups are in memory.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package stats

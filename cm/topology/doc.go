@@ -50,4 +50,9 @@
 //
 // Twelve machines of package topologytest are read and compared with a golden file;
 // merging is compared with going through all combinations.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package topology

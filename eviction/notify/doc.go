@@ -45,4 +45,8 @@
 // Levels and polls with a fake directory and in virtual time; the eventfd with a
 // real cgroup, where tests may make one; memory.events, PSI and the reading of
 // memory.current on a kernel with cgroup v2 alone, in an emulated machine.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package notify

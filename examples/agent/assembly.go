@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,27 +28,35 @@ type assembly struct {
 	inbox *podworker.Inbox
 	pods  *view
 
+	ports kubeletPorts   // of the kubelet's API
+	level *slog.LevelVar // from which on things are logged
+	seen  *recent        // what the page for people tells of the past
+
 	machine admission.Node // what pods are held against; known with the runtime
 }
 
 // share makes what the parts share, and joins the cluster, if there is one.
 func share(ctx context.Context, opts options) (*assembly, error) {
-	level := slog.LevelWarn
+	level := new(slog.LevelVar)
+	level.Set(slog.LevelWarn)
 	if opts.verbose {
-		level = slog.LevelDebug
+		level.Set(slog.LevelDebug)
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view),
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent),
 		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
-	if len(opts.ignored) > 0 {
-		a.say(fmt.Sprintf("warning: of %s nothing is done with: %s", opts.config, strings.Join(opts.ignored, ", ")))
+	for _, w := range opts.warnings {
+		a.say("warning: " + w)
 	}
 	var err error
+	if a.ports, err = openPorts(a.opts.kubelet, opts.cluster.on()); err != nil {
+		return nil, err
+	}
 	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.cluster.record(a.out.event)
+	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))
 	return a, nil
 }
 

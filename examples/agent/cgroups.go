@@ -49,7 +49,7 @@ func declareCgroups(fs *flag.FlagSet, o *options) {
 	// A kubelet has the root, so that what it left is taken over. An agent that
 	// somebody tries beside one must not take its pods for its own.
 	root := k.CgroupRoot
-	if root == "" && o.config == "" {
+	if root == "" && !o.configured() {
 		root = "/kubeparts"
 	}
 	fs.Func("cpu-weights", "`logarithmic or linear`: how requests become weights of cgroup v2; linear with runc before 1.3.2 and crun before 1.23, whose containers get theirs so", func(s string) (err error) {
@@ -168,7 +168,7 @@ func (a *assembly) preflight(facts cgroups.Facts) error {
 	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && *k.FailSwapOn && cm.SwapOn(swaps) {
 		return cm.ErrSwapOn
 	}
-	if a.opts.config == "" {
+	if !a.opts.configured() {
 		return nil
 	}
 	err := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), k.ProtectKernelDefaults, func(t cm.Tunable) error {

@@ -40,7 +40,8 @@ const kubeletVersion = "v1.36.0+kubeparts"
 
 // clusterOptions are about being a node of a cluster.
 type clusterOptions struct {
-	kubeconfig string // "" for an agent that stands alone
+	kubeconfig string
+	inCluster  bool // it is that of the pod which the agent runs in
 	bootstrap  string
 	certDir    string
 	nodeIP     string
@@ -51,6 +52,7 @@ type clusterOptions struct {
 
 func (o *clusterOptions) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig `file`: be a node of that cluster, with its pods beside those of --manifests")
+	fs.BoolVar(&o.inCluster, "in-cluster", false, "be a node of the cluster in which the agent itself runs as a pod, with that pod's service account")
 	fs.StringVar(&o.bootstrap, "bootstrap-kubeconfig", "", "kubeconfig `file` of one who may ask for the node's certificate; used if --kubeconfig does not exist")
 	fs.StringVar(&o.certDir, "cert-dir", "", "`directory` for the certificates that are asked for (default: pki below --root)")
 	fs.StringVar(&o.nodeIP, "node-ip", "", "`address` of the node, or two of them, with a comma, one of each family (default: found out)")
@@ -59,9 +61,15 @@ func (o *clusterOptions) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.remember, "remember-pods", false, "go on with the pods that the cluster wanted last if the API server can't be reached when the agent starts; those it has deleted meanwhile start again until it can")
 }
 
+// on reports whether there is a cluster; else the agent stands alone.
+func (o *clusterOptions) on() bool { return o.kubeconfig != "" || o.inCluster }
+
 func (o *clusterOptions) check() error {
-	if o.kubeconfig == "" && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "" || o.remember) {
-		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels, --register-with-taints and --remember-pods are for nodes of a cluster: --kubeconfig is missing")
+	if o.inCluster && (o.kubeconfig != "" || o.bootstrap != "") {
+		return errors.New("--in-cluster has the service account of the agent's pod; it does not go with --kubeconfig or --bootstrap-kubeconfig")
+	}
+	if !o.on() && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "" || o.remember) {
+		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels, --register-with-taints and --remember-pods are for nodes of a cluster: --kubeconfig or --in-cluster is missing")
 	}
 	return nil
 }
@@ -93,10 +101,10 @@ type cluster struct {
 }
 
 // join makes what speaks to the API server, which it does not do yet, but for
-// the node's first certificate. Without --kubeconfig there is no cluster.
+// the node's first certificate.
 func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, error) {
 	o := opts.cluster
-	if o.kubeconfig == "" {
+	if !o.on() {
 		return nil, nil
 	}
 	labels, err := node.ParseLabels(o.labels)
@@ -208,6 +216,13 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
+// nodeChanged has the node's status looked at before its time.
+func (c *cluster) nodeChanged() {
+	if c != nil && c.node != nil {
+		c.node.Update()
+	}
+}
+
 // registered waits until the node's object is known.
 func (c *cluster) registered(ctx context.Context) error {
 	select {
@@ -222,10 +237,12 @@ func (c *cluster) registered(ctx context.Context) error {
 // machine may be nil.
 type nodeFacts struct {
 	runtime connected
+	port    int32 // of the kubelet's API; 0: there is none
 	health  *podworker.Health
 	pleg    func() error
 	machine node.Machine
 
+	shutdown     func() error
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
 	images       func(context.Context) ([]node.Image, error)
@@ -246,6 +263,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 	facts := node.Facts{
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
+		KubeletPort:  f.port,
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
@@ -270,6 +288,9 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			if f.shutdown != nil {
+				h.Shutdown = f.shutdown()
+			}
 			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 			h.Unknown = !seen
 			return h

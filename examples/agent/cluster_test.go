@@ -17,8 +17,9 @@ import (
 
 func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--kubeconfig is missing": {"--manifests=x", "--node-labels=a=b"},
-		"--manifests is missing":  {},
+		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--node-labels=a=b"},
+		"does not go with --kubeconfig":           {"--in-cluster", "--kubeconfig=x"},
+		"--manifests is missing":                  {},
 	} {
 		_, err := parseFlags(args)
 		assert.ErrorContains(t, err, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func onCluster(t *testing.T) *clusterWorld {
 	w := &clusterWorld{world: onContainerd(t), control: control}
 	w.flags = []string{
 		"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + control.BootstrapKubeconfig(), "--node-labels=rack=7", "--remember-pods",
+		"--port=-1", "--healthz-port=-1", "--client-ca-file=" + w.caFile(control),
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
 	require.NoError(t, err)
@@ -44,6 +46,13 @@ func onCluster(t *testing.T) *clusterWorld {
 	w.start()
 	w.untilReady(v1.ConditionTrue)
 	return w
+}
+
+// caFile has who signs the certificates of clients of this control plane.
+func (w *clusterWorld) caFile(control *lab.ControlPlane) string {
+	path := filepath.Join(w.dir, "ca.crt")
+	require.NoError(w.t, os.WriteFile(path, control.CA(), 0o600))
+	return path
 }
 
 // untilReady waits until the node's condition Ready is so.

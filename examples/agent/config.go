@@ -1,147 +1,209 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"path/filepath"
+	"reflect"
 	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// honoured are the fields of a KubeletConfiguration that this agent acts on, as
-// the file spells them. A name stands for all that is below it; one with a dot is
-// one field of a field. All others are named in a warning: what a file asks for
-// and does not get should not be found out in production.
-//
-// Who makes use of a field adds it here, its default to defaults below, and its
-// flag, if it has one, to declare in flags.go.
-var honoured = []string{
-	"apiVersion", "kind",
-
-	// flags.go
-	"containerRuntimeEndpoint", "staticPodPath", "podLogsDir",
-
-	// sources.go
-	"staticPodURL", "staticPodURLHeader", "fileCheckFrequency", "httpCheckFrequency",
-
-	// volumes.go
-	"volumeStatsAggPeriod",
-
-	// images.go
-	"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge",
-
-	// cluster.go
-	"nodeStatusUpdateFrequency", "nodeStatusReportFrequency", "nodeStatusMaxImages", "nodeLeaseDurationSeconds",
-	"registerNode", "registerWithTaints", "providerID", "rotateCertificates",
-	"kubeAPIQPS", "kubeAPIBurst", "eventRecordQPS", "eventBurst", "configMapAndSecretChangeDetectionStrategy",
-
-	// cgroups.go
-	"cgroupsPerQOS", "cgroupDriver", "cgroupRoot", "systemReserved", "kubeReserved", "systemReservedCgroup", "kubeReservedCgroup",
-	"reservedSystemCPUs", "enforceNodeAllocatable", "qosReserved", "maxPods", "podPidsLimit", "cpuCFSQuota",
-	"cpuCFSQuotaPeriod", "failSwapOn", "failCgroupV1", "protectKernelDefaults", "memorySwap", "singleProcessOOMKill",
-	"memoryThrottlingFactor", "memoryReservationPolicy", "featureGates.MemoryQoS",
-
-	// managers.go
-	"cpuManagerPolicy", "cpuManagerPolicyOptions", "memoryManagerPolicy", "reservedMemory",
-	"topologyManagerPolicy", "topologyManagerScope", "topologyManagerPolicyOptions",
-
-	// evict.go
-	"evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim", "evictionPressureTransitionPeriod",
-	"evictionMaxPodGracePeriod", "mergeDefaultEvictionSettings", "kernelMemcgNotification", "localStorageCapacityIsolation",
-
-	// logs.go
-	"containerLogMaxSize", "containerLogMaxFiles", "containerLogMaxWorkers", "containerLogMonitorInterval",
-}
-
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
 const maxConfig = 1 << 20
 
-// readConfig returns the KubeletConfiguration of a file, YAML or JSON, with
-// defaults, and which of its fields this agent does nothing with. What the type
-// does not have, or has twice, is an error.
-func readConfig(path string) (kubeletconfig.KubeletConfiguration, []string, error) {
-	var cfg kubeletconfig.KubeletConfiguration
-	text, err := os.ReadFile(path)
+// readConfig returns the KubeletConfiguration of a file, YAML or JSON, and of those
+// that are dropped into a directory beside it, with defaults, and warnings about those
+// of its fields that nothing comes of. What the type does not have, or has twice, is
+// an error. Both names may be empty, not at once.
+func readConfig(path, dir string) (cfg kubeletconfig.KubeletConfiguration, warnings []string, err error) {
+	merged := map[string]any{}
+	if path != "" {
+		if merged, err = readObject(path); err != nil {
+			return cfg, nil, fmt.Errorf("--config: %w", err)
+		}
+	}
+	if dir != "" {
+		if err := dropIn(merged, dir); err != nil {
+			return cfg, nil, fmt.Errorf("--config-dir: %w", err)
+		}
+	}
+	text, err := json.Marshal(merged)
+	if err == nil {
+		err = json.Unmarshal(text, &cfg)
+	}
+	if err == nil {
+		warnings, err = complaints(&cfg)
+	}
 	if err != nil {
-		return cfg, nil, fmt.Errorf("--config: %w", err)
-	}
-	if len(text) > maxConfig {
-		return cfg, nil, fmt.Errorf("--config: %s has %d bytes, more than any KubeletConfiguration", path, len(text))
-	}
-	cfg, ignored, err := decodeConfig(text)
-	if err != nil {
-		return cfg, nil, fmt.Errorf("--config: %s: %w", path, err)
-	}
-	return cfg, ignored, nil
-}
-
-func decodeConfig(text []byte) (cfg kubeletconfig.KubeletConfiguration, ignored []string, err error) {
-	object, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return cfg, nil, err
-	}
-	strict, err := kjson.UnmarshalStrict(object, &cfg)
-	if err := errors.Join(append(strict, err)...); err != nil {
-		return cfg, nil, err
-	}
-	if cfg.Kind != "KubeletConfiguration" || cfg.APIVersion != kubeletconfig.SchemeGroupVersion.String() {
-		return cfg, nil, fmt.Errorf("apiVersion %q, kind %q: want %s, KubeletConfiguration", cfg.APIVersion, cfg.Kind, kubeletconfig.SchemeGroupVersion)
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(object, &fields); err != nil {
-		return cfg, nil, err
+		return cfg, nil, fmt.Errorf("%s: %w", cmp.Or(path, dir), err)
 	}
 	defaults(&cfg)
-	return cfg, unhonoured("", fields), nil
+	return cfg, warnings, nil
 }
 
-// unhonoured returns the fields that nothing is done with, sorted.
-func unhonoured(prefix string, fields map[string]any) []string {
-	var names []string
-	for field, value := range fields {
-		name := prefix + field
-		if slices.Contains(honoured, name) {
+// readObject reads one file.
+func readObject(path string) (map[string]any, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfig {
+		return nil, fmt.Errorf("%s has %d bytes, more than any KubeletConfiguration", path, len(text))
+	}
+	object, err := decodeConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return object, nil
+}
+
+// decodeConfig returns a KubeletConfiguration as it is written.
+func decodeConfig(text []byte) (map[string]any, error) {
+	object, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, err
+	}
+	var cfg kubeletconfig.KubeletConfiguration
+	strict, err := kjson.UnmarshalStrict(object, &cfg)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return nil, err
+	}
+	if cfg.Kind != "KubeletConfiguration" || cfg.APIVersion != kubeletconfig.SchemeGroupVersion.String() {
+		return nil, fmt.Errorf("apiVersion %q, kind %q: want %s, KubeletConfiguration", cfg.APIVersion, cfg.Kind, kubeletconfig.SchemeGroupVersion)
+	}
+	fields := map[string]any{}
+	return fields, kjson.UnmarshalCaseSensitivePreserveInts(object, &fields)
+}
+
+// dropIn merges the files *.conf of a directory into a configuration, in the order of
+// their names, as a kubelet does: what a file has wins over those before it, field by
+// field; lists are replaced as a whole.
+func dropIn(into map[string]any, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() || filepath.Ext(e.Name()) != ".conf" {
 			continue
 		}
+		object, err := readObject(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		merge(into, object)
+	}
+	return nil
+}
+
+// merge is a JSON merge patch (RFC 7386).
+func merge(into, patch map[string]any) {
+	for key, value := range patch {
 		below, isObject := value.(map[string]any)
-		if isObject && slices.ContainsFunc(honoured, func(h string) bool { return strings.HasPrefix(h, name+".") }) {
-			names = append(names, unhonoured(name+".", below)...)
-			continue
+		old, wasObject := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isObject && wasObject:
+			merge(old, below)
+		default:
+			into[key] = value
 		}
-		names = append(names, name)
 	}
-	slices.Sort(names)
-	return names
 }
 
-// defaults sets the fields that the file left out to what the kubelet has for
-// them, as far as this agent reads them (section 0.2).
+// complaints returns what is to be said of the fields that are not honoured, and an
+// error about those that are refused. What a file has as its type's zero value, as
+// "0s", asks for nothing.
+func complaints(cfg *kubeletconfig.KubeletConfiguration) (warnings []string, err error) {
+	var errs []error
+	for _, c := range chapters {
+		for _, f := range c.fields {
+			value, ok := f.value(cfg, false)
+			if f.does == honoured || !ok || asksForNothing(value) || f.fine != "" && sameYAML(value, f.fine) {
+				continue
+			}
+			if f.does == refused {
+				errs = append(errs, fmt.Errorf("%s: %s", f.name, f.what))
+				continue
+			}
+			warnings = append(warnings, f.name+" changes nothing: "+f.what)
+		}
+	}
+	return warnings, errors.Join(errs...)
+}
+
+// defaults sets the fields that the file left out to what the rows of the table say.
 func defaults(cfg *kubeletconfig.KubeletConfiguration) {
-	orElse(&cfg.CgroupsPerQOS, true)
-	orElse(&cfg.CPUCFSQuota, true)
-	orElse(&cfg.CPUCFSQuotaPeriod, metav1.Duration{Duration: 100 * time.Millisecond})
-	orElse(&cfg.FailSwapOn, true)
-	orElse(&cfg.FailCgroupV1, false) // this agent is tried on v1 as well
-	orElse(&cfg.PodPidsLimit, -1)
-	orElse(&cfg.MemoryThrottlingFactor, 0.9)
-	if cfg.EnforceNodeAllocatable == nil {
-		cfg.EnforceNodeAllocatable = []string{"pods"}
-	}
-	if cfg.MaxPods == 0 {
-		cfg.MaxPods = 110
+	for _, c := range chapters {
+		for _, f := range c.fields {
+			if f.def == "" {
+				continue
+			}
+			// A default that its field can't have is found by the tests.
+			if value, ok := f.value(cfg, true); ok && value.IsZero() {
+				_ = yaml.Unmarshal([]byte(f.def), value.Addr().Interface())
+			}
+		}
 	}
 }
 
-// orElse sets *field where the file said nothing.
-func orElse[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
+// value returns the field of cfg, which reports false if it is below one that is not
+// there; fill puts that there.
+func (f field) value(cfg *kubeletconfig.KubeletConfiguration, fill bool) (reflect.Value, bool) {
+	at := reflect.ValueOf(cfg).Elem()
+	for name := range strings.SplitSeq(f.name, ".") {
+		if at.Kind() == reflect.Pointer {
+			if at.IsNil() && !fill {
+				return at, false
+			} else if at.IsNil() {
+				at.Set(reflect.New(at.Type().Elem()))
+			}
+			at = at.Elem()
+		}
+		of, ok := spelled(at.Type(), name)
+		if !ok {
+			return at, false
+		}
+		at = at.FieldByIndex(of.Index)
 	}
+	return at, true
+}
+
+// spelled returns the field that a file spells like that.
+func spelled(of reflect.Type, name string) (reflect.StructField, bool) {
+	for _, f := range reflect.VisibleFields(of) {
+		if jsonName(f) == name {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// jsonName is how a file spells a field.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// asksForNothing reports whether a field is as if the file did not have it: also a
+// quantity that is "0".
+func asksForNothing(value reflect.Value) bool {
+	zero, err := json.Marshal(reflect.Zero(value.Type()).Interface())
+	is, err2 := json.Marshal(value.Interface())
+	return err == nil && err2 == nil && string(is) == string(zero)
+}
+
+// sameYAML reports whether a field has this value.
+func sameYAML(value reflect.Value, text string) bool {
+	is, err := json.Marshal(value.Interface())
+	want, err2 := yaml.YAMLToJSON([]byte(text))
+	return err == nil && err2 == nil && string(is) == string(want)
 }

@@ -19,14 +19,13 @@ func configFile(t *testing.T, lines string) string {
 }
 
 func TestFlagsWinOverTheKubeletConfiguration(t *testing.T) {
-	file := configFile(t, "containerRuntimeEndpoint: unix:///a.sock\nstaticPodPath: /a\npodLogsDir: /logs\nport: 1\nmemorySwap: {swapBehavior: NoSwap}\n")
+	file := configFile(t, "containerRuntimeEndpoint: unix:///a.sock\nstaticPodPath: /a\npodLogsDir: /logs\nhairpinMode: hairpin-veth\nmemorySwap: {swapBehavior: NoSwap}\n")
 	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
 	require.NoError(t, err)
 	assert.Equal(t, "unix:///a.sock", o.runtime)
 	assert.Equal(t, "/b", o.manifests)
 	assert.Equal(t, "/logs", o.logs)
-	assert.Contains(t, o.ignored, "port")
-	assert.NotContains(t, o.ignored, "staticPodPath")
+	assert.Equal(t, []string{"hairpinMode changes nothing: the CNI plugin decides whether a pod reaches itself by its service (bridge: hairpinMode)"}, o.warnings)
 }
 
 func TestWithoutAFileTheKubeletsDefaultsHold(t *testing.T) {
@@ -35,7 +34,7 @@ func TestWithoutAFileTheKubeletsDefaultsHold(t *testing.T) {
 	assert.Equal(t, "process", o.runtime)
 	assert.True(t, *o.kubelet.CgroupsPerQOS)
 	assert.Equal(t, []string{"pods"}, o.kubelet.EnforceNodeAllocatable)
-	assert.Empty(t, o.ignored)
+	assert.Empty(t, o.warnings)
 }
 
 func TestAKubeletConfigurationThatCannotBeRightIsAnError(t *testing.T) {
@@ -54,30 +53,51 @@ func TestAKubeletConfigurationThatCannotBeRightIsAnError(t *testing.T) {
 			assert.ErrorContains(t, err, file, "the file is named")
 		})
 	}
-	_, _, err := decodeConfig([]byte("apiVersion: v1\nkind: ConfigMap\n"))
+	_, err := decodeConfig([]byte("apiVersion: v1\nkind: ConfigMap\n"))
 	assert.ErrorContains(t, err, `want kubelet.config.k8s.io/v1beta1, KubeletConfiguration`)
 	_, err = parseFlags([]string{"--config=/none/such"})
 	assert.ErrorContains(t, err, "/none/such")
-}
-
-// A name with a dot is one field of a field.
-func TestWhatNothingIsDoneWithIsNamedFieldByField(t *testing.T) {
-	defer func(was []string) { honoured = was }(honoured)
-	honoured = []string{"apiVersion", "authentication.x509", "memorySwap"}
-	assert.Equal(t, []string{"authentication.webhook", "port"}, unhonoured("", map[string]any{
-		"apiVersion": "", "port": 1, "memorySwap": map[string]any{"swapBehavior": ""},
-		"authentication": map[string]any{"x509": map[string]any{"clientCAFile": ""}, "webhook": map[string]any{}},
-	}))
 }
 
 func TestImagesGoAsTheKubeletConfigurationSays(t *testing.T) { // ig-1
 	file := configFile(t, "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 60\nimageMinimumGCAge: 5m\nimageMaximumGCAge: 168h\n")
 	o, err := parseFlags([]string{"--manifests=/b", "--config=" + file})
 	require.NoError(t, err)
-	assert.Empty(t, o.ignored)
+	assert.Empty(t, o.warnings)
 	p := imagePolicy(&o.kubelet, nil)
 	assert.EqualValues(t, 70, *p.HighPercent)
 	assert.EqualValues(t, 60, *p.LowPercent)
 	assert.Equal(t, 5*time.Minute, p.MinAge)
 	assert.Equal(t, 168*time.Hour, p.MaxAge)
+}
+
+func TestWhatIsDroppedInWins(t *testing.T) {
+	head := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"20-b.conf": head + "maxPods: 30\nevictionHard: {nodefs.available: 3%}\n",
+		"10-a.conf": head + "maxPods: 20\nenforceNodeAllocatable: [none]\n",
+		"old.yaml":  "not looked at",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	file := configFile(t, "maxPods: 10\nsyncFrequency: 2m\nenforceNodeAllocatable: [pods, system-reserved]\nevictionHard: {memory.available: 1Gi}\n")
+	for _, args := range [][]string{{"--manifests=/b", "--config=" + file, "--config-dir=" + dir}, {"--config-dir", dir, "--manifests=/b", "--config=" + file}} {
+		o, err := parseFlags(args)
+		require.NoError(t, err)
+		assert.EqualValues(t, 30, o.kubelet.MaxPods)
+		assert.Equal(t, []string{"none"}, o.kubelet.EnforceNodeAllocatable, "lists are replaced")
+		assert.Equal(t, map[string]string{"memory.available": "1Gi", "nodefs.available": "3%"}, o.kubelet.EvictionHard)
+		assert.Equal(t, 2*time.Minute, o.kubelet.SyncFrequency.Duration)
+	}
+	o, err := parseFlags([]string{"--manifests=/b", "--config-dir=" + dir, "--max-pods=5"})
+	require.NoError(t, err)
+	assert.EqualValues(t, 5, o.kubelet.MaxPods)
+
+	bad := filepath.Join(dir, "30-c.conf")
+	require.NoError(t, os.WriteFile(bad, []byte(head+"maxPod: 1\n"), 0o600))
+	_, err = parseFlags([]string{"--manifests=/b", "--config-dir=" + dir})
+	require.ErrorContains(t, err, `--config-dir: `+bad+`: unknown field "maxPod"`)
+	_, err = parseFlags([]string{"--manifests=/b", "--config-dir=/none/such"})
+	require.ErrorContains(t, err, "--config-dir: open /none/such")
 }

@@ -65,7 +65,7 @@ func (a *assembly) connect(ctx context.Context, vols *volumes, objects cri.Objec
 	cfg := cri.Config{
 		Name: c.typ, Runtime: c.cri, Images: c.images,
 		Node: cri.Node{IPs: a.hostIPs, Facts: c.facts}, PodLogsDir: a.opts.logs, RootDir: a.opts.root,
-		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger,
+		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger, Hooks: cri.Hooks{Synced: a.seen.planned},
 	}
 	c.node.intoGroups(&cfg)
 	c.managers.intoContainers(&cfg)

@@ -29,7 +29,7 @@ import (
 // somebody tries must not end his pods because his disk is full already.
 func declareEviction(fs *flag.FlagSet, o *options) {
 	k := &o.kubelet
-	if o.config == "" && k.EvictionHard == nil {
+	if !o.configured() && k.EvictionHard == nil {
 		k.EvictionHard = map[string]string{}
 	}
 	fs.Func("eviction-hard", "`thresholds` at which pods are evicted at once: memory.available<100Mi,nodefs.available<10%", pairs(&k.EvictionHard, "<"))
@@ -130,7 +130,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) {
+		Hooks: eviction.Hooks{Passed: e.seen.measured(e.pressure.policy.Thresholds), Conditions: func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
 			e.say(fmt.Sprintf("the node is under %v", c))
 		}},

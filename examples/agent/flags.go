@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +26,8 @@ type options struct {
 
 	providers, providerBin string // of credentials for images
 
-	cluster clusterOptions
+	cluster  clusterOptions
+	shutdown shutdownOptions
 
 	devicePlugins, podResources string // directories of sockets
 
@@ -38,12 +38,12 @@ type options struct {
 	memoryGroup string // directory of the cgroup whose memory is the node's
 	pauseImage  string // of sandboxes
 
-	// config is the file of --config; kubelet is what it says, with defaults, and
-	// flags bound to its fields win over it. ignored are the fields of the file
-	// that nothing is done with.
-	config  string
-	kubelet kubeletconfig.KubeletConfiguration
-	ignored []string
+	// config is the file of --config, configDir has what is dropped in beside it;
+	// kubelet is what they say, with defaults, and flags bound to its fields win over
+	// it. warnings are about fields of the files that nothing comes of.
+	config, configDir string
+	kubelet           kubeletconfig.KubeletConfiguration
+	warnings          []string
 }
 
 const usage = `agent runs pods from manifests, without a cluster, or those of a cluster.
@@ -52,36 +52,53 @@ const usage = `agent runs pods from manifests, without a cluster, or those of a 
   agent --manifests=DIR --runtime=unix://SOCK as containers of a CRI runtime
   agent --manifest-url=URL                    from a web server
   agent --kubeconfig=FILE --runtime=unix://SOCK as a node of a cluster
+  agent --in-cluster --runtime=unix://SOCK    as a node of the cluster whose pod it runs in
 
 Put a pod's YAML into DIR and it starts; change it and it is replaced; remove it
 and it stops. A file that can't be used is named, and hurts no other.
 
-Flags:
+Each flag has the name that a kubelet has for it, or that as another one.
+docs/configuration.md has the fields of the file of --config.
 `
 
 // declare returns the flags, bound to o: their defaults are what the file says.
-func declare(o *options, host string) *flag.FlagSet {
-	fs := flag.NewFlagSet("agent", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
-	fs.Usage = func() {}
-	fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields that nothing is done with are named in a warning")
-	fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "what runs containers: `process`, or the unix:// address of a CRI socket")
-	fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig or --manifest-url)")
-	fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
-	fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
-	fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
-	fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
-	fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "loopback `address` for /healthz and /pods")
-	fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
-	fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
-	declareSources(fs, o)
-	o.cluster.flags(fs)
-	fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so with --kubeconfig")
-	fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
-	declareCgroups(fs, o)
-	declareManagers(fs, o)
-	declareEviction(fs, o)
-	declareImages(fs, o)
+func declare(o *options, host string) *flagSet {
+	fs := newFlagSet()
+	fs.group("What to run, and on what", func() {
+		fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig, --in-cluster or --manifest-url)")
+		declareSources(fs.FlagSet, o)
+		fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
+		fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "`name or socket` of what runs containers: process, or the unix:// address of a CRI runtime")
+		fs.alias("pod-manifest-path", "manifests")
+		fs.alias("container-runtime-endpoint", "runtime")
+	})
+	fs.group("The agent", func() {
+		fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields of which nothing comes are named in warnings")
+		fs.StringVar(&o.configDir, "config-dir", "", "`directory` of files *.conf that are merged into it, in the order of their names")
+		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
+		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
+		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
+		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
+		fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so in a cluster")
+		fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+		fs.alias("root-dir", "root")
+		fs.alias("hostname-override", "node-name")
+	})
+	fs.group("Being a node of a cluster", func() { o.cluster.flags(fs.FlagSet) })
+	fs.group("What pods get of the machine", func() {
+		declareCgroups(fs.FlagSet, o)
+		declareManagers(fs.FlagSet, o)
+	})
+	fs.group("When pods have to go", func() {
+		declareEviction(fs.FlagSet, o)
+		o.shutdown.flags(fs.FlagSet)
+	})
+	fs.group("Images", func() {
+		declareImages(fs.FlagSet, o)
+		fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
+		fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
+	})
+	fs.group("Other fields of a KubeletConfiguration", func() { fs.fieldFlags(&o.kubelet) })
 	return fs
 }
 
@@ -97,17 +114,16 @@ func parseFlags(args []string) (options, error) {
 	fs := declare(&first, host)
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(os.Stdout)
 		fmt.Print(usage)
-		fs.PrintDefaults()
+		fs.help(os.Stdout)
 		return first, err
 	case err != nil:
 		return first, fmt.Errorf("%w; see --help", err)
 	}
 	o := first
-	if first.config != "" {
-		o = options{config: first.config}
-		if o.kubelet, o.ignored, err = readConfig(first.config); err != nil {
+	if first.config != "" || first.configDir != "" {
+		o = options{config: first.config, configDir: first.configDir}
+		if o.kubelet, o.warnings, err = readConfig(first.config, first.configDir); err != nil {
 			return o, err
 		}
 		fs = declare(&o, host)
@@ -121,8 +137,8 @@ func parseFlags(args []string) (options, error) {
 	if err := o.cluster.check(); err != nil {
 		return o, err
 	}
-	o.leave = o.leave || o.cluster.kubeconfig != "" // it is for the cluster to say what is to go
-	if o.manifests == "" && o.kubelet.StaticPodURL == "" && o.cluster.kubeconfig == "" {
+	o.leave = o.leave || o.cluster.on() // it is for the cluster to say what is to go
+	if o.manifests == "" && o.kubelet.StaticPodURL == "" && !o.cluster.on() {
 		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
 	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {
@@ -131,8 +147,23 @@ func parseFlags(args []string) (options, error) {
 	if (o.providers == "") != (o.providerBin == "") {
 		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
+	if err := checkListen(o.listen); err != nil {
+		return o, err
+	}
 	return o, o.fillDirs()
 }
+
+// stops says what ends with the agent.
+func (o *options) stops() string {
+	if o.leave {
+		return "the agent, not the pods"
+	}
+	return "the pods and the agent"
+}
+
+// configured reports whether somebody has configured a node, rather than trying the
+// agent: what a kubelet does to a machine is done then only.
+func (o *options) configured() bool { return o.config != "" || o.configDir != "" }
 
 // pairs parses name=amount,name=amount, or what else stands between the two.
 func pairs(m *map[string]string, between string) func(string) error {

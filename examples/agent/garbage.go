@@ -20,6 +20,7 @@ type garbage struct {
 	probes  *prober.Manager
 	volumes *volumes
 	said    *remembered
+	seen    *recent
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
@@ -28,6 +29,7 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 		g.granted.Prune(keep)
 		g.probes.Retain(keep)
 		g.connected.managers.retain(keep)
+		g.seen.prune(keep)
 	}
 	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {

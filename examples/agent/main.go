@@ -7,6 +7,7 @@
 //
 //	$ go run ./examples/agent --runtime=process --manifests=examples/agent/pods
 //	… pods from YAML files run as processes of your machine; in another shell:
+//	$ w3m http://127.0.0.1:10258/               # or any browser: what runs here, and how it is
 //	$ curl -s http://127.0.0.1:10258/healthz
 //	$ curl -s http://127.0.0.1:10258/pods | grep -E '"(name|phase|podIP)"'
 //	$ curl -s http://127.0.0.1:10258/explain    # why each pod is where it is; ?output=json
@@ -105,7 +106,10 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
-	a.say(fmt.Sprintf("http://%s/healthz, /pods and /explain; Ctrl-C stops the pods and the agent", care.server.Addr))
+	a.say(fmt.Sprintf("http://%s/ shows what runs here; Ctrl-C stops %s", care.server.Addr, opts.stops()))
+	for _, where := range care.kubelet.says {
+		a.say(where)
+	}
 	node.health.First(ctx)
 
 	// Every part runs until ctx ends; the first error ends them all.
@@ -122,7 +126,7 @@ func run(opts options) error {
 		return work.merge.Run(sources)
 	})
 	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy,
+		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, leaving: node.leaving,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
 	group.Go(func() error {
@@ -143,7 +147,8 @@ type ground struct {
 	rt      connected
 	health  *podworker.Health
 	granted *allocation.Manager
-	short   *pressure // what the node has too little of
+	short   *pressure  // what the node has too little of
+	leaving *departure // when the machine stops
 }
 
 func (a *assembly) ground(ctx context.Context) (g ground, err error) {
@@ -173,12 +178,15 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	if err != nil {
 		return g, err
 	}
-	g.short, err = a.newPressure()
+	if g.short, err = a.newPressure(); err != nil {
+		return g, err
+	}
+	g.leaving, err = a.departures()
 	return g, err
 }
 
 func (g ground) parts(a *assembly) []part {
-	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, a.watchOOM(g.rt.node)}
+	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
 }
 
 // A knowledge is what becomes known of pods: what happens in the runtime, whether
@@ -212,12 +220,13 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Record: a.record,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
 	})
 	if err == nil {
+		a.pods.statuses = k.statuses
 		a.cluster.onReturn(k.statuses.Retry)
 	}
 	return k, err
@@ -249,7 +258,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
@@ -278,7 +287,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said}, Node: a.nodeRef(), Logger: a.logger,
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
@@ -296,7 +305,8 @@ type care struct {
 	usage     *stats.Collector
 	evictions *eviction.Manager
 	logs      *logrotate.Rotator
-	server    *server
+	server    *debugServer
+	kubelet   kubelet
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
@@ -309,12 +319,21 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, []check{
+	checks := []check{
 		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
-	}, page{"/stats/summary", summaryPage(c.usage)})
+	}
+	people, err := a.forPeople(g, k, w, c, checks)
+	if err != nil {
+		return c, err
+	}
+	c.server, err = a.listen(k.statuses, checks, append(g.leaving.pages(), page{"/stats/summary", summaryPage(c.usage)}, people)...)
+	if err != nil {
+		return c, err
+	}
+	c.kubelet, err = a.serveKubelet(g, k, c)
 	return c, err
 }
 
 func (c care) parts() []part {
-	return []part{c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run}
+	return append(c.kubelet.parts(), c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run)
 }

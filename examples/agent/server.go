@@ -29,14 +29,14 @@ type page struct {
 	answer http.HandlerFunc
 }
 
-// A server answers /healthz, /pods and /explain.
-type server struct {
+// A debugServer answers /healthz, /pods and /explain, and shows people what runs here.
+type debugServer struct {
 	Addr     string
 	listener net.Listener
 	http     http.Server
 }
 
-func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*server, error) {
+func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*debugServer, error) {
 	listener, err := net.Listen("tcp", a.opts.listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
@@ -48,15 +48,20 @@ func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page
 	for _, p := range more {
 		mux.HandleFunc(p.path, p.answer)
 	}
-	return &server{
+	if warning := openToAll(listener.Addr()); warning != "" {
+		a.say(warning)
+	}
+	return &debugServer{
 		Addr:     listener.Addr().String(),
 		listener: listener,
-		http:     http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		http: http.Server{
+			Handler: onlyLocalNames(listener.Addr(), mux), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		},
 	}, nil
 }
 
 // Run serves until ctx ends.
-func (s *server) Run(ctx context.Context) error {
+func (s *debugServer) Run(ctx context.Context) error {
 	closed := context.AfterFunc(ctx, func() { _ = s.http.Close() })
 	defer closed()
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {

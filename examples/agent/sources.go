@@ -54,7 +54,7 @@ func (a *assembly) sourcesOf() (wantedPods, error) {
 	hooks := podsource.FileHooks{Problem: a.out.problem, Mended: a.out.mended}
 	if opts.manifests != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
-			Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && opts.cluster.kubeconfig == "",
+			Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && !opts.cluster.on(),
 			Period: opts.kubelet.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {

@@ -14,7 +14,7 @@ func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	file := configFile(t, "staticPodURL: http://a/\nstaticPodURLHeader: {X-Key: [one, two]}\nhttpCheckFrequency: 5s\nfileCheckFrequency: 5s\n")
 	o, err := parseFlags([]string{"--config=" + file, "--root=" + t.TempDir()})
 	require.NoError(t, err)
-	assert.Empty(t, o.ignored)
+	assert.Empty(t, o.warnings)
 	assert.Equal(t, "http://a/", o.kubelet.StaticPodURL)
 	assert.Equal(t, []string{"one", "two"}, o.kubelet.StaticPodURLHeader["X-Key"])
 

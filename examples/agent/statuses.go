@@ -17,7 +17,7 @@ type remembered struct{ *status.Snapshot }
 
 // rememberStatuses returns where an agent without a cluster keeps what it said.
 func (a *assembly) rememberStatuses() (*remembered, error) {
-	if a.opts.cluster.kubeconfig != "" {
+	if a.opts.cluster.on() {
 		return nil, nil
 	}
 	snapshots, broken, err := status.OpenSnapshot(filepath.Join(a.opts.root, "statuses"))

@@ -117,8 +117,12 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	if err != nil {
 		return err
 	}
+	kubelets, err := c.ca.client("kube-apiserver-kubelet-client", "system:masters")
+	if err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
-		"ca.crt": c.ca.pem, "ca.key": caKey, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
+		"ca.crt": c.ca.pem, "ca.key": caKey, "kubelets.crt": kubelets.cert, "kubelets.key": kubelets.key, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
 	} {
 		if err := os.WriteFile(c.file(name), data, 0o600); err != nil {
 			return err
@@ -153,6 +157,8 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
 		// The address is a loopback one, which may not be that of a service.
 		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
+		// As it asks nodes, for kubectl exec and logs.
+		"--kubelet-client-certificate=" + c.file("kubelets.crt"), "--kubelet-client-key=" + c.file("kubelets.key"), "--kubelet-preferred-address-types=InternalIP",
 		"--tls-cert-file=" + c.file("api.crt"), "--tls-private-key-file=" + c.file("api.key"), "--client-ca-file=" + c.file("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -38,13 +37,11 @@ func TestIntegrationAControlPlaneServesDiesAndLeavesNothing(t *testing.T) {
 		c.RestartAPI()
 		code, _ := get("/api/v1/namespaces/kept")
 		require.Equal(t, http.StatusOK, code)
-		if kubectl, err := exec.LookPath("kubectl"); err == nil {
-			out, err := exec.Command(kubectl, "--kubeconfig="+c.NodeKubeconfig("n1"), "auth", "can-i", "list", "secrets").CombinedOutput()
-			assert.Error(t, err)
-			assert.Contains(t, string(out), "no")
-			out, err = exec.Command(kubectl, "--kubeconfig="+c.BootstrapKubeconfig(), "auth", "can-i", "create", "certificatesigningrequests").CombinedOutput()
-			assert.NoError(t, err, "%s", out)
-		}
+		out, err := NewKubectl(t, c.NodeKubeconfig("n1")).Command(t.Context(), "auth", "can-i", "list", "secrets").CombinedOutput()
+		assert.Error(t, err)
+		assert.Contains(t, string(out), "no")
+		out, err = NewKubectl(t, c.BootstrapKubeconfig()).Command(t.Context(), "auth", "can-i", "create", "certificatesigningrequests").CombinedOutput()
+		assert.NoError(t, err, "%s", out)
 	})
 	if dir == "" {
 		return

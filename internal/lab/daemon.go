@@ -170,3 +170,7 @@ func removePods(ctx context.Context, endpoint string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Dir is the directory that everything of the daemon is in; its shims and
+// containers have it in their arguments or mounts.
+func (d *Daemon) Dir() string { return d.layout.dir }

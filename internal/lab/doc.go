@@ -21,7 +21,7 @@
 // [NewControlPlane] starts etcd, an API server, the controllers and the scheduler,
 // and makes kubeconfig files for whoever is to speak to them: an administrator, a
 // node, a machine that is to become one. Its API server can be stopped and started
-// again.
+// again. [NewKubectl] is the client that people have, of the same version.
 //
 // A [Registry] serves images to it, also to those with credentials only.
 //

@@ -16,17 +16,9 @@ const KubernetesVersion = "v1.36.3"
 // kubernetesDir is where the programs of the control plane are: what
 // KUBEBUILDER_ASSETS says, as with envtest, or the cache that .ci/run fills.
 func kubernetesDir() (string, error) {
-	dir := os.Getenv("KUBEBUILDER_ASSETS")
-	if dir == "" {
-		cache := os.Getenv("KUBEPARTS_CACHE")
-		if cache == "" {
-			user, err := os.UserCacheDir()
-			if err != nil {
-				return "", err
-			}
-			cache = filepath.Join(user, "kubeparts")
-		}
-		dir = filepath.Join(cache, "kubernetes-"+KubernetesVersion)
+	dir, err := assetsDir()
+	if err != nil {
+		return "", err
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"} {
 		if _, err := exec.LookPath(filepath.Join(dir, name)); err != nil {
@@ -34,6 +26,21 @@ func kubernetesDir() (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+func assetsDir() (string, error) {
+	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
+		return dir, nil
+	}
+	cache := os.Getenv("KUBEPARTS_CACHE")
+	if cache == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", err
+		}
+		cache = filepath.Join(user, "kubeparts")
+	}
+	return filepath.Join(cache, "kubernetes-"+KubernetesVersion), nil
 }
 
 func kubernetesInstalled() error {

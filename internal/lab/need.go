@@ -39,6 +39,10 @@ var needs = map[string]need{
 		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed, with a kube-controller-manager and a kube-scheduler beside it",
 		with:  []string{"linux", "etcd"},
 	},
+	"kubectl": {
+		check: kubectlInstalled,
+		get:   "bash .ci/run kubernetes, or set KUBEBUILDER_ASSETS to what setup-envtest installed",
+	},
 	"etcd":     {check: etcdInstalled, get: "apt-get install etcd-server"},
 	"runc":     {check: inPath("runc"), get: "apt-get install runc"},
 	"ip":       {check: inPath("ip"), get: "apt-get install iproute2"},
@@ -47,6 +51,8 @@ var needs = map[string]need{
 	"qemu":     {check: inPath("qemu-system-x86_64"), get: "apt-get install qemu-system-x86"},
 	"kernel":   {check: kernelThere, get: "bash .ci/run kernel, or set KUBEPARTS_KERNEL to a vmlinuz with cgroup v2 built in"},
 	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
+	"chromium": {check: inPath("chromium"), get: "apt-get install chromium fonts-dejavu-core"},
+	"w3m":      {check: inPath("w3m"), get: "apt-get install w3m"},
 }
 
 // Need skips the test unless the machine has everything named; the reason says

@@ -41,4 +41,9 @@
 // # Testing
 //
 // Against API servers in memory, in virtual time.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package auth

@@ -2,11 +2,7 @@ package certs
 
 import (
 	"context"
-	"crypto"
-	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/certificate"
 	"k8s.io/client-go/util/certificate/csr"
 )
 
@@ -55,7 +50,7 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("certs: Config.Bootstrap: %w", err)
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		_, err := request(ctx, cfg, client)
+		_, err := request(ctx, cfg, cfg.order(), client)
 		if err == nil {
 			err = writeKubeconfig(cfg)
 		}
@@ -98,19 +93,18 @@ func (e *deniedError) Error() string {
 	return fmt.Sprintf("certs: request %s was denied: %s", e.name, e.message)
 }
 
-// request asks once, and keeps what it is given.
-func request(ctx context.Context, cfg Config, client kubernetes.Interface) (*tls.Certificate, error) {
-	keyFile := filepath.Join(cfg.Dir, prefix+".key.tmp")
+// request asks once for what o says, and keeps what it is given.
+func request(ctx context.Context, cfg Config, o order, client kubernetes.Interface) (*tls.Certificate, error) {
+	keyFile := filepath.Join(cfg.Dir, o.prefix+".key.tmp")
 	key, keyPEM, err := loadOrMakeKey(keyFile)
 	if err != nil {
 		return nil, err
 	}
-	subject := cfg.subject()
-	data, err := certutil.MakeCSR(key, &subject, nil, nil)
+	data, err := certutil.MakeCSR(key, &o.subject, o.dns, o.ips)
 	if err != nil {
 		return nil, fmt.Errorf("certs: make a request: %w", err)
 	}
-	name, err := requestName(key, cfg)
+	name, err := o.name(key)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +115,7 @@ func request(ctx context.Context, cfg Config, client kubernetes.Interface) (*tls
 	all := ctx
 	ctx, cancel := context.WithTimeout(ctx, cfg.Patience)
 	defer cancel()
-	name, uid, err := csr.RequestCertificateWithContext(ctx, client, data, name, certificatesv1.KubeAPIServerClientKubeletSignerName, lifetime, usages(key), key)
+	name, uid, err := csr.RequestCertificateWithContext(ctx, client, data, name, o.signer, lifetime, o.usages(key), key)
 	if err != nil {
 		return nil, fmt.Errorf("certs: ask for a certificate: %w", err)
 	}
@@ -136,7 +130,7 @@ func request(ctx context.Context, cfg Config, client kubernetes.Interface) (*tls
 		}
 		return nil, fmt.Errorf("certs: request %s: %w", name, err)
 	}
-	store, err := cfg.store()
+	store, err := o.store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -173,26 +167,6 @@ func deniedBy(ctx context.Context, client kubernetes.Interface, name string) err
 		}
 	}
 	return nil
-}
-
-// requestName is the same for one key and node: who asks again asks for the same.
-func requestName(key crypto.Signer, cfg Config) (string, error) {
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		return "", fmt.Errorf("certs: key: %w", err)
-	}
-	sum := sha256.New()
-	sum.Write(public)
-	fmt.Fprint(sum, cfg.subject(), certificatesv1.KubeAPIServerClientKubeletSignerName)
-	return "node-csr-" + base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), nil
-}
-
-func (c Config) store() (certificate.FileStore, error) {
-	store, err := certificate.NewFileStore(prefix, c.Dir, c.Dir, "", "")
-	if err != nil {
-		return nil, fmt.Errorf("certs: %s: %w", c.Dir, err)
-	}
-	return store, nil
 }
 
 // writeKubeconfig writes the file whole, or not at all.

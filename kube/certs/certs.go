@@ -4,16 +4,13 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/keyutil"
@@ -58,6 +55,10 @@ type Config struct {
 	// kubernetes.NewForConfig.
 	Client func(*rest.Config) (kubernetes.Interface, error)
 
+	// Renewed is told of each try of Rotation to get a new certificate, for metrics.
+	// It must not block. Nil: nobody is told.
+	Renewed func(err error)
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 }
@@ -86,21 +87,6 @@ func (c *Config) check() error {
 
 // Current is the path of the certificate and key that count now.
 func (c Config) Current() string { return filepath.Join(c.Dir, current) }
-
-// subject is what the certificate is to say.
-func (c Config) subject() pkix.Name {
-	return pkix.Name{CommonName: userPrefix + c.NodeName, Organization: []string{nodesGroup}}
-}
-
-// usages are those that the signer of such certificates wants to be asked for:
-// that of an RSA key is one more.
-func usages(key any) []certificatesv1.KeyUsage {
-	list := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	if signer, ok := key.(crypto.Signer); ok && strings.Contains(fmt.Sprintf("%T", signer.Public()), "rsa") {
-		list = append(list, certificatesv1.UsageKeyEncipherment)
-	}
-	return list
-}
 
 // Valid says what is wrong with the certificate in a file that has the key as
 // well, nil if it can be used now by the node.

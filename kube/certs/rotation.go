@@ -46,7 +46,7 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if base == nil {
 		return nil, errors.New("certs: the REST configuration is nil")
 	}
-	store, err := cfg.store()
+	store, err := cfg.order().store(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +82,9 @@ func (r *Rotation) Run(ctx context.Context) error {
 		}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 			err := r.renew(ctx)
+			if ctx.Err() == nil && r.cfg.Renewed != nil {
+				r.cfg.Renewed(err)
+			}
 			if err == nil {
 				break
 			}
@@ -109,7 +112,7 @@ func (r *Rotation) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("certs: client: %w", err)
 	}
-	next, err := request(ctx, r.cfg, client)
+	next, err := request(ctx, r.cfg, r.cfg.order(), client)
 	if err != nil {
 		return err
 	}

@@ -87,4 +87,9 @@
 // watches, conflicts, refusals, lost answers, streams that break half-way. The
 // calls of each kind of persistent failure are counted. rules_test.go lists the
 // rules.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package client

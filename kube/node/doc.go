@@ -58,4 +58,9 @@
 // Each rule ns-1 … ns-21 and ls-1 … ls-4 has a test that names it, or a reason in
 // rules_test.go why it has none. Time is virtual, the API server in memory. The
 // agent's cluster suite has it talk to a real one.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package node

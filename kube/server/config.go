@@ -3,9 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -38,8 +42,9 @@ type Config struct {
 	// runtime is served.
 	Runtime runtime.Runtime
 
-	// Summary returns what is used, for /stats/summary.
-	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	// Summary returns what is used, for /stats/summary: all of it, or what
+	// only_cpu_and_memory asks for. With an error, what could be had.
+	Summary func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 
 	// Metrics are handlers by path: /metrics, /metrics/resource, /metrics/cadvisor,
 	// /metrics/probes and /metrics/slis.
@@ -51,11 +56,34 @@ type Config struct {
 	// Configz is shown by /configz, by name: kubeletconfig.
 	Configz map[string]any
 
-	// NodeLogs is the directory that /logs/ shows: os.DirFS("/var/log").
+	// NodeLogs is the directory that /logs/ shows: the FS of an os.Root for /var/log,
+	// which follows no link out of it, as os.DirFS would. Files that are neither
+	// regular nor directories are never opened.
 	NodeLogs fs.FS
 
-	// CheckpointDir is where /checkpoint writes archives.
+	// ServiceLogs writes what a service of the node has logged, for queries of /logs/
+	// (NodeLogQuery): Journal. Nil: their files in NodeLogs are looked for.
+	ServiceLogs func(ctx context.Context, q LogQuery, w io.Writer) error
+
+	// CheckpointDir is where /checkpoint writes archives: checkpoints below the
+	// agent's directory. Empty: there are none.
 	CheckpointDir string
+
+	// StreamHosts are further hosts, as IP addresses or names, at which a
+	// runtime.StreamServer may have its streams. Loopback addresses and those of this
+	// machine always will do; a runtime that names another is not followed there.
+	StreamHosts []string
+
+	// Verbosity sets how much the agent logs, for PUT /debug/flags/v, in klog's
+	// numbers: 0 is little, 10 is all.
+	Verbosity func(level int)
+
+	// StreamIdle is how long a stream of /exec, /attach and /portForward may be silent:
+	// streamingConnectionIdleTimeout. Zero: 4h. Below zero: for ever.
+	StreamIdle time.Duration
+
+	// ContainerLogs is how /containerLogs differs from the kubelet's.
+	ContainerLogs ContainerLogs
 
 	// Debugging are the routes that can be switched off. The zero value has them all
 	// off, as sv-6 words it.
@@ -128,6 +156,18 @@ func (c *Config) check() error {
 		return errors.New("server: Config.Authorizer is nil")
 	case c.Pods == nil:
 		return errors.New("server: Config.Pods is nil")
+	}
+	for path, h := range c.Metrics {
+		if first := firstSegment(path); first != "metrics" || !clean(path) || h == nil {
+			return fmt.Errorf("server: Config.Metrics: %q is no path below /metrics with a handler", path)
+		}
+	}
+	seen := map[string]bool{"ping": true, "log": true}
+	for _, check := range c.Checks {
+		if seen[check.Name] || check.Ask == nil || check.Name == "" || strings.ContainsAny(check.Name, "/{} ") {
+			return fmt.Errorf("server: Config.Checks: %q is no new name with a question", check.Name)
+		}
+		seen[check.Name] = true
 	}
 	return nil
 }

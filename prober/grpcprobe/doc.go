@@ -33,4 +33,9 @@
 // The tests speak with real servers on loopback: ones that serve, that don't,
 // that know no health protocol, that never answer, and that are no gRPC servers
 // at all.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package grpcprobe

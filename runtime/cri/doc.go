@@ -104,4 +104,9 @@
 // runtimetest.TestRuntime runs over runtime/process with the unit tests, and over
 // real containerds with the integration suite (docs/integration.md), in which a
 // pod lives its life, and a daemon hangs in the middle of starts.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package cri

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // Hooks are called as things happen, on the goroutine they happen on; they must
@@ -22,6 +23,19 @@ type Hooks struct {
 
 	// Traced is called at the end of each SyncPod that did something.
 	Traced func(Trace)
+
+	// Synced is called at the end of each SyncPod, also of one that found nothing
+	// to do.
+	Synced func(SyncInfo)
+}
+
+// A SyncInfo tells what a SyncPod meant to do, and what came of it. Its Plan points
+// into the pod and what was observed of it: who keeps it keeps those.
+type SyncInfo struct {
+	Pod        *v1.Pod
+	Plan       plan.Plan
+	Result     runtime.SyncResult
+	Begin, End time.Time
 }
 
 // An ActInfo tells of one action of a SyncPod.
@@ -29,6 +43,10 @@ type ActInfo struct {
 	Pod      *v1.Pod
 	Action   runtime.Action
 	Duration time.Duration
+
+	// Handler of a CreatePodSandbox: the runtime handler of the pod's class; ""
+	// is the default.
+	Handler string
 }
 
 // A HookInfo tells of one run of a lifecycle hook.

@@ -60,6 +60,23 @@ func TestATraceTellsWhereTheTimeWent(t *testing.T) { // L-54
 	})
 }
 
+func TestASyncTellsWhatItMeantToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		var told []cri.SyncInfo
+		rt, _ := f.engine(t, cri.Config{Hooks: cri.Hooks{Synced: func(i cri.SyncInfo) { told = append(told, i) }}})
+		pod := podOf(container("web"))
+		syncs(t, rt, pod)
+		syncs(t, rt, pod)
+		require.Len(t, told, 2, "also of a sync that does nothing")
+		assert.Equal(t, "create a sandbox, attempt 0\nstart container web: it has not run yet", told[0].Plan.String())
+		assert.Equal(t, pod, told[0].Pod)
+		assert.Len(t, told[0].Result.Actions, 2)
+		assert.True(t, told[1].Plan.Empty())
+		assert.Empty(t, told[1].Result.Actions)
+	})
+}
+
 // managers are resource managers that note what they are asked, and fail where
 // told.
 type managers struct {

@@ -77,6 +77,9 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if s.mendable && !s.result.RetryAt.IsZero() {
 		s.retryAt(time.Now().Add(lookAgain))
 	}
+	if synced := r.cfg.Hooks.Synced; synced != nil {
+		synced(SyncInfo{Pod: req.Pod, Plan: p, Result: s.result, Begin: begun, End: time.Now()})
+	}
 	if err := ctx.Err(); err != nil {
 		return s.result, errors.Join(err, s.result.Err())
 	}
@@ -241,7 +244,11 @@ func (s *step) done(a runtime.Action, begun time.Time) bool {
 	a.Message = bounded(a.Message, maxWords)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
-		s.r.cfg.Hooks.Acted(ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)})
+		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}
+		if a.Kind == runtime.CreatePodSandbox {
+			info.Handler, _ = s.handlerName() // its error is the action's
+		}
+		s.r.cfg.Hooks.Acted(info)
 	}
 	return a.Err == nil
 }

@@ -141,4 +141,9 @@
 // Tests run real processes, kill real agents at random moments (the seed is
 // printed), and need nothing but /bin/sh. A test binary that uses this package
 // calls [Supervise] in TestMain.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package process

@@ -75,4 +75,8 @@
 // can say: how long a list takes (calls of the backend are counted, where
 // Suite.Calls can), what a stream server's URLs lead to, and reading logs beyond
 // the file: following, tails and times are no power of a runtime.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package runtimetest

@@ -33,5 +33,9 @@
 //
 // # Testing
 //
-// As package sim: 50 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
+// As package sim: 20 seeds, or as many as KUBEPARTS_SIM_SEEDS says.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package simcri

@@ -42,7 +42,7 @@ func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
 // inv-1 … inv-11, inv-14 … inv-18, of the engine: see sim.Laws.
 func TestNoLawIsBrokenByTheEngine(t *testing.T) {
 	dir := memoryDir(t)
-	seedrun.Each(t, 50, func(t *testing.T, seed uint64) {
+	seedrun.Each(t, 20, func(t *testing.T, seed uint64) {
 		dir, err := os.MkdirTemp(dir, "seed")
 		require.NoError(t, err)
 		sim.Check(t, sim.Config{Seed: seed, Machine: simcri.In(dir)})

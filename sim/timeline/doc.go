@@ -45,4 +45,8 @@
 //
 // Golden files in testdata, hostile names among them; run the test with -update
 // to write them anew, and look at the pictures.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package timeline

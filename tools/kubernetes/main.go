@@ -1,9 +1,9 @@
-// Kubernetes is the control plane that the integration tests run against:
-// kube-apiserver, kube-controller-manager and kube-scheduler in one program,
-// which is built faster than three. It is what the name says that it was
-// started by:
+// Kubernetes is the control plane that the integration tests run against, and the
+// client that people have: kube-apiserver, kube-controller-manager, kube-scheduler
+// and kubectl in one program, which is built faster than four. It is what the name
+// says that it was started by:
 //
-//	go build -o kube-apiserver . && ln -s kube-apiserver kube-scheduler
+//	go build -o kube-apiserver . && ln -s kube-apiserver kubectl
 //
 // It is a module of its own, because k8s.io/kubernetes can only be required
 // with a replace line for each of its parts.
@@ -18,6 +18,8 @@ import (
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -32,8 +34,14 @@ func main() {
 		command = controllers.NewControllerManagerCommand()
 	case "kube-scheduler":
 		command = scheduler.NewSchedulerCommand()
+	case "kubectl":
+		// It words its errors itself.
+		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
+			kubectlutil.CheckErr(err)
+		}
+		return
 	default:
-		fmt.Fprintf(os.Stderr, "%s: start it as kube-apiserver, kube-controller-manager or kube-scheduler\n", name)
+		fmt.Fprintf(os.Stderr, "%s: start it as kube-apiserver, kube-controller-manager, kube-scheduler or kubectl\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command))

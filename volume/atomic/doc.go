@@ -51,4 +51,8 @@
 //
 // A child process kills itself before each of its calls to the operating system in
 // turn (F-46), with a reader beside it; paths are fuzzed.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package atomic

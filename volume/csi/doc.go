@@ -39,4 +39,9 @@
 //
 // Against volume/csi/csitest, a driver that speaks the real API over its socket:
 // volumetest.TestPlugin, and each rule by number.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package csi

@@ -33,4 +33,9 @@
 // # Testing
 //
 // volumetest.TestPlugin, each rule by number, and real mounts where the test is root.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package emptydir

@@ -100,7 +100,7 @@ func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	}
 	var found *mount.MountPoint
 	for i := range points {
-		if points[i].Path == real || points[i].Path == dir {
+		if at := volume.ListedPath(points[i].Path); at == real || at == dir {
 			found = &points[i] // the last one lies on top
 		}
 	}

@@ -28,4 +28,9 @@
 // # Testing
 //
 // volumetest.TestPlugin, and each type by number.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package hostpath

@@ -26,4 +26,9 @@
 // # Testing
 //
 // volumetest.TestPlugin.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package image

@@ -29,4 +29,9 @@
 // # Testing
 //
 // volumetest.TestPlugin, each rule by number, and bind mounts where the test is root.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package local

@@ -43,4 +43,9 @@
 //
 // Tables of files and what comes of them; changes on a real directory; the parser is
 // fuzzed.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package objectdir

@@ -38,4 +38,9 @@
 // # Testing
 //
 // Each rule is a line in a table, by number; see rules_test.go.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package payload

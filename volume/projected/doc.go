@@ -30,4 +30,9 @@
 // # Testing
 //
 // volumetest.TestPlugin, each rule by number, and a token's whole life in virtual time.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package projected

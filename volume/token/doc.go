@@ -36,4 +36,9 @@
 // # Testing
 //
 // In a synctest bubble: lifetimes, failures, an API server that is away past the end.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package token

@@ -38,4 +38,9 @@
 //
 // The Plugin of this package passes the suite, with mounts and as a block device; so
 // does each plugin of this house.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package volumetest

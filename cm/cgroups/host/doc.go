@@ -38,4 +38,9 @@
 // # Testing
 //
 // With real cgroups: v1 on the machine itself, v2 in an emulated kernel.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package host

@@ -16,6 +16,9 @@ import (
 // unified is where cgroup v2 is mounted on a machine that has nothing else.
 const unified = "/sys/fs/cgroup"
 
+// hybrid is where it is mounted beside v1, without controllers.
+const hybrid = "/sys/fs/cgroup/unified"
+
 // mounts finds the cgroups of the machine: of v1 the mount of each controller,
 // "systemd" included; of v2 the one mount by the name "".
 func mounts() (version int, at map[string]string, err error) {

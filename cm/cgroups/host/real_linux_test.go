@@ -168,6 +168,24 @@ func TestIntegrationCgroupsHaveWhatTheyWereGiven(t *testing.T) {
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+// Beside v1, runtimes make cgroups of v2 for their containers, and remove those only:
+// what is above them goes with the pod.
+func TestIntegrationNothingIsLeftBesideV1(t *testing.T) {
+	tree, base := needRealCgroups(t)
+	const hybrid = "/sys/fs/cgroup/unified"
+	if _, err := os.Stat(filepath.Join(hybrid, "cgroup.procs")); err != nil || tree.Facts().Version != 1 {
+		t.Skip("no cgroup v2 is mounted beside v1")
+	}
+	pod := base.Child("kubepods", "pod12-34")
+	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{}))
+	dir := filepath.Join(hybrid, pod.Path(cgroups.Cgroupfs))
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "c1"), 0o755))
+	require.NoError(t, tree.Remove(t.Context(), pod))
+	assert.NoDirExists(t, dir)
+	require.NoError(t, tree.Remove(t.Context(), base))
+	assert.NoDirExists(t, filepath.Join(hybrid, base.Path(cgroups.Cgroupfs)))
+}
+
 func TestIntegrationLimitsAreKept(t *testing.T) {
 	tree, base := needRealCgroups(t)
 	pod := base.Child("kubepods", "podlimits")

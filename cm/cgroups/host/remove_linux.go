@@ -39,6 +39,11 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 	if t.driver == cgroups.Systemd {
 		return t.removeUnit(ctx, name, dirs)
 	}
+	if t.version == 1 && oci.IsCgroup2HybridMode() {
+		// Nobody but runtimes makes cgroups there, for containers, and leaves those
+		// above them.
+		dirs = append(dirs, filepath.Join(hybrid, t.root, name.Path(t.driver)))
+	}
 	// What is empty goes at once, which is nearly always the case: the containers
 	// have gone before.
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool {

@@ -27,4 +27,8 @@
 // # Testing
 //
 // The tests of package device are made of it.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package devicetest

@@ -39,4 +39,8 @@
 // # Testing
 //
 // The golden files of packages topology, cpu and memory are made from these.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package topologytest

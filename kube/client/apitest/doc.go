@@ -36,4 +36,9 @@
 // # Testing
 //
 // The tests of package client are its own.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package apitest

@@ -80,4 +80,9 @@
 // Tables show the rules of matching and parsing; fuzz tests hold the matcher
 // against laws and the parsers against panics. Plugins are real programs: the
 // test binary runs itself.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package credentials

@@ -108,4 +108,9 @@
 // The engine of runtime/cri over this runtime keeps the contract of package
 // runtimetest in virtual time; a script of some 300 calls is answered as
 // containerd answers it; ten thousand pods in one process are one of the tests.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package fakecri

@@ -75,4 +75,9 @@
 // are named after the rules. What real containerds do with credentials is shown
 // by the integration tests of package cri (docs/integration.md), with a registry
 // in the test's process.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package images

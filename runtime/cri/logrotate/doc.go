@@ -43,4 +43,9 @@
 //
 // Rotations on real files with a runtime in memory; the looks in virtual time; a
 // writer of 50 MB/s as a benchmark.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package logrotate

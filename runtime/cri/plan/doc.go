@@ -120,4 +120,8 @@
 // rewrites them). The guarantees above are checked on random pods and statuses,
 // from a seed that is printed, with a simulated runtime that carries the plans
 // out; FuzzCompute looks for worse ones.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package plan

@@ -77,4 +77,9 @@
 // made from them (go test -update rewrites these); each file names the fields it
 // proves, and a test holds docs/pod-fields.md to that. A fuzz test feeds random
 // pods.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package podconfig

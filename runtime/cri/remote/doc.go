@@ -31,4 +31,8 @@
 //
 // The example serves a runtime on a socket of its own; the integration suite
 // dials real ones.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
 package remote

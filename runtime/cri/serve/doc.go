@@ -51,4 +51,9 @@
 //
 // The tests call every method of the services by reflection, and use what the
 // kubelet uses: the official client, and package runtime/cri/streaming.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package serve

@@ -47,4 +47,9 @@
 // The tests run against the library that runtimes serve with, and against servers
 // that lie: garbage, silence, streams half open. The integration suite runs it
 // against real containerds.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package streaming

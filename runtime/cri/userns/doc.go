@@ -41,4 +41,9 @@
 // # Testing
 //
 // Tables for the rules, and records in a directory of the test.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package userns

@@ -155,13 +155,6 @@ func (d *Driver) pruneLocked(v *Volume) {
 	}
 }
 
-// Registration returns what the driver was told of its registration; nil: nothing yet.
-func (d *Driver) Registration() *registerapi.RegistrationStatus {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.registered
-}
-
 // Path is where the files of a volume are.
 func (d *Driver) Path(id string) string {
 	return filepath.Join(d.Dir, strings.ReplaceAll(id, "/", "_"))

@@ -29,4 +29,8 @@
 // # Testing
 //
 // By the tests of volume/csi.
+//
+// # Stability
+//
+// Experimental: try it, and expect it to change.
 package csitest

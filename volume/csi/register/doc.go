@@ -35,4 +35,9 @@
 // # Testing
 //
 // Against servers on real sockets, of which some hang, lie, or die.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package register

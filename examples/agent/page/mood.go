@@ -1,0 +1,117 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A mood is how a pod is, for the eye. The order is that in which pods are shown.
+type mood string
+
+const (
+	trouble mood = "trouble"
+	ending  mood = "ending"
+	waiting mood = "waiting"
+	well    mood = "well"
+	done    mood = "done"
+)
+
+var moods = []mood{trouble, ending, waiting, well, done}
+
+// harmless are the reasons for which a container waits while all is well.
+var harmless = []string{"", "ContainerCreating", "PodInitializing"}
+
+// mood of a pod, from its status.
+func (p *Pod) mood() mood {
+	switch p.Phase {
+	case "Failed":
+		return trouble
+	case "Succeeded":
+		return done
+	}
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		if c.State == "waiting" && !slices.Contains(harmless, c.Reason) {
+			return trouble
+		}
+		if c.State == "exited" && c.ExitCode != 0 && !p.Deleting {
+			return trouble
+		}
+	}
+	for i := range p.Volumes {
+		if p.Volumes[i].Err != "" {
+			return trouble
+		}
+	}
+	for _, r := range p.Plan.Results {
+		if r.Err != "" && !p.Deleting {
+			return trouble
+		}
+	}
+	ready, all := p.ready()
+	switch {
+	case p.Deleting:
+		return ending
+	case p.Phase == "Running" && ready == all:
+		return well
+	}
+	return waiting
+}
+
+// ready counts the containers that should be ready for good, and are.
+func (p *Pod) ready() (ready, all int) {
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		if c.Kind == "init" || c.Kind == "ephemeral" {
+			continue
+		}
+		all++
+		if c.Ready {
+			ready++
+		}
+	}
+	return ready, all
+}
+
+func (p *Pod) restarts() (n int32) {
+	for i := range p.Containers {
+		n += p.Containers[i].Restarts
+	}
+	return n
+}
+
+// state says in a word or two where a pod is: its phase, or what is wrong.
+func (p *Pod) state() string {
+	switch {
+	case p.Reason != "":
+		return p.Reason
+	case p.Deleting && p.Phase != "Failed" && p.Phase != "Succeeded":
+		return "Ending"
+	}
+	for i := range p.Containers {
+		if c := &p.Containers[i]; c.State == "waiting" && !slices.Contains(harmless, c.Reason) {
+			return c.Reason
+		}
+	}
+	if p.Phase == "Running" {
+		if ready, all := p.ready(); ready < all {
+			return "Not ready"
+		}
+	}
+	return cmp.Or(p.Phase, "Unknown")
+}
+
+// sorted returns the pods in the order in which they are shown: those in trouble
+// first, then by name.
+func sorted(pods []Pod) []Pod {
+	rank := map[mood]int{}
+	for i, m := range moods {
+		rank[m] = i
+	}
+	return slices.SortedFunc(slices.Values(pods), func(a, b Pod) int {
+		return cmp.Or(
+			cmp.Compare(rank[a.mood()], rank[b.mood()]),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
+		)
+	})
+}

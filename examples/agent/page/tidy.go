@@ -1,0 +1,107 @@
+package page
+
+import (
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// tidied returns a node of which all strings are as clean leaves them: what others
+// have written is made harmless in one place, not where it is shown. The lists of n
+// are not changed.
+func tidied(n Node) Node {
+	return tidy(reflect.ValueOf(n)).Interface().(Node)
+}
+
+func tidy(v reflect.Value) reflect.Value {
+	switch v.Kind() {
+	case reflect.String:
+		out := reflect.New(v.Type()).Elem()
+		out.SetString(clean(v.String(), full))
+		return out
+	case reflect.Slice:
+		if v.IsNil() || !hasText(v.Type().Elem()) {
+			return v
+		}
+		out := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			out.Index(i).Set(tidy(v.Index(i)))
+		}
+		return out
+	case reflect.Struct:
+		if !hasText(v.Type()) {
+			return v
+		}
+		out := reflect.New(v.Type()).Elem()
+		for i := range v.NumField() {
+			out.Field(i).Set(tidy(v.Field(i)))
+		}
+		return out
+	}
+	return v
+}
+
+// hasText reports whether there may be strings in a type; a time has none.
+func hasText(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.String:
+		return true
+	case reflect.Slice:
+		return hasText(t.Elem())
+	case reflect.Struct:
+		return t.PkgPath() != "time" && t.PkgPath() != ""
+	}
+	return false
+}
+
+// clean returns text as it may be shown: what is no text, would turn the text
+// around or speak to a terminal is replaced, and it is cut after most characters.
+func clean(text string, most int) string {
+	if simple(text) { // nearly all is
+		return cut(text, most)
+	}
+	var b strings.Builder
+	n := 0
+	for i, r := range text {
+		if n == most {
+			b.WriteString("…")
+			break
+		}
+		n++
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
+			r = '\uFFFD' // bytes that are no text
+		case r == '\n' || r == '\t':
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Co, r):
+			r = '\uFFFD'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// simple reports whether there is nothing but printable ASCII.
+func simple(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns the first characters of a text.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	n := 0
+	for i := range text {
+		if n == most {
+			return text[:i] + "…"
+		}
+		n++
+	}
+	return text
+}

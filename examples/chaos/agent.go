@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// An agent is the reference agent as people run it: a process with flags.
+type agent struct {
+	binary string
+	args   []string
+	addr   string // of /healthz
+	log    string // file
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// build makes the reference agent's binary in dir.
+func build(ctx context.Context, dir string) (string, error) {
+	binary := filepath.Join(dir, "agent")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/agent").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the agent; run chaos in the repository: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// launch starts the agent.
+func (a *agent) launch() error {
+	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(a.binary, a.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	exited := make(chan struct{})
+	a.cmd, a.exited = cmd, exited
+	go func() {
+		defer close(exited)
+		_ = cmd.Wait() // how it ended is in its log
+	}()
+	return nil
+}
+
+// await returns when the agent serves, or an error when it has ended before.
+func (a *agent) await(ctx context.Context) error {
+	for {
+		if _, err := a.get(ctx, "/healthz"); err == nil || errors.As(err, new(unwell)) {
+			return nil
+		}
+		select {
+		case <-a.exited:
+			return fmt.Errorf("the agent ended: %s", a.tail(3))
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// An unwell is what an agent says of itself that is not well.
+type unwell string
+
+func (u unwell) Error() string { return "the agent is not well: " + string(u) }
+
+func (a *agent) running() bool {
+	if a.exited == nil {
+		return false
+	}
+	select {
+	case <-a.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends it as kill -9 does.
+func (a *agent) kill() error {
+	if !a.running() {
+		return nil
+	}
+	err := a.cmd.Process.Kill()
+	<-a.exited
+	return err
+}
+
+// interrupt ends it as Ctrl-C does, or after a minute by force.
+func (a *agent) interrupt() error {
+	if !a.running() {
+		return nil
+	}
+	if err := a.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	select {
+	case <-a.exited:
+		return nil
+	case <-time.After(time.Minute):
+		return errors.Join(errors.New("the agent does not end within a minute of Ctrl-C"), a.kill())
+	}
+}
+
+// get asks the agent for a page.
+func (a *agent) get(ctx context.Context, path string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.addr+path, nil)
+	if err != nil {
+		return "", err
+	}
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = unwell(strings.TrimSpace(string(body)))
+	}
+	return string(body), err
+}
+
+// tail returns the last lines of what all agents have written.
+func (a *agent) tail(lines int) string {
+	data, err := os.ReadFile(a.log)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// said reports whether an agent has written that.
+func (a *agent) said(what string) bool {
+	data, _ := os.ReadFile(a.log)
+	return strings.Contains(string(data), what)
+}
+
+// freeAddr returns a loopback address that nobody listens at.
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A kind is a kind of fault.
+type kind struct {
+	name string
+	says string
+
+	about       bool // it is about one pod, which is not what it was for a while
+	least, most time.Duration
+
+	// begin does it, and returns what ends it. An error says that there was nothing
+	// to do it to.
+	begin func(w *world, s step) (end func() error, err error)
+}
+
+// nothing is the kind that the others are compared with.
+const nothing = "nothing"
+
+var kinds = []kind{
+	{nothing, "pods come and go, and no fault happens: what the others are compared with", false, 2 * time.Second, 4 * time.Second, none},
+	{"agent-killed", "the agent is killed with SIGKILL, and started again", false, 0, 5 * time.Second, killAgent},
+	{"agent-stopped", "the agent is stopped with SIGSTOP", false, 2 * time.Second, 8 * time.Second, stopAgent},
+	{"state-corrupted", "the agent is killed, one of its records is cut short, filled with rubbish, emptied or removed, and the agent is started again", false, 0, 2 * time.Second, corrupt},
+	{"containerd-killed", "containerd is killed with SIGKILL, and started again", false, 0, 5 * time.Second, killContainerd},
+	{"containerd-stopped", "containerd is stopped with SIGSTOP", false, 2 * time.Second, 8 * time.Second, stopContainerd},
+	{"socket-cut", "all connections between agent and containerd are closed, and none can be made", false, time.Second, 6 * time.Second, cutSocket},
+	{"socket-held", "between agent and containerd no byte goes, though both are well", false, 2 * time.Second, 8 * time.Second, holdSocket},
+	{"api-stopped", "the API server is killed, and started again", false, 2 * time.Second, 10 * time.Second, stopAPI},
+	{"agent-disk-full", "the file system with the agent's state and the pods' volumes is filled to the last byte", false, 2 * time.Second, 8 * time.Second, fillAgent},
+	{"containerd-disk-full", "the file system with containerd's images, layers and records is filled to the last byte", false, 2 * time.Second, 8 * time.Second, fillContainerd},
+	{"shim-stopped", "the shim of a pod is stopped with SIGSTOP", true, 2 * time.Second, 8 * time.Second, stopShim},
+	{"shim-killed", "the shim of a pod is killed with SIGKILL", true, 0, time.Second, killShim},
+	{"cgroup-removed", "the cgroups of a pod, and of its containers, are taken away from its processes and removed", true, 0, time.Second, removeCgroup},
+	{"container-killed", "all processes of a container are killed", true, 0, time.Second, killContainer},
+	{"container-removed", "a container is removed from the runtime while it runs", true, 0, time.Second, removeContainer},
+	{"sandbox-stopped", "the sandbox of a pod is stopped", true, 0, time.Second, stopSandbox},
+}
+
+func kindNamed(name string) *kind {
+	for i := range kinds {
+		if kinds[i].name == name {
+			return &kinds[i]
+		}
+	}
+	return nil
+}
+
+func kindNames() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+func done() error { return nil }
+
+func none(*world, step) (func() error, error) { return done, nil }
+
+func killAgent(w *world, _ step) (func() error, error) {
+	return func() error { w.agent.revive(); return nil }, w.agent.kill()
+}
+
+func stopAgent(w *world, _ step) (func() error, error) {
+	pid := w.agent.pid()
+	if pid == 0 {
+		return nil, errors.New("no agent runs")
+	}
+	return func() error { return ignoreGone(resumed(pid)) }, stopped(pid)
+}
+
+func killContainerd(w *world, _ step) (func() error, error) {
+	w.killedAt = append(w.killedAt, time.Now())
+	w.daemon.Kill()
+	return func() error { w.daemon.Start(); return nil }, nil
+}
+
+func stopContainerd(w *world, _ step) (func() error, error) {
+	if !w.daemon.Running() {
+		return nil, errors.New("containerd does not run")
+	}
+	w.daemon.Pause()
+	return func() error {
+		if w.daemon.Running() {
+			w.daemon.Resume()
+		}
+		return nil
+	}, nil
+}
+
+func cutSocket(w *world, _ step) (func() error, error) { return w.socket.mend, w.socket.cut() }
+
+func holdSocket(w *world, _ step) (func() error, error) {
+	w.socket.hold()
+	return func() error { w.socket.release(); return nil }, nil
+}
+
+func stopAPI(w *world, _ step) (func() error, error) {
+	w.control.StopAPI()
+	return func() error { w.control.StartAPI(); return nil }, nil
+}
+
+func fillAgent(w *world, _ step) (func() error, error)      { return fill(w.root()) }
+func fillContainerd(w *world, _ step) (func() error, error) { return fill(w.daemon.Root()) }
+
+// fill takes what is left of a file system, to the last byte.
+func fill(dir string) (func() error, error) {
+	path := filepath.Join(dir, "filled-by-chaos")
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; size /= 16 {
+		for err = nil; err == nil; {
+			_, err = f.Write(make([]byte, size))
+		}
+	}
+	return func() error { return os.Remove(path) }, nil
+}
+
+// corrupt damages a record of an agent that is dead, as a crash of the machine or
+// a person may have done.
+func corrupt(w *world, s step) (func() error, error) {
+	if err := w.agent.kill(); err != nil {
+		return nil, err
+	}
+	revive := func() error { w.agent.revive(); return nil }
+	files, err := w.records()
+	if err != nil || len(files) == 0 {
+		return revive, err
+	}
+	rng := rand.New(rand.NewPCG(s.pick, 1))
+	file := files[rng.IntN(len(files))]
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return revive, err
+	}
+	how, _ := filepath.Rel(w.root(), file)
+	switch rng.IntN(4) {
+	case 0:
+		how += " is cut short"
+		err = os.WriteFile(file, data[:len(data)/2], 0o600)
+	case 1:
+		how += " is filled with rubbish"
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		err = os.WriteFile(file, data, 0o600)
+	case 2:
+		how += " is emptied"
+		err = os.WriteFile(file, nil, 0o600)
+	case 3:
+		how += " is removed"
+		err = os.Remove(file)
+	}
+	w.note("%s", how)
+	return revive, err
+}
+
+// records are the files that the agent keeps of what it knows, sorted. What belongs
+// to pods is left alone, and so is the key that the node is known by.
+func (w *world) records() (files []string, err error) {
+	err = filepath.WalkDir(w.root(), func(path string, e fs.DirEntry, err error) error {
+		switch name := filepath.Base(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && (path == filepath.Join(w.root(), "pods") || name == "pki"):
+			return filepath.SkipDir
+		case e.Type().IsRegular() && !strings.HasSuffix(name, ".lock"):
+			files = append(files, path)
+		}
+		return nil
+	})
+	slices.Sort(files)
+	return files, err
+}
+
+// sandbox returns the sandbox of the pod that a fault is about.
+func (w *world) sandbox(s step) (box, error) {
+	pod := w.judge.named(s.target)
+	if pod == nil {
+		return box{}, fmt.Errorf("there is no pod %q", s.target)
+	}
+	seen, err := w.look(w.quietly(w.ctx))
+	if err != nil {
+		return box{}, err
+	}
+	for _, b := range seen.boxes {
+		if b.uid == string(pod.UID) && b.ready {
+			return b, nil
+		}
+	}
+	return box{}, fmt.Errorf("pod %s has no sandbox", s.target)
+}
+
+// containers returns those that run of the pod that a fault is about, by name.
+func (w *world) containers(s step) ([]instance, error) {
+	b, err := w.sandbox(s)
+	if err != nil {
+		return nil, err
+	}
+	seen, err := w.look(w.quietly(w.ctx))
+	if err != nil {
+		return nil, err
+	}
+	running := slices.DeleteFunc(seen.instances, func(is instance) bool { return is.uid != b.uid || !is.running })
+	if len(running) == 0 {
+		return nil, fmt.Errorf("no container of pod %s runs", s.target)
+	}
+	slices.SortFunc(running, func(a, b instance) int { return cmp.Compare(a.container, b.container) })
+	return running, nil
+}
+
+// container returns one of them.
+func (w *world) container(s step) (instance, error) {
+	running, err := w.containers(s)
+	if err != nil {
+		return instance{}, err
+	}
+	return running[s.pick%uint64(len(running))], nil
+}
+
+func (w *world) shim(s step) (int, error) {
+	b, err := w.sandbox(s)
+	if err != nil {
+		return 0, err
+	}
+	pid := shims(w.daemon.Dir())[b.id]
+	if pid == 0 {
+		return 0, fmt.Errorf("pod %s has no shim", s.target)
+	}
+	return pid, nil
+}
+
+func stopShim(w *world, s step) (func() error, error) {
+	pid, err := w.shim(s)
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return ignoreGone(resumed(pid)) }, stopped(pid)
+}
+
+func killShim(w *world, s step) (func() error, error) {
+	pid, err := w.shim(s)
+	if err != nil {
+		return nil, err
+	}
+	if running, err := w.containers(s); err == nil {
+		for _, is := range running {
+			w.doomed = append(w.doomed, is.id)
+		}
+	}
+	return done, killed(pid)
+}
+
+func removeCgroup(w *world, s step) (func() error, error) {
+	b, err := w.sandbox(s)
+	if err != nil {
+		return nil, err
+	}
+	groups := groupsNamed(w.groups(), func(name string) bool { return name == "pod"+b.uid })
+	if len(groups) == 0 {
+		return nil, fmt.Errorf("pod %s has no cgroup", s.target)
+	}
+	var errs []error
+	for _, g := range groups {
+		errs = append(errs, g.remove())
+	}
+	w.healing.Go(func() { w.regroup(s, b.uid) })
+	return done, errors.Join(errs...)
+}
+
+// regroup waits until the pod has its cgroup again. The agent looks for it when it
+// comes to that pod anyway, which may take longer than what else happens: rounds go
+// on meanwhile.
+func (w *world) regroup(s step, uid string) {
+	w.judge.heals(uid, 1)
+	defer w.judge.heals(uid, -1)
+	began := time.Now()
+	bound := 3 * time.Minute
+	err := until(w.ctx, bound, func() error {
+		switch pod := w.judge.named(s.target); {
+		case pod == nil || pod.DeletionTimestamp != nil:
+			return nil
+		case len(groupsNamed(w.groups(), func(name string) bool { return name == "pod"+uid })) == 0:
+			return errors.New("it has no cgroup")
+		case !ready(pod):
+			return errors.New("it is not Ready")
+		}
+		return nil
+	})
+	if w.ctx.Err() == nil {
+		w.judge.check(converges, err == nil, s.target, "after its cgroup was removed: %v", err)
+		w.healed(s.fault, time.Since(began))
+	}
+}
+
+func killContainer(w *world, s step) (func() error, error) {
+	is, err := w.container(s)
+	if err != nil {
+		return nil, err
+	}
+	w.doomed = append(w.doomed, is.id)
+	for _, p := range processes(w.dir) {
+		if p.uid == is.uid && p.container == is.container {
+			err = errors.Join(err, ignoreGone(killed(p.pid)))
+		}
+	}
+	return done, err
+}
+
+func removeContainer(w *world, s step) (func() error, error) {
+	is, err := w.container(s)
+	if err != nil {
+		return nil, err
+	}
+	return done, w.cri.RemoveContainer(w.quietly(w.ctx), is.id)
+}
+
+func stopSandbox(w *world, s step) (func() error, error) {
+	b, err := w.sandbox(s)
+	if err != nil {
+		return nil, err
+	}
+	return done, w.cri.StopPodSandbox(w.quietly(w.ctx), b.id)
+}

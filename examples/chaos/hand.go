@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A hand makes and deletes pods by the API, one after the other, as the people of a
+// cluster do: where there is no API server it tries until there is one.
+type hand struct {
+	todo  chan step
+	asked chan chan struct{}
+}
+
+func newHand() *hand { return &hand{todo: make(chan step, 1000), asked: make(chan chan struct{})} }
+
+// do has it done, and returns at once.
+func (h *hand) do(s step) { h.todo <- s }
+
+// empty returns when all has been done that was asked for.
+func (h *hand) empty(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case h.asked <- done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// work does what it is asked for until ctx ends.
+func (h *hand) work(ctx context.Context, w *world) {
+	for {
+		select {
+		case s := <-h.todo:
+			h.step(ctx, w, s)
+			continue
+		case <-ctx.Done():
+			return
+		default:
+		}
+		select {
+		case s := <-h.todo:
+			h.step(ctx, w, s)
+		case done := <-h.asked:
+			close(done)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *hand) step(ctx context.Context, w *world, s step) {
+	for ctx.Err() == nil {
+		if err := h.try(ctx, w, s); err == nil {
+			return
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (h *hand) try(ctx context.Context, w *world, s step) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	pods := w.api.CoreV1().Pods(namespace)
+	if s.delete != "" {
+		w.judge.deleting(s.delete)
+		if err := pods.Delete(ctx, s.delete, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	}
+	if _, err := pods.Create(ctx, shapeNamed(s.shape).pod(s.make, nodeName, w.dir), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"maps"
+	"slices"
+)
+
+// runtime takes a whole list of what the runtime has.
+func (j *judge) runtime(boxes []box, list []instance) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	running := map[[2]string]string{}
+	for _, is := range list {
+		j.instance(is)
+		if !is.running {
+			continue
+		}
+		key := [2]string{is.uid, is.container}
+		other, twice := running[key]
+		j.checkLocked(oneInstance, !twice, j.pods[is.uid].name, "the runtime runs %s twice: %s and %s", is.container, other, is.id)
+		running[key] = is.id
+	}
+	ready := map[string]string{}
+	for _, b := range boxes {
+		l := j.lifeLocked(b.uid)
+		if l.name == "" {
+			l.name = b.name
+		}
+		if b.ready {
+			other, twice := ready[b.uid]
+			j.checkLocked(oneSandbox, !twice, l.name, "sandboxes %s and %s are ready", other, b.id)
+			ready[b.uid] = b.id
+		}
+	}
+	// An instance that was running and is not in the list any more has ended, too.
+	there := map[string]bool{}
+	for _, is := range list {
+		there[is.id] = true
+	}
+	for _, l := range j.pods {
+		for _, is := range l.instances {
+			if is.running && !there[is.id] {
+				is.running = false
+				j.endedLocked(l, is, "is gone")
+			}
+		}
+	}
+}
+
+// instance takes what the runtime says of one.
+func (j *judge) instance(is instance) {
+	l := j.lifeLocked(is.uid)
+	known := l.instances[is.id]
+	if known == nil {
+		highest, others := l.highest[is.container]
+		j.checkLocked(attemptsGrow, !others || is.attempt > highest, l.name, "%s has attempt %d after attempt %d", is.container, is.attempt, highest)
+		l.highest[is.container] = max(highest, is.attempt)
+		known = &is
+		l.instances[is.id] = known
+	}
+	if !l.over.IsZero() {
+		j.checkLocked(overIsOver, is.created.Before(l.over), l.name, "%s attempt %d was made after %s was told", is.container, is.attempt, l.last.Status.Phase)
+	}
+	if is.running {
+		known.running, known.ran = true, true
+	}
+	if is.exited && !known.exited {
+		known.exited, known.code, known.finished, known.running = true, is.code, is.finished, false
+		j.endedLocked(l, known, "has exited")
+	}
+}
+
+// endedLocked takes that an instance runs no longer. One that nobody ever saw
+// running may not have started at all: a start that is cut short is no disturbance.
+func (j *judge) endedLocked(l *life, is *instance, how string) {
+	if l.shape == nil || !l.shape.lives || is.container == "init" || !is.ran {
+		return
+	}
+	excused := l.touched || l.healing > 0 || l.asked || l.gone || l.last == nil
+	j.checkLocked(undisturbed, excused, l.name, "%s attempt %d %s with %d", is.container, is.attempt, how, is.code)
+}
+
+// exits returns the instances of which the runtime has not yet said how they ended.
+func (j *judge) exits(list []instance) (ids []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, is := range list {
+		known := j.lifeLocked(is.uid).instances[is.id]
+		if is.exited && (known == nil || !known.exited) {
+			ids = append(ids, is.id)
+		}
+	}
+	return ids
+}
+
+// knows reports whether it is known how an instance ended.
+func (j *judge) knows(uid, id string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	known := j.lifeLocked(uid).instances[id]
+	return known != nil && known.exited
+}
+
+// processes takes those of all containers, and looks again at each: two that were
+// both there when the second look began ran at the same time, though the first took
+// some time.
+func (j *judge) processes(list []process) {
+	type container struct{ uid, name string }
+	found := map[container]map[string]process{}
+	for _, p := range list {
+		c := container{p.uid, p.container}
+		if found[c] == nil {
+			found[c] = map[string]process{}
+		}
+		if _, ok := found[c][p.instance]; !ok {
+			found[c][p.instance] = p
+		}
+	}
+	for c, instances := range found {
+		maps.DeleteFunc(instances, func(_ string, p process) bool { return len(instances) > 1 && !p.alive() })
+		var pids []int
+		for _, p := range instances {
+			pids = append(pids, p.pid)
+		}
+		slices.Sort(pids)
+		j.check(oneInstance, len(instances) <= 1, j.was(c.uid), "processes %v are of different instances of %s", pids, c.name)
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// status takes what the API says of a pod. It reports whether that is its first
+// terminal phase.
+func (j *judge) status(pod *v1.Pod) (ended bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.lifeLocked(string(pod.UID))
+	before := l.last
+	l.last, l.name, l.shape = pod, pod.Name, shapeNamed(pod.Labels["shape"])
+	j.names[pod.Name] = l
+	if l.shape == nil {
+		return false // none of ours
+	}
+	if before != nil {
+		was, is := before.Status.Phase, pod.Status.Phase
+		// Who loses its sandbox has its init containers run again, and is pending meanwhile.
+		back := rank(is) < rank(was) && l.disturb == 0
+		j.checkLocked(staysOver, !back && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
+	}
+	for _, c := range containers(pod) {
+		j.container(l, c)
+	}
+	if !terminal(pod.Status.Phase) {
+		return false
+	}
+	j.checkLocked(notReady, !ready(pod), l.name, "%s and Ready", pod.Status.Phase)
+	if ended = l.over.IsZero(); ended {
+		l.over = j.now()
+	}
+	return ended
+}
+
+// container takes what is told of one.
+func (j *judge) container(l *life, c v1.ContainerStatus) {
+	count, told := l.counts[c.Name]
+	j.checkLocked(restartsGrow, !told || c.RestartCount >= count, l.name, "%s went from %d to %d", c.Name, count, c.RestartCount)
+	l.counts[c.Name] = max(count, c.RestartCount)
+
+	is, was := l.instances[bareID(c.ContainerID)], l.instances[l.shown[c.Name]]
+	if is != nil && was != nil {
+		j.checkLocked(instForward, !is.created.Before(was.created), l.name, "%s shows attempt %d after attempt %d", c.Name, is.attempt, was.attempt)
+	}
+	if is != nil {
+		l.shown[c.Name] = is.id
+	}
+	for _, end := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
+		// Those reasons say that the code is a guess: the end was not seen.
+		if end == nil || end.Reason == "ContainerStatusUnknown" {
+			continue
+		}
+		if of := l.instances[bareID(end.ContainerID)]; of != nil && of.exited {
+			j.checkLocked(trueResults, of.code == end.ExitCode, l.name, "%s attempt %d exited with %d, and %d (%s) was told", c.Name, of.attempt, of.code, end.ExitCode, end.Reason)
+		}
+	}
+}
+
+// removed takes that a pod is gone from the API.
+func (j *judge) removed(uid string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.pods[uid]
+	if l == nil || l.gone || l.last == nil {
+		return
+	}
+	l.gone = true
+	j.graceLocked(l)
+}
+
+// graceLocked holds the last status of a pod against what its shape does when it is
+// told to stop. It is about those whose main container ran and had time to say what
+// it does with a TERM, and of which a fault was not the subject.
+func (j *judge) graceLocked(l *life) {
+	pod := l.last
+	if l.shape == nil || l.shape.stopped < 0 || l.disturb > 0 || pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
+		return
+	}
+	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.Name == "main" })
+	if i < 0 {
+		return
+	}
+	end := pod.Status.ContainerStatuses[i].State.Terminated
+	if end == nil || end.Reason == "ContainerStatusUnknown" {
+		return
+	}
+	asked := pod.DeletionTimestamp.Add(-time.Duration(l.shape.grace) * time.Second)
+	if end.StartedAt.IsZero() || asked.Sub(end.StartedAt.Time) < 3*time.Second {
+		return // it may not have been ready for a TERM
+	}
+	j.checkLocked(graceGiven, end.ExitCode == l.shape.stopped, l.name, "it has %d s, needs less, and was ended with %d (%s)", l.shape.grace, end.ExitCode, end.Reason)
+	if l.shape.stopped == 137 {
+		had := end.FinishedAt.Sub(asked)
+		least := time.Duration(l.shape.grace-2) * time.Second // both are whole seconds
+		j.checkLocked(graceGiven, had >= least, l.name, "it has %d s, and was killed after %v", l.shape.grace, had)
+	}
+}
+
+func rank(phase v1.PodPhase) int {
+	return slices.Index([]v1.PodPhase{"", v1.PodPending, v1.PodRunning, v1.PodSucceeded, v1.PodFailed}, phase)
+}
+
+func terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
+
+func ready(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
+}
+
+// containers are the statuses of all containers of a pod.
+func containers(pod *v1.Pod) []v1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+// bareID returns a container's ID as the runtime knows it.
+func bareID(id string) string {
+	_, bare, _ := strings.Cut(id, "://")
+	return bare
+}

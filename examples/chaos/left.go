@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// left returns what there is of pods that the API does not have: sandboxes and
+// containers of the runtime, shims and processes, mounts, cgroups, directories.
+func (w *world) left(s sight) (lines []string, err error) {
+	add := func(uid, format string, args ...any) {
+		if !w.judge.known(uid) {
+			lines = append(lines, fmt.Sprintf("of pod %s there is still ", w.judge.was(uid))+fmt.Sprintf(format, args...))
+		}
+	}
+	boxes := map[string]bool{}
+	for _, b := range s.boxes {
+		boxes[b.id] = true
+		if !w.stuck(b.uid, s) {
+			add(b.uid, "sandbox %s", b.id)
+		}
+	}
+	for _, is := range s.instances {
+		if !w.stuck(is.uid, s) {
+			add(is.uid, "container %s, attempt %d", is.container, is.attempt)
+		}
+	}
+	for _, p := range processes(w.dir) {
+		add(p.uid, "process %d of %s", p.pid, p.container)
+	}
+	for box, pid := range shims(w.daemon.Dir()) {
+		if !boxes[box] {
+			lines = append(lines, fmt.Sprintf("shim %d has no sandbox: %s", pid, box))
+		}
+	}
+	points, err := mounted()
+	if err != nil {
+		return lines, err
+	}
+	pods := filepath.Join(w.root(), "pods") + "/"
+	for _, point := range points {
+		if below, is := strings.CutPrefix(point, pods); is {
+			uid, _, _ := strings.Cut(below, "/")
+			add(uid, "mount %s", below)
+		}
+	}
+	entries, err := os.ReadDir(pods)
+	if err != nil && !os.IsNotExist(err) {
+		return lines, err
+	}
+	for _, e := range entries {
+		add(e.Name(), "directory %s%s", pods, e.Name())
+	}
+	isPod := func(name string) bool { return strings.HasPrefix(name, "pod") && strings.Count(name, "-") == 4 }
+	for _, g := range groupsNamed(w.groups(), isPod) {
+		add(strings.TrimPrefix(filepath.Base(string(g)), "pod"), "cgroup %s", g)
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// stuck reports whether containerd won't let go of a dead pod. When a client goes
+// away while it makes a task, containerd calls the container exited, keeps the
+// task, though no program of it runs, and from then on refuses to remove the
+// container: there is no call of the CRI that could help.
+func (w *world) stuck(uid string, s sight) bool {
+	if w.judge.known(uid) || slices.ContainsFunc(s.instances, func(is instance) bool { return is.uid == uid && is.running }) {
+		return false
+	}
+	for _, is := range s.instances {
+		if is.uid == uid && w.agent.said("cannot delete running task "+is.id) {
+			w.judge.tolerateOnce("containerd refuses to remove a container whose start was cut short (\"cannot delete running task\")", is.id)
+			return true
+		}
+	}
+	return false
+}
+
+// leftLogs returns the directories of logs of pods that the API does not have.
+func (w *world) leftLogs() (lines []string) {
+	entries, _ := os.ReadDir(w.logs())
+	for _, e := range entries {
+		parts := strings.Split(e.Name(), "_") // namespace_name_uid
+		if uid := parts[len(parts)-1]; !w.judge.known(uid) {
+			lines = append(lines, "logs "+e.Name())
+		}
+	}
+	return lines
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// wrong returns what is not as it is wanted, a line each; wanted are the names of
+// the pods that are to be there. Nothing is wrong with a node that has recovered.
+func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if _, err := w.agent.get(ctx, "/healthz"); err != nil {
+		add("%v", err)
+	}
+	if err := w.nodeReady(ctx); err != nil {
+		add("%v", err)
+	}
+	s, err := w.look(ctx)
+	if err != nil {
+		add("the runtime cannot be asked: %v", err)
+		return lines
+	}
+	byID := map[string]instance{}
+	highest := map[[2]string]instance{}
+	for _, is := range s.instances {
+		byID[is.id] = is
+		if key := [2]string{is.uid, is.container}; highest[key].id == "" || is.attempt > highest[key].attempt {
+			highest[key] = is
+		}
+	}
+	for _, id := range w.doomed {
+		if is := byID[id]; is.running { // it takes its time to find out
+			add("pod %s: %s was killed, and the runtime says that it runs", w.judge.was(is.uid), is.container)
+		}
+	}
+	for _, name := range wanted {
+		pod := w.judge.named(name)
+		if pod == nil {
+			add("pod %s is not in the API", name)
+			continue
+		}
+		if why := unlike(pod, byID, highest); why != "" {
+			add("pod %s: %s", name, why)
+		}
+	}
+	for _, uid := range w.judge.there() {
+		if name := w.judge.was(uid); !slices.Contains(wanted, name) {
+			add("pod %s is still in the API", name)
+		}
+	}
+	left, err := w.left(s)
+	if err != nil {
+		add("look for what is left: %v", err)
+	}
+	return append(lines, left...)
+}
+
+// unlike returns in what the status of a pod differs from what its shape wants, or
+// from what the runtime has.
+func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instance) string {
+	shape := shapeNamed(pod.Labels["shape"])
+	switch phase := pod.Status.Phase; {
+	case shape.lives && phase != v1.PodRunning:
+		return fmt.Sprintf("it is %s %s", cmp.Or(phase, "not told of"), pod.Status.Reason)
+	case shape.lives && !ready(pod):
+		return "it is not Ready"
+	case terminal(phase):
+		return "" // the law of results has judged it
+	}
+	for _, c := range containers(pod) {
+		is, known := byID[bareID(c.ContainerID)]
+		switch {
+		case c.State.Running != nil && (!known || !is.running):
+			return fmt.Sprintf("%s is said to run, and does not", c.Name)
+		case c.State.Running == nil && known && is.running:
+			return fmt.Sprintf("%s runs, and is not said to", c.Name)
+		}
+		last, any := highest[[2]string{string(pod.UID), c.Name}]
+		if any && int32(last.attempt) != c.RestartCount {
+			return fmt.Sprintf("%s has %d restarts, and the runtime has attempt %d", c.Name, c.RestartCount, last.attempt)
+		}
+		if shape.lives && c.Name != "init" && c.State.Running == nil {
+			return fmt.Sprintf("%s does not run: %s", c.Name, state(c))
+		}
+	}
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return "nothing is told of its containers"
+	}
+	return ""
+}
+
+// state is a container's in a few words.
+func state(c v1.ContainerStatus) string {
+	switch {
+	case c.State.Waiting != nil:
+		return c.State.Waiting.Reason + " " + c.State.Waiting.Message
+	case c.State.Terminated != nil:
+		return fmt.Sprintf("exited with %d, %s", c.State.Terminated.ExitCode, c.State.Terminated.Reason)
+	}
+	return "running"
+}

@@ -1,0 +1,283 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A result is what came of a run.
+type result struct {
+	options  options
+	began    time.Time
+	took     time.Duration
+	setup    time.Duration // until all pods ran for the first time
+	cleared  time.Duration // until nothing was left in the end
+	outcomes []outcome
+	judge    *judge
+	versions []string
+	later    map[string][]time.Duration // how long pods took that recovered after their rounds, by kind
+	cut      bool                       // somebody has interrupted it
+}
+
+// An outcome is what came of a round.
+type outcome struct {
+	round    round
+	began    time.Time
+	lifted   time.Duration // when its last fault was over
+	recovery time.Duration // from then until nothing was wrong; -1: not within the bound
+	notes    []string
+}
+
+// run does a whole run. An error says why it could not go on; that laws were
+// broken is in the result.
+func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
+	res = result{options: o, began: time.Now(), judge: newJudge()}
+	err = onStage(ctx, say, func(s *stage) error {
+		r := &runner{world: newWorld(s, o, res.judge), options: o, result: &res, hand: newHand()}
+		return r.all()
+	})
+	res.took = time.Since(res.began)
+	if ctx.Err() != nil {
+		res.cut, err = true, withoutCanceled(err)
+	}
+	return res, err
+}
+
+func withoutCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// A runner drives the rounds of one run.
+type runner struct {
+	*world
+	options options
+	result  *result
+	hand    *hand
+	wanted  []string // pods, when all that was asked for is done
+
+	mu  sync.Mutex
+	now string // what is being done, for the progress lines
+}
+
+// all is a run: every pod, then rounds until the time is over, then no pods.
+func (r *runner) all() error {
+	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
+	var watchers sync.WaitGroup
+	defer func() { cancel(); watchers.Wait(); r.healing.Wait(); r.result.later = r.later }()
+	for _, f := range []func(context.Context){r.watchAPI, r.lookOn, r.tell} {
+		watchers.Go(func() { f(ctx) })
+	}
+	watchers.Go(func() { r.hand.work(ctx, r.world) })
+
+	r.doing("waiting for the node")
+	if err := r.prepare(ctx); err != nil {
+		return fmt.Errorf("the node does not get ready: %w; the agent said:\n%s", err, r.agent.tail(10))
+	}
+	r.result.versions = r.versionsOf(ctx)
+	d := r.options.drawer()
+	r.say("%d pods", r.options.pods)
+	first, err := r.play(ctx, d.first())
+	r.result.setup = first.lifted + first.recovery
+	if err != nil || first.recovery < 0 {
+		return err
+	}
+	r.say("all pods run after %v; faults begin", r.result.setup.Round(100*time.Millisecond))
+
+	for began := time.Now(); ; {
+		if r.options.once && d.n == len(r.options.kinds) || !r.options.once && time.Since(began) > r.options.duration {
+			break
+		}
+		out, err := r.play(ctx, d.next())
+		if err != nil {
+			return err
+		}
+		r.result.outcomes = append(r.result.outcomes, out)
+		r.say("%s", out)
+		if out.recovery < 0 {
+			return nil // what would follow says nothing
+		}
+	}
+	return r.clear(ctx)
+}
+
+// play does the steps of a round, each at its time, and then waits until all is
+// well.
+func (r *runner) play(ctx context.Context, round round) (outcome, error) {
+	out := outcome{round: round, began: time.Now()}
+	r.doing("round %d: %s", round.n, strings.Join(round.faults(), " and "))
+	r.judge.during(fmt.Sprintf("round %d, %s", round.n, faultsInWords(round)))
+	r.world.noted, r.world.doomed = nil, nil
+	type act struct {
+		at time.Duration
+		do func() error
+	}
+	var acts []act
+	for _, s := range round.steps {
+		acts = append(acts, act{s.at, func() error {
+			if s.fault == "" {
+				r.hand.do(s)
+				r.want(s)
+				return nil
+			}
+			if s.target != "" {
+				r.judge.touch(s.target)
+			}
+			end, err := kindNamed(s.fault).begin(r.world, s)
+			if err != nil {
+				out.notes = append(out.notes, fmt.Sprintf("%s: %v", s.fault, err))
+			}
+			if end != nil {
+				acts = append(acts, act{max(time.Since(out.began)+s.length, s.at), end})
+			}
+			return nil
+		}})
+	}
+	for len(acts) > 0 {
+		slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
+		next := acts[0]
+		// Whoever interrupts a run gets his node back as it was.
+		if ctx.Err() == nil {
+			select {
+			case <-time.After(next.at - time.Since(out.began)):
+			case <-ctx.Done():
+			}
+		}
+		acts = acts[1:]
+		if err := next.do(); err != nil {
+			return out, err
+		}
+	}
+	out.lifted = time.Since(out.began)
+	out.notes = append(out.notes, r.world.noted...)
+	return out, r.recover(ctx, &out)
+}
+
+// want keeps the list of what is to be there.
+func (r *runner) want(s step) {
+	if s.make != "" {
+		r.wanted = append(r.wanted, s.make)
+	}
+	r.wanted = slices.DeleteFunc(r.wanted, func(name string) bool { return name == s.delete })
+}
+
+// recover waits until nothing is wrong, for as long as the bound allows.
+func (r *runner) recover(ctx context.Context, out *outcome) error {
+	since := time.Now()
+	r.doing("round %d: %s is over, waiting for all to be well", out.round.n, out.round.kind())
+	if err := r.hand.empty(ctx); err != nil {
+		return err
+	}
+	var wrong []string
+	err := until(ctx, r.options.bound, func() error {
+		if wrong = r.wrong(ctx, r.wanted); len(wrong) > 0 {
+			r.doing("round %d: %s is over; %d things are not well yet: %s", out.round.n, out.round.kind(), len(wrong), cut(wrong[0], 100))
+			return errors.New(wrong[0])
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	out.recovery = time.Since(since)
+	var left, unlike []string
+	for _, line := range wrong {
+		if strings.HasPrefix(line, "of pod") || strings.HasPrefix(line, "shim") {
+			left = append(left, line)
+		} else {
+			unlike = append(unlike, line)
+		}
+	}
+	if err != nil {
+		out.recovery = -1
+	}
+	about := fmt.Sprintf("round %d", out.round.n)
+	r.judge.check(converges, len(unlike) == 0, about, "not within %v: %s", r.options.bound, strings.Join(unlike, "; "))
+	r.judge.check(nothingLeft, len(left) == 0, about, "not within %v: %s", r.options.bound, strings.Join(left, "; "))
+	r.readLogs(r.wanted, func(since time.Time) bool {
+		return slices.ContainsFunc(r.killedAt, func(at time.Time) bool { return at.After(since.Add(-2 * time.Second)) })
+	})
+	r.judge.settled()
+	return nil
+}
+
+// clear deletes all pods, and sees to it that nothing of any is left, their logs
+// too.
+func (r *runner) clear(ctx context.Context) error {
+	r.doing("waiting for what takes longer")
+	r.healing.Wait()
+	r.judge.settled()
+	r.doing("deleting all pods")
+	begun := time.Now()
+	for _, name := range slices.Clone(r.wanted) {
+		s := step{delete: name}
+		r.hand.do(s)
+		r.want(s)
+	}
+	out := outcome{began: begun}
+	if err := r.recover(ctx, &out); err != nil {
+		return err
+	}
+	var logs []string
+	err := until(ctx, r.options.bound, func() error {
+		if logs = r.leftLogs(); len(logs) > 0 {
+			return errors.New(logs[0])
+		}
+		return nil
+	})
+	r.judge.check(nothingLeft, err == nil, "all pods", "not within %v: %s", r.options.bound, strings.Join(logs, "; "))
+	r.result.cleared = time.Since(begun)
+	return ctx.Err()
+}
+
+// doing says what is being done now.
+func (r *runner) doing(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now = fmt.Sprintf(format, args...)
+}
+
+// cut is s in so many letters.
+func cut(s string, n int) string {
+	if len(s) > n {
+		return s[:n-3] + "..."
+	}
+	return s
+}
+
+// tell prints a line every few seconds until ctx ends.
+func (r *runner) tell(ctx context.Context) {
+	for tick := time.NewTicker(5 * time.Second); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		now := r.now
+		r.mu.Unlock()
+		r.say("  %s; %s; %d checks, %d violations", now, r.judge.count(), r.judge.total(), len(r.judge.broken()))
+	}
+}
+
+// String returns the outcome in one line.
+func (o outcome) String() string {
+	what := "well again after " + o.recovery.Round(10*time.Millisecond).String()
+	if o.recovery < 0 {
+		what = "NOT WELL AGAIN"
+	}
+	line := fmt.Sprintf("round %d: %s: %s", o.round.n, strings.Join(o.round.faults(), " and "), what)
+	if len(o.notes) > 0 {
+		line += " (" + strings.Join(o.notes, "; ") + ")"
+	}
+	return line
+}

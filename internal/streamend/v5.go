@@ -1,0 +1,117 @@
+package streamend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// statusPatience is how long a client may take to be told how its command ended.
+const statusPatience = 10 * time.Second
+
+// WantsV5 tells whether a client offers v5.channel.k8s.io, which is WebSocket only. No
+// CRI runtime's server speaks it.
+func WantsV5(r *http.Request) bool { return wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) }
+
+// serveV5 speaks v5.channel.k8s.io: as the versions before it, but that a message can
+// end the client's input.
+func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run func(runtime.Streams) (int32, error)) {
+	channels := make([]wsstream.ChannelType, 5)
+	for n, open := range map[int]bool{
+		remotecommand.StreamStdOut: want.Stdout, remotecommand.StreamStdErr: want.Stderr && !want.TTY, remotecommand.StreamErr: true,
+	} {
+		if open {
+			channels[n] = wsstream.WriteChannel
+		}
+	}
+	for n, open := range map[int]bool{remotecommand.StreamStdIn: want.Stdin, remotecommand.StreamResize: want.TTY} {
+		if open {
+			channels[n] = wsstream.ReadChannel
+		}
+	}
+	ws := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{remotecommand.StreamProtocolV5Name: {Binary: true, Channels: channels}})
+	_, streams, err := ws.Open(client, r)
+	if err != nil {
+		return // which the client was told
+	}
+	defer ws.Close()
+
+	s := runtime.Streams{TTY: want.TTY}
+	first := streams[remotecommand.StreamErr]
+	if want.Stderr && !want.TTY {
+		s.Stderr = streams[remotecommand.StreamStdErr]
+		first = streams[remotecommand.StreamStdErr]
+	}
+	if want.Stdout {
+		s.Stdout = streams[remotecommand.StreamStdOut]
+		first = streams[remotecommand.StreamStdOut]
+	}
+	if want.Stdin {
+		s.Stdin = streams[remotecommand.StreamStdIn]
+	}
+	// Nothing, on the first stream that can be written to, says that all is set up.
+	if _, err := first.Write(nil); err != nil {
+		return
+	}
+	if want.TTY {
+		s.Resize = readSizes(r.Context(), streams[remotecommand.StreamResize])
+	}
+	code, err := run(s)
+	said, encodeErr := json.Marshal(outcome(code, err))
+	if encodeErr != nil {
+		return
+	}
+	ws.SetWriteDeadline(statusPatience)
+	_, _ = streams[remotecommand.StreamErr].Write(said) // a client that has gone need not know
+}
+
+// readSizes decodes the sizes of a terminal until there are no more, or ctx ends.
+func readSizes(ctx context.Context, from io.Reader) <-chan runtime.TerminalSize {
+	to := make(chan runtime.TerminalSize)
+	go func() {
+		decoder := json.NewDecoder(from)
+		for {
+			var size runtime.TerminalSize
+			if decoder.Decode(&size) != nil {
+				return
+			}
+			select {
+			case to <- size:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return to
+}
+
+// outcome is how a command ended, as the protocols say it since v4.
+func outcome(code int32, err error) metav1.Status {
+	switch {
+	case err != nil:
+		return metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+			Message: fmt.Sprintf("Internal error occurred: %v", err),
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: err.Error()}}},
+		}
+	case code != 0:
+		return metav1.Status{
+			Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason,
+			Message: fmt.Sprintf("command terminated with non-zero exit code: %v", exitError(code)),
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+				Type: remotecommand.ExitCodeCauseType, Message: strconv.Itoa(int(code)),
+			}}},
+		}
+	}
+	return metav1.Status{Status: metav1.StatusSuccess}
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"container/list"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// A crew is all connections of a Listener. Those that nobody has been let in on, and
+// that wait for the other side, are strangers: they make room for each other.
+//
+//	accepted → waiting ⇄ in a handler        strangers: closed when there are too many
+//	               └→ trusted, for good      not closed for the sake of others
+type crew struct {
+	max, strangers, unread int
+	log                    *slog.Logger
+
+	mu      sync.Mutex // guards the fields below and those of its conns
+	all     map[*conn]struct{}
+	waiting list.List // of *conn; the one that has waited longest first
+	bytes   int       // that those who wait have sent
+	closed  bool
+	said    time.Time // when somebody was told last that there is no room
+}
+
+// A conn is one connection.
+type conn struct {
+	net.Conn
+	crew *crew
+
+	// Guarded by crew.mu.
+	place   *list.Element // among those who wait; nil: it does not
+	bytes   int           // sent since the last request was complete
+	known   bool          // somebody has been let in on it
+	serving int           // handlers at work; HTTP/2 has more than one
+	gone    bool
+}
+
+// A door makes conns of what is accepted.
+type door struct {
+	net.Listener
+	crew *crew
+}
+
+// Accept implements net.Listener.
+func (d *door) Accept() (net.Conn, error) {
+	for {
+		c, err := d.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if in := d.crew.admit(c); in != nil {
+			return in, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// admit takes a connection in; nil if there is no room. It may be another that goes.
+func (w *crew) admit(nc net.Conn) *conn {
+	w.mu.Lock()
+	if w.closed || len(w.all) >= w.max && w.waiting.Len() == 0 {
+		now := time.Now()
+		say := !w.closed && now.Sub(w.said) > time.Minute
+		if say {
+			w.said = now
+		}
+		w.mu.Unlock()
+		if say {
+			w.log.Warn("a connection was refused: there are too many", "from", nc.RemoteAddr(), "limit", w.max)
+		}
+		return nil
+	}
+	if w.all == nil {
+		w.all = map[*conn]struct{}{}
+	}
+	c := &conn{Conn: nc, crew: w}
+	var out *conn
+	if w.waiting.Len() >= w.strangers || len(w.all) >= w.max {
+		out = w.waiting.Front().Value.(*conn)
+		out.leaveLocked()
+	}
+	w.all[c] = struct{}{}
+	c.place = w.waiting.PushBack(c)
+	w.mu.Unlock()
+	if out != nil {
+		out.evict("too many wait")
+	}
+	return c
+}
+
+// closeAll closes what there is, and all that comes.
+func (w *crew) closeAll() {
+	w.mu.Lock()
+	w.closed = true
+	var all []*conn
+	for c := range w.all {
+		c.leaveLocked()
+		all = append(all, c)
+	}
+	w.mu.Unlock()
+	for _, c := range all {
+		_ = c.Conn.Close()
+	}
+}
+
+// biggestLocked returns who waits and has sent most.
+func (w *crew) biggestLocked() (most *conn) {
+	for e := w.waiting.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*conn); most == nil || c.bytes > most.bytes {
+			most = c
+		}
+	}
+	return most
+}
+
+// Read counts what a stranger sends before his request is complete.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.sent(n)
+	}
+	return n, err
+}
+
+func (c *conn) sent(n int) {
+	w := c.crew
+	w.mu.Lock()
+	if c.place == nil {
+		w.mu.Unlock()
+		return
+	}
+	c.bytes += n
+	w.bytes += n
+	var out *conn
+	if w.bytes > w.unread {
+		out = w.biggestLocked()
+		out.leaveLocked()
+	}
+	w.mu.Unlock()
+	if out != nil {
+		out.evict("too much was sent without a request")
+	}
+}
+
+// begin is called when a request is complete.
+func (c *conn) begin() {
+	c.crew.mu.Lock()
+	defer c.crew.mu.Unlock()
+	c.serving++
+	c.standLocked()
+}
+
+// end is called when it has been answered.
+func (c *conn) end() {
+	w := c.crew
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.serving--
+	if c.serving == 0 && !c.known && !c.gone {
+		c.place = w.waiting.PushBack(c)
+	}
+}
+
+// trusted is called when somebody has been let in.
+func (c *conn) trusted() {
+	c.crew.mu.Lock()
+	defer c.crew.mu.Unlock()
+	c.known = true
+	c.standLocked()
+}
+
+// standLocked takes c from those who wait.
+func (c *conn) standLocked() {
+	if c.place != nil {
+		c.crew.waiting.Remove(c.place)
+		c.crew.bytes -= c.bytes
+		c.place, c.bytes = nil, 0
+	}
+}
+
+// leaveLocked takes c from the crew.
+func (c *conn) leaveLocked() {
+	c.standLocked()
+	c.gone = true
+	delete(c.crew.all, c)
+}
+
+func (c *conn) evict(why string) {
+	c.crew.log.Debug("a connection was closed for the sake of others", "from", c.RemoteAddr(), "because", why)
+	_ = c.Conn.Close()
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.crew.mu.Lock()
+	c.leaveLocked()
+	c.crew.mu.Unlock()
+	return c.Conn.Close()
+}

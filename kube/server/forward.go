@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/gorilla/websocket"
+	"k8s.io/cri-streaming/pkg/streaming/portforward"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"github.com/kubeparts/kubeparts/internal/streamend"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// portForward answers /portForward: connections to ports of a pod (sv-10). Three
+// protocols are spoken: SPDY, WebSocket with the ports in the query, and SPDY in a
+// WebSocket, which is ended here because no runtime's server speaks it.
+func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *passage) {
+	tunnelled := wsstream.IsWebSocketRequestWithTunnelingProtocol(r)
+	options := new(portforward.V4Options)
+	var err error
+	if !tunnelled {
+		if options, err = portforward.NewV4Options(r); err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+	}
+	pod, err := s.podOf(r)
+	if uid := r.PathValue("uid"); err == nil && uid != "" && uid != string(pod.UID) {
+		err = refusal{http.StatusNotFound, "pod not found"} // sv-7
+	}
+	if err == nil {
+		err = upgradeOf(r)
+	}
+	if s.isRefused(w, r, err) {
+		return
+	}
+	forwarder, here := s.cfg.Runtime.(runtime.PortForwarder)
+	if there, ok := s.cfg.Runtime.(runtime.StreamServer); ok && !tunnelled {
+		u, err := there.PortForwardURL(r.Context(), pod.UID, options.Ports)
+		if !errors.Is(err, runtime.ErrUnsupported) {
+			if !s.isRefused(w, r, err) {
+				through.serve(w, r, u)
+			}
+			return
+		}
+	}
+	if !here {
+		refuse(w, http.StatusNotFound, "this node's runtime forwards no ports")
+		return
+	}
+	limits := s.streamLimits()
+	if tunnelled {
+		client := streamend.NewClient(w, r, limits.Idle)
+		defer client.End()
+		limits.Idle = 0 // the tunnel has it
+		w, r = tunnel(client, r)
+	}
+	streamend.PortForward(w, r, options.Ports, limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
+		return forwarder.PortForward(ctx, pod.UID, port, conn)
+	})
+}
+
+// tunnelPrefix is before the name of what is spoken in a tunnel.
+const tunnelPrefix = "SPDY/3.1+"
+
+// tunnel makes a request to speak SPDY in a WebSocket one to speak SPDY.
+func tunnel(client *streamend.Client, r *http.Request) (http.ResponseWriter, *http.Request) {
+	inner := r.Clone(client.Context())
+	inner.Method = http.MethodPost
+	for _, name := range []string{"Sec-Websocket-Protocol", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Extensions"} {
+		inner.Header.Del(name)
+	}
+	inner.Header.Set("Upgrade", "SPDY/3.1")
+	inner.Header.Del("X-Stream-Protocol-Version")
+	for _, p := range websocket.Subprotocols(r) {
+		if name, ok := strings.CutPrefix(p, tunnelPrefix); ok {
+			inner.Header.Add("X-Stream-Protocol-Version", name)
+		}
+	}
+	return &tunnelWriter{client: client, request: r, header: http.Header{}}, inner
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// Journal writes what services have logged to systemd's journal, by journalctl. Where
+// there is none, the error is errors.ErrUnsupported. For Config.ServiceLogs.
+func Journal(ctx context.Context, q LogQuery, w io.Writer) error {
+	program, err := exec.LookPath("journalctl")
+	if err != nil {
+		return fmt.Errorf("server: %w: %w", err, errors.ErrUnsupported)
+	}
+	var complaint bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, JournalArgs(q)...)
+	cmd.Stdout, cmd.Stderr = w, &limited{w: &complaint, left: 4 << 10}
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && complaint.Len() == 0 && ctx.Err() == nil {
+		return nil // there is nothing that fits the pattern
+	}
+	if err != nil {
+		return fmt.Errorf("server: journalctl: %w: %s", err, strings.TrimSpace(complaint.String()))
+	}
+	return nil
+}
+
+// JournalArgs are what journalctl is called with.
+func JournalArgs(q LogQuery) []string {
+	args := []string{"--utc", "--no-pager", "--quiet", "--output=short-precise"}
+	if !q.Since.IsZero() {
+		args = append(args, "--since=@"+strconv.FormatInt(q.Since.Unix(), 10))
+	}
+	if !q.Until.IsZero() {
+		args = append(args, "--until=@"+strconv.FormatInt(q.Until.Unix(), 10))
+	}
+	if q.Tail >= 0 {
+		args = append(args, "--lines="+strconv.Itoa(q.Tail))
+	}
+	if q.Pattern != nil {
+		args = append(args, "--grep="+q.Pattern.String(), "--case-sensitive=true")
+	}
+	if q.Boot != nil {
+		args = append(args, "--boot="+strconv.Itoa(*q.Boot))
+	}
+	for _, name := range q.Services {
+		args = append(args, "--unit="+name)
+	}
+	return args
+}
+
+// A limited writer drops what is too much.
+type limited struct {
+	w    io.Writer
+	left int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.left -= n
+	_, err := l.w.Write(p[:n])
+	return len(p), err
+}

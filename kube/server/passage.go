@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/streamend"
+)
+
+const (
+	// passagePatience is how long a runtime's server may take to answer.
+	passagePatience = 30 * time.Second
+
+	// maxRefused and maxAnswered bound what it may answer instead of streams, and the
+	// headers of any answer, in bytes.
+	maxRefused  = 64 << 10
+	maxAnswered = 64 << 10
+)
+
+// A passage connects clients with the streaming server of a runtime, where nothing of
+// what they say is looked at. What the runtime names as the address is believed only
+// where it is on this machine.
+type passage struct {
+	s         *Server
+	transport http.RoundTripper
+}
+
+func (s *Server) newPassage() *passage {
+	return &passage{s: s, transport: &http.Transport{
+		// No proxy is asked, and no connection is used twice: a URL is good for one.
+		DialContext:       (&net.Dialer{Timeout: passagePatience}).DialContext,
+		DisableKeepAlives: true, DisableCompression: true,
+		TLSHandshakeTimeout: passagePatience, ResponseHeaderTimeout: passagePatience, MaxResponseHeaderBytes: maxAnswered,
+		TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/2 has no upgrade
+	}}
+}
+
+// serve passes on what a client and the server at u say, until one of them has gone.
+func (p *passage) serve(w http.ResponseWriter, r *http.Request, u *url.URL) {
+	if err := p.s.here(u); err != nil {
+		p.s.isRefused(w, r, err)
+		return
+	}
+	client := streamend.NewClient(w, r, p.s.streamLimits().Idle)
+	defer client.End()
+	proxy := httputil.ReverseProxy{
+		Transport: p.transport,
+		Rewrite: func(to *httputil.ProxyRequest) {
+			to.Out.URL, to.Out.Host = u, u.Host
+			to.Out.Header = passedOn(to.Out.Header)
+			to.Out.Body, to.Out.ContentLength = nil, 0
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			switch {
+			case answer.StatusCode == http.StatusSwitchingProtocols:
+			case answer.StatusCode < http.StatusBadRequest:
+				return fmt.Errorf("it answered %s", answer.Status)
+			default:
+				answer.Body = struct {
+					io.Reader
+					io.Closer
+				}{io.LimitReader(answer.Body, maxRefused), answer.Body}
+				answer.Header = http.Header{"Content-Type": answer.Header["Content-Type"], "X-Content-Type-Options": {"nosniff"}}
+				answer.ContentLength = -1
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if errors.Is(err, context.Canceled) {
+				return // the client has gone
+			}
+			p.s.isRefused(w, r, fmt.Errorf("server: the streaming server of the runtime at %s: %w", u.Host, withoutURL(err)))
+		},
+		ErrorLog: slog.NewLogLogger(p.s.log.Handler(), slog.LevelDebug),
+	}
+	proxy.ServeHTTP(client, r.WithContext(client.Context()))
+}
+
+// passedOn are the headers that the protocols need. What the client shows to say who it
+// is, is not for the runtime.
+func passedOn(from http.Header) http.Header {
+	to := http.Header{}
+	for name, values := range from {
+		switch {
+		case name == "Connection", name == "Upgrade", name == "X-Stream-Protocol-Version", name == "Origin", strings.HasPrefix(name, "Sec-Websocket-"):
+			to[name] = values
+		}
+	}
+	return to
+}
+
+// withoutURL takes the URL, which is a secret, from an error of net/http.
+func withoutURL(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		return of.Err
+	}
+	return err
+}
+
+// here refuses a URL of another machine. The CRI lets a runtime name any; one that lies
+// could have this node ask others for it, with what they answer shown to the client.
+func (s *Server) here(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("server: the runtime has its streams at a URL with the scheme %q, not http or https", u.Scheme)
+	}
+	host := u.Hostname()
+	if slices.Contains(s.cfg.StreamHosts, host) || host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		if ip.IsLoopback() {
+			return nil
+		}
+		own, err := net.InterfaceAddrs()
+		if err != nil {
+			return fmt.Errorf("server: the addresses of this machine: %w", err)
+		}
+		for _, a := range own {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("server: the runtime has its streams at %s, which is not this machine: if that is meant, name it in Config.StreamHosts", host)
+}

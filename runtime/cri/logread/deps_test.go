@@ -1,0 +1,11 @@
+package logread_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "runtime/cri/logread", Max: 300}.Check(t)
+}

@@ -1,0 +1,143 @@
+package logread
+
+import (
+	"errors"
+	"io"
+	"time"
+)
+
+// stampLayout is how lines begin whose time was asked for (la-8).
+const stampLayout = "2006-01-02T15:04:05.000000000Z07:00"
+
+// errLimit: all has been written that may be.
+var errLimit = errors.New("limit reached")
+
+// A printer writes the lines that were asked for.
+type printer struct {
+	w          io.Writer
+	stream     Stream
+	timestamps bool
+	since      time.Time
+	physical   bool  // pieces of a line are lines of their own, as to since
+	left       int64 // how much may be written; negative: as much as there is
+
+	buf     []byte // not written yet
+	written int64
+	lines   int64 // that were in the files, wanted or not
+	parser  parser
+	streams [3]struct {
+		inside bool // a line of it has been begun
+		drop   bool // and is not wanted
+	}
+	long    Line // which the pieces that follow belong to, if there are any
+	skipped int64
+	bad     []byte // the beginning of the first line that could not be read
+}
+
+// batch is how much is written at once, if there is as much.
+const batch = 64 << 10
+
+func newPrinter(w io.Writer, req Request, physical bool) *printer {
+	p := &printer{w: w, stream: req.Stream, timestamps: req.Timestamps, since: req.Since, physical: physical, left: -1}
+	if req.Limit != nil {
+		p.left = *req.Limit
+	}
+	p.buf = make([]byte, 0, batch+4<<10)
+	return p
+}
+
+// piece prints a piece of a file, if after says that its stream is wanted there.
+func (p *printer) piece(c piece, from *[3]int64) error {
+	if !c.head {
+		if p.long.Stream == All { // the line could not be read
+			return nil
+		}
+		return p.print(Line{Stream: p.long.Stream, Partial: p.long.Partial, Content: c.text}, false, c.tail)
+	}
+	l, err := p.parser.parse(c.text)
+	p.long = Line{Stream: l.Stream, Partial: l.Partial}
+	if err != nil {
+		p.long.Stream = All
+		if p.skipped == 0 {
+			p.bad = append(p.bad, c.text[:min(len(c.text), 80)]...)
+		}
+		p.skipped++
+		return nil
+	}
+	p.lines++
+	if from != nil && c.at < from[l.Stream] || p.stream != All && p.stream != l.Stream {
+		p.long.Stream = All
+		return nil
+	}
+	return p.print(l, true, c.tail)
+}
+
+// print prints a line or a part of one: its head, its tail, or both.
+func (p *printer) print(l Line, head, tail bool) error {
+	s := &p.streams[l.Stream]
+	if head && (!s.inside || p.physical) {
+		s.drop = false
+		if !p.since.IsZero() {
+			at, err := l.Time()
+			s.drop = err == nil && at.Before(p.since)
+		}
+	}
+	begins := head && !s.inside
+	if tail {
+		s.inside = l.Partial
+	} else {
+		s.inside = true
+	}
+	if s.drop {
+		return nil
+	}
+	if begins && p.timestamps {
+		p.stamp(l)
+	}
+	p.buf = append(p.buf, l.Content...)
+	if tail && !l.Partial {
+		p.buf = append(p.buf, '\n')
+	}
+	if len(p.buf) >= batch || p.left >= 0 && int64(len(p.buf)) >= p.left {
+		return p.flush()
+	}
+	return nil
+}
+
+func (p *printer) stamp(l Line) {
+	if n := len(stampLayout) - len("07:00"); len(l.Stamp) == n && l.Stamp[n-1] == 'Z' {
+		p.buf = append(p.buf, l.Stamp...) // it has the form
+	} else if at, err := l.Time(); err == nil {
+		p.buf = at.AppendFormat(p.buf, stampLayout)
+	}
+	p.buf = append(p.buf, ' ')
+}
+
+// flush writes what has been printed: all of it, or up to the limit (la-9).
+func (p *printer) flush() error {
+	out, last := p.buf, false
+	if p.left >= 0 && int64(len(out)) >= p.left {
+		out, last = out[:p.left], true
+	}
+	p.buf = p.buf[:0]
+	if len(out) > 0 {
+		n, err := p.w.Write(out)
+		p.written += int64(n)
+		if p.left >= 0 {
+			p.left -= int64(n)
+		}
+		if err != nil {
+			return &writeError{err}
+		}
+	}
+	if last {
+		return errLimit
+	}
+	return nil
+}
+
+// A writeError is of who reads, not of what is read.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return "write: " + e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }

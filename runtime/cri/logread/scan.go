@@ -1,0 +1,137 @@
+package logread
+
+import (
+	"bytes"
+	"io"
+)
+
+// maxLine is how much of a line is looked at as one. What a runtime writes is far
+// shorter: it cuts lines at 16 KiB, which in Docker's format can be 96.
+const maxLine = 128 << 10
+
+// A scanner cuts what a file has into lines. It can go on after the end of the file,
+// when that has grown. A line longer than its buffer comes in pieces.
+type scanner struct {
+	r        io.Reader
+	buf      []byte
+	from, to int   // of buf, what has not been returned
+	searched int   // of it, what has no newline
+	at       int64 // where buf[from] is in the file
+	inside   bool  // buf[from] is not the beginning of a line
+}
+
+// A piece is a line without its newline, or a part of one that is too long.
+type piece struct {
+	text       []byte // until the next call
+	at         int64
+	head, tail bool // it has the line's beginning, and its end
+}
+
+func newScanner(r io.Reader, at int64) *scanner {
+	return &scanner{r: r, buf: make([]byte, maxLine), at: at}
+}
+
+// next returns the next piece. io.EOF: there is no more that ends with a newline.
+func (s *scanner) next() (piece, error) {
+	for {
+		if i := bytes.IndexByte(s.buf[s.from+s.searched:s.to], '\n'); i >= 0 {
+			n := s.searched + i
+			p := piece{text: s.buf[s.from : s.from+n], at: s.at, head: !s.inside, tail: true}
+			s.take(n + 1)
+			s.inside = false
+			return p, nil
+		}
+		s.searched = s.to - s.from
+		if s.searched == len(s.buf) {
+			p := piece{text: s.buf, at: s.at, head: !s.inside}
+			s.take(s.searched)
+			s.inside = true
+			return p, nil
+		}
+		if err := s.fill(); err != nil {
+			return piece{}, err
+		}
+	}
+}
+
+// rest returns what comes after the last newline, as the line that it is if nobody
+// goes on writing it. It is not ok if there is nothing.
+func (s *scanner) rest() (piece, bool) {
+	p := piece{text: s.buf[s.from:s.to], at: s.at, head: !s.inside, tail: false}
+	s.take(s.to - s.from)
+	s.inside = false
+	return p, len(p.text) > 0
+}
+
+func (s *scanner) take(n int) {
+	s.from += n
+	s.at += int64(n)
+	s.searched = 0
+	if s.from == s.to {
+		s.from, s.to = 0, 0
+	}
+}
+
+func (s *scanner) fill() error {
+	if s.to == len(s.buf) {
+		s.to = copy(s.buf, s.buf[s.from:s.to])
+		s.from = 0
+	}
+	n, err := s.r.Read(s.buf[s.to:])
+	s.to += n
+	if n > 0 {
+		return nil // an error comes again
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// backward calls visit with the lines of the first size bytes of f, the last one
+// first, until it returns false. Of long lines it gets the beginning. ended tells
+// that the last line has a newline.
+func backward(f io.ReaderAt, size int64, visit func(at int64, text []byte, ended bool) bool) error {
+	const block = 32 << 10
+	buf, long := make([]byte, block), []byte(nil)
+	ended := false
+	end := size // of the line that is looked for
+	for lo, hi, loaded := size, size, size; ; {
+		p := -1
+		if hi > lo {
+			p = bytes.LastIndexByte(buf[:hi-lo], '\n')
+		}
+		if p < 0 && lo > 0 { // its beginning is further ahead
+			hi, loaded = lo, lo
+			lo = max(lo-block, 0)
+			if _, err := f.ReadAt(buf[:hi-lo], lo); err != nil {
+				return err
+			}
+			continue
+		}
+		start := lo + int64(p) + 1 // of the file, if there is no newline
+		if start < end || ended {
+			n := min(end-start, maxLine)
+			text := buf[:0]
+			if start+n <= loaded {
+				text = buf[start-lo : start-lo+n]
+			} else {
+				if long == nil {
+					long = make([]byte, maxLine)
+				}
+				text = long[:n]
+				if _, err := f.ReadAt(text, start); err != nil {
+					return err
+				}
+			}
+			if !visit(start, text, ended) {
+				return nil
+			}
+		}
+		if p < 0 {
+			return nil
+		}
+		ended = true
+		end, hi = start-1, start-1
+	}
+}

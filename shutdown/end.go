@@ -1,0 +1,136 @@
+package shutdown
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// publishTimeout bounds the wait for it to be recorded that pods are not ready: a
+// record that cannot be written must not take the pods' time.
+const publishTimeout = 5 * time.Second
+
+// end ends the pods, group by group, and waits for their last statuses (sh-7 … sh-12).
+// It gives up as soon as ctx ends.
+func (m *Manager) end(ctx context.Context, deadline time.Time) {
+	begun := time.Now()
+	policy := m.cfg.Policy
+	if !deadline.IsZero() {
+		policy = policy.Within(time.Until(deadline))
+	}
+	m.keepTimes(begun, time.Time{})
+	last := begun.Add(policy.Total())
+	ended := map[types.UID]bool{}
+	upTo := begun // when the groups so far would have ended with all of their time
+	groups := policy.sorted()
+	for i, g := range groups {
+		upTo = upTo.Add(g.Period)
+		var pods []*v1.Pod
+		for _, pod := range m.cfg.Pods() {
+			// Also those that have come to an earlier group since.
+			if !ended[pod.UID] && groupOf(groups, pod) <= i {
+				ended[pod.UID] = true
+				pods = append(pods, pod)
+			}
+		}
+		if len(pods) == 0 {
+			continue // sh-7
+		}
+		upTo = upTo.Add(policy.Propagation)
+		until := time.Now().Add(g.Period + policy.Propagation)
+		if policy.CarryOver {
+			until = upTo // F-65
+		}
+		m.endGroup(ctx, g, pods, policy.Propagation, until)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+	err := m.flush(ctx, last)
+	if ctx.Err() != nil {
+		return
+	}
+	m.keepTimes(begun, time.Now())
+	m.cfg.Hooks.Ended(EndedInfo{Pods: len(ended), Took: time.Since(begun), FlushErr: err})
+}
+
+// endGroup ends pods, and returns when they have, or at the time given.
+func (m *Manager) endGroup(ctx context.Context, g Group, pods []*v1.Pod, propagation time.Duration, until time.Time) {
+	begun := time.Now()
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	m.drain(ctx, pods, propagation)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	left := 0
+	for _, pod := range pods {
+		wg.Go(func() {
+			if m.kill(ctx, pod, until) != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				left++
+			}
+		})
+	}
+	wg.Wait()
+	m.cfg.Hooks.GroupEnded(GroupInfo{Group: g, Pods: len(pods), Left: left, Took: time.Since(begun)})
+}
+
+// drain has it said that the pods are not ready, and waits for those to hear of it who
+// send them traffic (F-63).
+func (m *Manager) drain(ctx context.Context, pods []*v1.Pod, propagation time.Duration) {
+	if m.cfg.Report == nil {
+		return
+	}
+	m.mu.Lock()
+	for _, pod := range pods {
+		m.draining[pod.UID] = true
+	}
+	m.mu.Unlock()
+	publishing, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	err := m.cfg.Report(publishing, pods)
+	if err == nil && propagation > 0 && m.cfg.Flush != nil {
+		err = m.cfg.Flush(publishing)
+	}
+	if err != nil {
+		m.cfg.Logger.Warn("it is not recorded yet that pods are not ready", "err", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(propagation):
+	}
+}
+
+// kill ends a pod, and waits for its volumes (sh-10).
+func (m *Manager) kill(ctx context.Context, pod *v1.Pod, until time.Time) error {
+	begun := time.Now()
+	grace := Grace(pod, time.Until(until).Round(time.Second)) // it may be a moment short
+	err := m.cfg.Kill(ctx, Kill{Pod: pod, GracePeriodSeconds: grace})
+	if err == nil && m.cfg.Cleaned != nil {
+		err = m.cfg.Cleaned(ctx, pod)
+	}
+	if err != nil {
+		m.cfg.Logger.Error("a pod has not ended in its time", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "grace", grace, "err", err)
+	}
+	m.cfg.Hooks.Killed(KilledInfo{Pod: pod, GracePeriodSeconds: grace, Took: time.Since(begun), Err: err})
+	return err
+}
+
+// flush waits until the last statuses are recorded, or until the machine has waited
+// long enough: nobody could say them later (sh-12, F-64).
+func (m *Manager) flush(ctx context.Context, until time.Time) error {
+	if m.cfg.Flush == nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	err := m.cfg.Flush(ctx)
+	if err != nil {
+		m.cfg.Logger.Error("the machine stops, and last statuses are not recorded", "err", err)
+	}
+	return err
+}

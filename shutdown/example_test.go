@@ -1,0 +1,62 @@
+package shutdown_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/shutdown"
+)
+
+// Who ends when, and with how much time?
+func ExamplePolicy_Plan() {
+	policy := shutdown.Policy{Groups: shutdown.Simple(30*time.Second, 10*time.Second)}
+	pods := []*v1.Pod{podOf("dns", shutdown.CriticalPriority, 5), podOf("web", 0, 60), podOf("job", 100, 1)}
+	for _, step := range policy.Plan(pods) {
+		for _, pod := range step.Pods {
+			fmt.Printf("priority %d up: %s within %d s\n", step.Priority, pod.Name, shutdown.Grace(pod, step.Period))
+		}
+	}
+	fmt.Println("the machine waits", policy.Total(), "at most")
+	// Output:
+	// priority 0 up: web within 20 s
+	// priority 0 up: job within 1 s
+	// priority 2000000000 up: dns within 5 s
+	// the machine waits 30s at most
+}
+
+// A program that learns by itself that its machine goes away.
+func ExampleManager() {
+	var notice shutdown.Manual
+	manager, err := shutdown.New(shutdown.Config{
+		Policy:   shutdown.Policy{Groups: []shutdown.Group{{Priority: 0, Period: 20 * time.Second}}},
+		Triggers: []shutdown.Trigger{&notice}, // logind.Trigger on a Linux machine
+		Pods:     func() []*v1.Pod { return []*v1.Pod{podOf("web", 0, 30)} },
+		Kill: func(_ context.Context, k shutdown.Kill) error { // workers.KillAndWait
+			fmt.Printf("%s has %d s\n", k.Pod.Name, k.GracePeriodSeconds)
+			return nil
+		},
+		Flush: func(context.Context) error { // statuses.Flush
+			fmt.Println("the API server knows it")
+			return nil
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { _ = manager.Run(ctx) }()
+
+	<-notice.Stop(time.Time{}) // the machine may stop now
+	fmt.Println(manager.Err())
+	fmt.Println(manager.Admit().Message)
+	// Output:
+	// web has 20 s
+	// the API server knows it
+	// node is shutting down
+	// Pod was rejected as the node is shutting down.
+}

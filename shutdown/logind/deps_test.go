@@ -1,0 +1,11 @@
+package logind_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "shutdown/logind", Max: 300, House: []string{"internal/checkpoint", "runtime", "shutdown"}}.Check(t)
+}

@@ -1,0 +1,54 @@
+package shutdown
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
+)
+
+// StateFile is what the kubelet calls the record of the last shutdown, below its
+// root (sh-11).
+const StateFile = "graceful_node_shutdown_state"
+
+// record is what is in it. A time that is not known is the zero time.
+type record struct {
+	StartTime time.Time `json:"startTime"`
+	EndTime   time.Time `json:"endTime"`
+}
+
+// keepTimes tells of the times of a shutdown, and keeps them for the next agent.
+func (m *Manager) keepTimes(start, end time.Time) {
+	m.cfg.Hooks.Times(start, end)
+	if m.cfg.File == "" {
+		return
+	}
+	text, err := json.Marshal(record{start.UTC(), end.UTC()})
+	if err == nil {
+		err = checkpoint.Replace(m.cfg.File, text, 0o644)
+	}
+	if err != nil {
+		m.cfg.Logger.Warn("the times of the shutdown are not recorded", "err", err)
+	}
+}
+
+// tellLast tells of the last shutdown, if there was one.
+func (m *Manager) tellLast() {
+	if m.cfg.File == "" {
+		return
+	}
+	var last record
+	text, err := os.ReadFile(m.cfg.File)
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	switch {
+	case err == nil && !last.StartTime.IsZero():
+		m.cfg.Hooks.Times(last.StartTime, last.EndTime)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		m.cfg.Logger.Warn("the times of the last shutdown cannot be read", "err", err)
+	}
+}

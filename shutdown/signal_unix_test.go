@@ -1,0 +1,37 @@
+//go:build unix
+
+package shutdown_test
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/shutdown"
+)
+
+func TestASignalBeginsIt(t *testing.T) { // F-62
+	trigger := shutdown.Signals{On: []os.Signal{syscall.SIGURG}, Done: func() {}}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	notices, done := make(chan shutdown.Notice, 1), make(chan error, 1)
+	go func() { done <- trigger.Watch(ctx, 0, func(n shutdown.Notice) { notices <- n }) }()
+	var n shutdown.Notice
+	for begun := time.Now(); n.Release == nil; { // it may not listen yet
+		require.Less(t, time.Since(begun), 90*time.Second)
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGURG))
+		select {
+		case n = <-notices:
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	assert.True(t, n.Stopping)
+	assert.Zero(t, n.Deadline)
+	stop()
+	require.NoError(t, <-done)
+}
