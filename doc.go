@@ -57,6 +57,15 @@
 // finds its volumes mounted and its cgroup where it was, and goes on where the
 // other one was.
 //
+// Somebody runs kubectl logs, exec or top. The API server asks kube/server, which asks
+// kube/auth who that is and whether he may; runtime/cri/logread reads the log across its
+// rotations, the runtime's own streams are passed on, and what kube/metrics has counted
+// by the hooks of all packages is shown by the kubelet's names.
+//
+// The machine is about to stop. shutdown hears of it, from logind or whoever else knows,
+// closes the node, ends the pods by their priority, and has the machine wait until the
+// last status has been taken.
+//
 // # The import graph
 //
 // An arrow points at what is imported; there are no others, and a test in each
@@ -68,6 +77,8 @@
 //	        ◀── prober ──▶ podenv                               whether containers are well
 //	        ◀── volume                                          volumes of pods
 //	admission                                                   whether a pod fits a node: pure, imports none of them
+//
+//	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
 //	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
 //	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
@@ -91,7 +102,7 @@
 //	    ├── runtime/cri/remote                                  connects the engine to a socket
 //	    ├── runtime/cri/streaming                               connects it to a runtime's streaming server
 //	    ├── runtime/cri/userns                                  the host's IDs for user namespaces
-//	    ├── runtime/cri/logrotate                               keeps logs small
+//	    ├── runtime/cri/logrotate, logread                      keeps logs small; reads them across that
 //	    ├── runtime/process                                     implements the CRI's Go interfaces
 //	    ├── runtime/cri/fakecri                                 implements them in memory, for tests
 //	    └── runtime/cri/serve                                   serves them on a socket
@@ -102,12 +113,16 @@
 //
 //	kube/client ──▶ status, runtime                             pods, statuses, objects of an API server
 //	kube/node ──▶ runtime                                       the node's object and lease
-//	kube/certs, kube/auth                                       who the node is; who asks it. All four: a module of their own
+//	kube/certs, kube/auth                                       who the node is; who asks it
+//	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
+//	kube/metrics ──▶ whoever has hooks                          Prometheus collectors, in leaves by what they pull in
+//	kube/fakenode ──▶ kube/client, kube/node, podworker …       nodes for tests of controllers. All of kube: a module of its own
 //
 //	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
 //	internal/staticpod   the marks of a static pod              who knows static pods: podsource to kube/client
 //	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
 //	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
+//	internal/streamend   the server's end of streams            runtime/cri/serve, kube/server
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
 //	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
 //	internal/deptest     pins the arrows                        tests

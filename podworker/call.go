@@ -51,7 +51,7 @@ type due struct {
 // for it.
 func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	defer d.cancel()
-	info := WorkInfo{UID: d.work.UID, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
+	info := WorkInfo{UID: d.work.UID, Pod: d.work.Pod, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
 	next, err := w.call(d.ctx, &d, &info)
 	if d.ended.IsZero() {
 		d.ended = time.Now()

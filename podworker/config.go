@@ -101,6 +101,9 @@ type PreemptInfo struct {
 type WorkInfo struct {
 	UID types.UID
 
+	// Pod is nil for an orphan. It may not be changed.
+	Pod *v1.Pod
+
 	// State in which it was made: Syncing, Terminating or Cleaning.
 	State State
 

@@ -157,6 +157,7 @@ func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
 		time.Sleep(20 * time.Second)
 		stop()
 		require.Len(t, infos, 3)
+		assert.Equal(t, "b", infos[1].Pod.Name)
 		assert.Equal(t, 3*time.Second, infos[1].Queued, "pw-3: since the oldest of the updates that it answers")
 		assert.Equal(t, 3*time.Second, infos[1].SinceSeen)
 		assert.True(t, infos[1].First)

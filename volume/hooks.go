@@ -37,10 +37,13 @@ type Hooks struct {
 	// kubelet_volume_stats_health_status_abnormal.
 	Measured func(MeasuredInfo)
 
-	// Orphan tells of each directory of a pod that nobody wants:
-	// orphan_pod_cleaned_volumes counts them in a round of Collect, and
-	// orphan_pod_cleaned_volumes_errors those with an Err (vol-38).
+	// Orphan tells of each directory of a pod that nobody wants (vol-38).
 	Orphan func(OrphanInfo)
+
+	// Collected tells of each round of Collect that was not called off (vol-38):
+	// kubelet_orphan_pod_cleaned_volumes is Orphans, and
+	// kubelet_orphan_pod_cleaned_volumes_errors is Failed.
+	Collected func(CollectInfo)
 }
 
 // An OperationInfo is one step taken with a volume.
@@ -87,6 +90,12 @@ type MeasuredInfo struct {
 type OrphanInfo struct {
 	PodUID types.UID
 	Err    error // why it, or a part of it, was left
+}
+
+// A CollectInfo is one round of [Manager.Collect].
+type CollectInfo struct {
+	Orphans int // directories of pods that nobody wants
+	Failed  int // of them, those that are still there
 }
 
 // operationName is the name of a step in metrics.

@@ -25,7 +25,7 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		m.wakeSharersLocked(v)
 		if keep := m.orphans[v.place.PodUID]; keep != nil && len(m.world.pods[v.place.PodUID]) == 0 {
 			delete(m.orphans, v.place.PodUID)
-			m.steps.Go(func() { m.sweep(ctx, v.place.PodUID, keep) })
+			m.steps.Go(func() { m.sweep(ctx, v.place.PodUID, keep, new(CollectInfo)) })
 		}
 		return
 	case late:

@@ -53,12 +53,16 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("volume: directories of pods: %w", err)
 	}
+	var round CollectInfo
 	for _, e := range entries {
 		if uid := types.UID(e.Name()); ctx.Err() == nil && e.IsDir() && !keep(uid) {
-			m.sweep(ctx, uid, func() bool { return keep(uid) })
+			m.sweep(ctx, uid, func() bool { return keep(uid) }, &round)
 		}
 	}
 	m.forgive(entries)
+	if m.cfg.Hooks.Collected != nil && ctx.Err() == nil {
+		m.cfg.Hooks.Collected(round)
+	}
 	return ctx.Err()
 }
 
@@ -91,7 +95,7 @@ func (m *Manager) abandon(uid types.UID, keep func() bool) {
 
 // sweep removes the directory of a pod of which no volume is known. A Mount for a
 // pod with that UID waits for it; so keep is asked again when that is sure.
-func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool) {
+func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, round *CollectInfo) {
 	if !m.beginSweep(uid) {
 		return
 	}
@@ -100,6 +104,10 @@ func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool) {
 		return
 	}
 	err := m.removePod(ctx, uid)
+	round.Orphans++
+	if err != nil {
+		round.Failed++
+	}
 	if m.cfg.Hooks.Orphan != nil {
 		m.cfg.Hooks.Orphan(OrphanInfo{PodUID: uid, Err: err})
 	}

@@ -185,10 +185,12 @@ func TestOrphanedDirectories(t *testing.T) {
 				n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 				n.plugin = new(volumetest.Plugin)
 				var got []volume.OrphanInfo
+				var rounds []volume.CollectInfo
 				var log bytes.Buffer
 				start(t, n, func(cfg *volume.Config) {
 					cfg.Compat.KeepLeftovers = c.compat
 					cfg.Hooks.Orphan = func(o volume.OrphanInfo) { got = append(got, o) }
+					cfg.Hooks.Collected = func(c volume.CollectInfo) { rounds = append(rounds, c) }
 					cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				})
 				synctest.Wait() // it comes after the start
@@ -217,8 +219,12 @@ func TestOrphanedDirectories(t *testing.T) {
 				for _, f := range c.left {
 					assert.FileExists(t, filepath.Join(dir, f))
 				}
+				require.Len(t, rounds, 6)
+				assert.Equal(t, volume.CollectInfo{}, rounds[0])
 				if c.err == "" {
 					require.Len(t, got, 1)
+					assert.Equal(t, volume.CollectInfo{Orphans: 1}, rounds[1])
+					assert.Equal(t, volume.CollectInfo{}, rounds[2])
 					assert.NoError(t, got[0].Err)
 					assert.NoDirExists(t, dir)
 					assert.Empty(t, n.mounter.Below(n.root))
@@ -226,6 +232,7 @@ func TestOrphanedDirectories(t *testing.T) {
 					return
 				}
 				require.Len(t, got, 5)
+				assert.Equal(t, volume.CollectInfo{Orphans: 1, Failed: 1}, rounds[5])
 				assert.ErrorContains(t, got[0].Err, c.err)
 				assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 				wait(time.Hour)

@@ -67,6 +67,22 @@ type Config struct {
 
 	// Logger; nil discards.
 	Logger *slog.Logger
+
+	Hooks Hooks
+}
+
+// Hooks are told what happens, for metrics. Each may be nil. They are called with no
+// lock held.
+type Hooks struct {
+	// Pinned is told of each container that was to get memory of certain nodes.
+	Pinned func(PinInfo)
+}
+
+// PinInfo is what became of a container.
+type PinInfo struct {
+	Pod       *v1.Pod
+	Container string
+	Error     error // nil: it has it
 }
 
 // A ConflictError says that containers run with memory that they can't have any
@@ -282,6 +298,14 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 	if m.cfg.Policy != Static || len(req) == 0 {
 		return nil
 	}
+	err := m.pin(pod, c, req, where)
+	if m.cfg.Hooks.Pinned != nil {
+		m.cfg.Hooks.Pinned(PinInfo{Pod: pod, Container: c.Name, Error: err})
+	}
+	return err
+}
+
+func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.Hint) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, ok := m.state.Assigned[pod.UID][c.Name]; ok {

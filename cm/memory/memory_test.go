@@ -370,11 +370,20 @@ func TestMemoryThatCantBeSavedIsNotGiven(t *testing.T) {
 	cfg := config(t, "xeon-2s")
 	store := new(full)
 	cfg.Store = store
+	var told []memory.PinInfo
+	cfg.Hooks.Pinned = func(i memory.PinInfo) { told = append(told, i) }
 	m, err := memory.Open(cfg)
 	require.NoError(t, err)
 	store.err = errors.New("the disk is full")
-	require.ErrorContains(t, allocate(t, m, pod("a", container("c", "1Gi"))), "the disk is full")
+	a := pod("a", container("c", "1Gi"))
+	require.ErrorContains(t, allocate(t, m, a), "the disk is full")
 	assert.Zero(t, m.Nodes("a", "c"))
+	store.err = nil
+	require.NoError(t, allocate(t, m, a))
+	require.NoError(t, allocate(t, m, pod("b", v1.Container{Name: "c"})), "it wants none of its own")
+	require.Len(t, told, 2)
+	assert.ErrorContains(t, told[0].Error, "the disk is full")
+	assert.Equal(t, memory.PinInfo{Pod: a, Container: "c"}, told[1])
 }
 
 type full struct {

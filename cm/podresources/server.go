@@ -62,8 +62,18 @@ type Config struct {
 	QPS   float64
 	Burst int
 
+	// Called is told of each call, those that were turned away too, for metrics. It
+	// must not block. Nil: nobody is told.
+	Called func(CallInfo)
+
 	// Logger; nil discards.
 	Logger *slog.Logger
+}
+
+// A CallInfo tells of one call.
+type CallInfo struct {
+	Method string // "/v1.PodResourcesLister/List"
+	Err    error  // nil: it was answered
 }
 
 // A Server answers the pod resources API, v1. Its methods may be called from any
@@ -123,11 +133,16 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // limited turns calls away that come too fast.
-func (s *Server) limited(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	if !s.limit.allow(time.Now()) {
-		return nil, status.Error(codes.ResourceExhausted, "rejected by rate limit")
+func (s *Server) limited(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	if s.limit.allow(time.Now()) {
+		answer, err = handle(ctx, req)
+	} else {
+		err = status.Error(codes.ResourceExhausted, "rejected by rate limit")
 	}
-	return handle(ctx, req)
+	if s.cfg.Called != nil {
+		s.cfg.Called(CallInfo{Method: call.FullMethod, Err: err})
+	}
+	return answer, err
 }
 
 // List tells of the active pods (pr-2).

@@ -85,7 +85,10 @@ func serve(t *testing.T, cfg podresources.Config) api.PodResourcesListerClient {
 
 // pr-1, pr-2
 func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
-	client := serve(t, podresources.Config{CPUs: all{}, Memory: blocks{}, Devices: devices{}})
+	calls := make(chan podresources.CallInfo, 10)
+	client := serve(t, podresources.Config{
+		CPUs: all{}, Memory: blocks{}, Devices: devices{}, Called: func(i podresources.CallInfo) { calls <- i },
+	})
 	list, err := client.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 	require.NoError(t, err)
 	require.Len(t, list.PodResources, 1)
@@ -107,6 +110,10 @@ func TestPodsResourcesAreToldOverTheSocket(t *testing.T) {
 	assert.Equal(t, "web", get.PodResources.Name)
 	_, err = client.Get(t.Context(), &api.GetPodResourcesRequest{PodName: "x", PodNamespace: "y"})
 	assert.Equal(t, "pod x in namespace y not found", status.Convert(err).Message())
+
+	assert.Equal(t, podresources.CallInfo{Method: "/v1.PodResourcesLister/List"}, <-calls)
+	assert.Equal(t, podresources.CallInfo{Method: "/v1.PodResourcesLister/Get"}, <-calls)
+	assert.ErrorContains(t, (<-calls).Err, "not found")
 
 	total, err := client.GetAllocatableResources(t.Context(), &api.AllocatableResourcesRequest{})
 	require.NoError(t, err)

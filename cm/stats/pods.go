@@ -332,3 +332,17 @@ func or[T any](a, b *T) *T {
 	}
 	return b
 }
+
+// Group returns what the cgroup of a pod says, or that of one of its containers:
+// what Summary has no place for, as throttling and what goes to disks. It is read
+// now. fs.ErrNotExist: there is none.
+func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, error) {
+	name, ok := c.cfg.PodCgroup(uid)
+	if !ok || c.cfg.Cgroups == nil {
+		return cgroups.Stats{}, fmt.Errorf("stats: pod %s has no cgroup: %w", uid, fs.ErrNotExist)
+	}
+	if containerID != "" {
+		return c.containerGroup(name, containerID)
+	}
+	return c.cfg.Cgroups.Stats(name)
+}

@@ -226,6 +226,16 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, s
 	assert.EqualValues(t, 42, *main.CPU.UsageCoreNanoSeconds)
 	assert.EqualValues(t, 20, *main.Memory.WorkingSetBytes)
 
+	for _, id := range []string{"", "crt://u1"} {
+		own, err := c.Group("u1", id)
+		require.NoError(t, err)
+		assert.Equal(t, use, own)
+	}
+	_, err = c.Group("u1", "crt://else")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = collector(t, stats.Config{}).Group("u1", "")
+	require.ErrorIs(t, err, os.ErrNotExist)
+
 	// The cgroup has vanished: what there is without it.
 	require.NoError(t, tree.Remove(t.Context(), group))
 	gone := collector(t, stats.Config{

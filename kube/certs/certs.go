@@ -55,6 +55,10 @@ type Config struct {
 	// kubernetes.NewForConfig.
 	Client func(*rest.Config) (kubernetes.Interface, error)
 
+	// Renewed is told of each try of Rotation to get a new certificate, for metrics.
+	// It must not block. Nil: nobody is told.
+	Renewed func(err error)
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 }

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,7 +54,9 @@ type signer struct {
 	requests []*x509.CertificateRequest
 	fails    int // so many requests fail first
 	silent   bool
-	client   *fake.Clientset
+
+	forgetful bool // it signs no names
+	client    *fake.Clientset
 }
 
 func newSigner(t *testing.T) *signer {
@@ -128,6 +131,9 @@ func (s *signer) signLocked(public any, subject pkix.Name, from time.Time, life 
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(int64(len(s.asked)) + 2), Subject: subject, NotBefore: from, NotAfter: from.Add(life),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if n := len(s.requests); n > 0 && !s.forgetful {
+		template.DNSNames, template.IPAddresses = s.requests[n-1].DNSNames, s.requests[n-1].IPAddresses
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, public, s.key)
 	if err != nil {
@@ -267,6 +273,14 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSigner(t)
 		cfg := configIn(t, s)
+		var renewed, failed atomic.Int32
+		cfg.Renewed = func(err error) {
+			if err != nil {
+				failed.Add(1)
+			} else {
+				renewed.Add(1)
+			}
+		}
 		require.NoError(t, certs.Bootstrap(t.Context(), cfg))
 		first, err := os.ReadFile(cfg.Current())
 		require.NoError(t, err)
@@ -286,6 +300,8 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		now, err := os.ReadFile(cfg.Current())
 		require.NoError(t, err)
 		assert.NotEqual(t, first, now)
+		assert.EqualValues(t, 1, renewed.Load())
+		assert.Zero(t, failed.Load())
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now().Add(12*time.Hour)))
 		assert.Empty(t, s.by[len(s.by)-1].BearerToken, "the node asks for it itself")
 
@@ -304,6 +320,8 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.NoError(t, certs.Valid(cfg.Current(), "n1", time.Now()))
 		assert.True(t, rotation.Expires().After(time.Now()))
+		assert.EqualValues(t, 2, renewed.Load())
+		assert.Positive(t, failed.Load())
 		cancel()
 		require.NoError(t, <-done)
 	})

@@ -82,6 +82,9 @@ func (r *Rotation) Run(ctx context.Context) error {
 		}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 			err := r.renew(ctx)
+			if ctx.Err() == nil && r.cfg.Renewed != nil {
+				r.cfg.Renewed(err)
+			}
 			if err == nil {
 				break
 			}

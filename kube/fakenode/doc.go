@@ -74,4 +74,9 @@
 //
 // Against an API server in memory in virtual time, and, in examples/envtest and
 // examples/hollow, against a real one.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package fakenode

@@ -43,6 +43,10 @@ type ActInfo struct {
 	Pod      *v1.Pod
 	Action   runtime.Action
 	Duration time.Duration
+
+	// Handler of a CreatePodSandbox: the runtime handler of the pod's class; ""
+	// is the default.
+	Handler string
 }
 
 // A HookInfo tells of one run of a lifecycle hook.

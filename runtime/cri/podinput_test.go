@@ -58,8 +58,10 @@ func TestARuntimeClassNamesTheHandler(t *testing.T) { // rt-20, se-13
 	pod.Spec.RuntimeClassName = new("sandboxed")
 	f := &handlersCRI{fakeCRI: newFake()}
 	f.has("img:1")
-	syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes}), pod)
+	var told []string
+	syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { told = append(told, i.Handler) }}}), pod)
 	assert.Equal(t, "able", f.handler)
+	assert.Equal(t, []string{"able", ""}, told, "of the sandbox, not of the container")
 	assert.Zero(t, f.asked, "nothing depends on what it can do")
 }
 

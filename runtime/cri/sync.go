@@ -244,7 +244,11 @@ func (s *step) done(a runtime.Action, begun time.Time) bool {
 	a.Message = bounded(a.Message, maxWords)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
-		s.r.cfg.Hooks.Acted(ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)})
+		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}
+		if a.Kind == runtime.CreatePodSandbox {
+			info.Handler, _ = s.handlerName() // its error is the action's
+		}
+		s.r.cfg.Hooks.Acted(info)
 	}
 	return a.Err == nil
 }

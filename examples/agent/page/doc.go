@@ -44,4 +44,9 @@
 //
 // Pages of made-up nodes are parsed and looked at: their structure, hostile names,
 // sizes. The reference agent's tests open its own in a browser.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package page

@@ -1,0 +1,182 @@
+package cluster
+
+import (
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubeparts/kubeparts/kube/auth"
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Metrics count what a node has to do with its cluster.
+type Metrics struct {
+	client clientMetrics
+	server serverMetrics
+
+	startup, registration, rest prometheus.Gauge
+	statuses, leases            *prometheus.CounterVec
+	asked                       *prometheus.CounterVec
+	askedFor                    *prometheus.HistogramVec
+	clientCert, serverCert      prometheus.Counter
+	watchErrors, dropped, wrote prometheus.Counter
+
+	registered atomic.Int64 // nanoseconds that registration took
+}
+
+// New returns Metrics that are served with m. It may be called once for m.
+func New(m *metrics.Metrics) (*Metrics, error) {
+	if m == nil {
+		return nil, errors.New("cluster: there are no Metrics to be served with")
+	}
+	s := m.Set()
+	c := new(Metrics)
+	c.client.declare(s)
+	c.server.declare(s)
+	c.declare(s)
+	return c, s.Err()
+}
+
+func (c *Metrics) declare(s *family.Set) {
+	c.startup = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_duration_seconds", "From the start of the node until it was Ready.")
+	c.registration = s.Gauge("node.Hooks.Registered", "kubelet_node_startup_registration_duration_seconds", "How long it took until the API server knew the node.")
+	c.rest = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_post_registration_duration_seconds", "From when the API server knew the node until it was Ready.")
+	c.statuses = s.Counters("node.Hooks.Updated", "kubeparts_node_status_updates_total", "Looks at the node's status, by what came of them: sent, unchanged or error.", "result")
+	c.leases = s.Counters("node.Hooks.Renewed", "kubeparts_node_lease_renewals_total", "Tries to renew the node's lease, by what came of them: success or error.", "result")
+	c.asked = s.Counters("auth.Hooks.Asked", "kubeparts_auth_requests_total", "Questions who somebody is (token) and what he may do (access), and whether the answer was known, or had to be asked for.", "of", "result")
+	c.askedFor = s.Histograms("auth.Hooks.Asked", "kubeparts_auth_request_duration_seconds", "How long the API server took to answer them.", nil, "of")
+	c.clientCert = s.Counter("certs.Config.Renewed", "kubelet_certificate_manager_client_expiration_renew_errors", "Tries to renew the certificate that the API server sees, that failed.")
+	c.serverCert = s.Counter("certs.Config.Renewed", "kubelet_server_expiration_renew_errors", "Tries to renew the certificate that others see, that failed.")
+	c.watchErrors = s.Counter("client.PodsHooks.Failed", "kubeparts_cluster_watch_errors_total", "Lists and watches of the node's pods that failed.")
+	c.wrote = s.Counter("client.EventsHooks.Wrote", "kubeparts_events_written_total", "Events that were written.")
+	c.dropped = s.Counter("client.EventsHooks.Dropped", "kubeparts_events_dropped_total", "Events that were not written: there were too many, or the API server refused them.")
+}
+
+// Node returns the hooks of a node.Node (ns-21).
+func (c *Metrics) Node() node.Hooks {
+	return node.Hooks{
+		Registered: func(took time.Duration, _ bool) {
+			c.registered.Store(int64(took))
+			c.registration.Set(took.Seconds())
+		},
+		Ready: func(took time.Duration) {
+			c.startup.Set(took.Seconds())
+			c.rest.Set(max(took-time.Duration(c.registered.Load()), 0).Seconds())
+		},
+		Updated: func(sent bool, err error) {
+			result := "unchanged"
+			switch {
+			case err != nil:
+				result = "error"
+			case sent:
+				result = "sent"
+			}
+			c.statuses.WithLabelValues(result).Inc()
+		},
+		Renewed: func(err error) { c.leases.WithLabelValues(outcome(err)).Inc() },
+	}
+}
+
+func outcome(err error) string {
+	if err != nil {
+		return "error"
+	}
+	return "success"
+}
+
+// Tokens returns the hooks of auth.Tokens, and Access those of auth.Access.
+func (c *Metrics) Tokens() auth.Hooks { return c.auth("token") }
+
+// Access returns the hooks of auth.Access.
+func (c *Metrics) Access() auth.Hooks { return c.auth("access") }
+
+func (c *Metrics) auth(of string) auth.Hooks {
+	took := c.askedFor.WithLabelValues(of)
+	known, asked, failed := c.asked.WithLabelValues(of, "known"), c.asked.WithLabelValues(of, "asked"), c.asked.WithLabelValues(of, "error")
+	return auth.Hooks{Asked: func(cached bool, d time.Duration, err error) {
+		if cached {
+			known.Inc()
+			return
+		}
+		took.Observe(d.Seconds())
+		if err != nil {
+			failed.Inc()
+		} else {
+			asked.Inc()
+		}
+	}}
+}
+
+// ClientRenewed is certs.Config.Renewed for the certificate that the API server sees.
+func (c *Metrics) ClientRenewed(err error) {
+	if err != nil {
+		c.clientCert.Inc()
+	}
+}
+
+// ServerRenewed is that for the certificate that those see who ask this node.
+func (c *Metrics) ServerRenewed(err error) {
+	if err != nil {
+		c.serverCert.Inc()
+	}
+}
+
+// Pods returns the hooks of client.Pods.
+func (c *Metrics) Pods() client.PodsHooks {
+	return client.PodsHooks{Failed: func(error) { c.watchErrors.Inc() }}
+}
+
+// Events returns the hooks of client.Events.
+func (c *Metrics) Events() client.EventsHooks {
+	return client.EventsHooks{
+		Wrote:   func(runtime.Event) { c.wrote.Inc() },
+		Dropped: func(runtime.Event, error) { c.dropped.Inc() },
+	}
+}
+
+type serverMetrics struct {
+	total    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inflight *prometheus.GaugeVec
+}
+
+func (m *serverMetrics) declare(s *family.Set) {
+	labels := []string{"method", "path", "server_type", "long_running"}
+	m.total = s.Counters("server.Hooks.Request", "kubelet_http_requests_total", "Requests that were answered.", labels...)
+	m.duration = s.Histograms("server.Hooks.Request", "kubelet_http_requests_duration_seconds", "How long requests took.", nil, labels...)
+	m.inflight = s.Gauges("server.Hooks.Started", "kubelet_http_inflight_requests", "Requests that are being answered.", labels...)
+}
+
+// Server returns the hooks of a server.Server (sv-12).
+func (c *Metrics) Server() server.Hooks {
+	m := &c.server
+	labels := func(i server.RequestInfo) []string {
+		return []string{method(i.Method), i.Path, i.ServerType, strconv.FormatBool(i.LongRunning)}
+	}
+	return server.Hooks{
+		Started: func(i server.RequestInfo) { m.inflight.WithLabelValues(labels(i)...).Inc() },
+		Request: func(i server.RequestInfo) {
+			l := labels(i)
+			m.inflight.WithLabelValues(l...).Dec()
+			m.total.WithLabelValues(l...).Inc()
+			m.duration.WithLabelValues(l...).Observe(i.Seconds)
+		},
+	}
+}
+
+// method is that of a request, as a label: clients may send any word.
+func method(m string) string {
+	switch m {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
+		return m
+	}
+	return "other"
+}

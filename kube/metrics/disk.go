@@ -1,0 +1,102 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// diskMetrics are what pods have on disks: the volumes of claims (vol-80), and logs.
+type diskMetrics struct {
+	capacity, available, used, inodes, inodesFree, inodesUsed *prometheus.Desc
+	abnormal                                                  *prometheus.Desc
+	logs                                                      *prometheus.Desc
+
+	mu   sync.Mutex // guards the field below
+	sick map[statsapi.PVCReference]bool
+}
+
+func (d *diskMetrics) declare(s *family.Set) {
+	claim := func(from, name, help string) *prometheus.Desc {
+		return s.Desc(from, "kubelet_volume_stats_"+name, "gauge", help, "namespace", "persistentvolumeclaim")
+	}
+	d.capacity = claim("Sources.Summary", "capacity_bytes", "Size of the volume's file system.")
+	d.available = claim("Sources.Summary", "available_bytes", "What is left of the volume's file system.")
+	d.used = claim("Sources.Summary", "used_bytes", "What is in use of the volume's file system.")
+	d.inodes = claim("Sources.Summary", "inodes", "Inodes that the volume's file system can have.")
+	d.inodesFree = claim("Sources.Summary", "inodes_free", "Inodes that are left in the volume.")
+	d.inodesUsed = claim("Sources.Summary", "inodes_used", "Inodes in use in the volume.")
+	d.abnormal = claim("volume.Hooks.Measured", "health_status_abnormal", "1 if the volume's driver says that something is wrong with it.")
+	d.logs = s.Desc("Sources.Summary", "kubelet_container_log_filesystem_used_bytes", "gauge", "What the container's logs take.", "uid", "namespace", "pod", "container")
+	d.sick = map[statsapi.PVCReference]bool{}
+}
+
+// measured takes note of how a volume is. No summary has it.
+func (d *diskMetrics) measured(i volume.MeasuredInfo) {
+	if i.Spec == nil || i.Spec.Claim == nil || i.Stats.Abnormal == nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sick[statsapi.PVCReference{Name: i.Spec.Claim.Name, Namespace: i.Spec.Claim.Namespace}] = *i.Stats.Abnormal
+}
+
+func (m *Metrics) collectDisks(ctx context.Context, s *Sources, out sink) {
+	if s.Summary == nil {
+		return
+	}
+	summary, _ := s.Summary(ctx, false) // its error is told by resource_scrape_error
+	if summary == nil {
+		return
+	}
+	d, seen := &m.disks, map[statsapi.PVCReference]bool{}
+	for i := range summary.Pods {
+		p := &summary.Pods[i]
+		for j := range p.VolumeStats {
+			v := &p.VolumeStats[j]
+			if v.PVCRef == nil || seen[*v.PVCRef] {
+				continue
+			}
+			seen[*v.PVCRef] = true
+			d.volume(out, &v.FsStats, v.PVCRef.Namespace, v.PVCRef.Name)
+		}
+		for j := range p.Containers {
+			if l := p.Containers[j].Logs; l != nil && l.UsedBytes != nil {
+				out.gauge(d.logs, float64(*l.UsedBytes), p.PodRef.UID, p.PodRef.Namespace, p.PodRef.Name, p.Containers[j].Name)
+			}
+		}
+	}
+	d.health(out, seen)
+}
+
+func (d *diskMetrics) volume(out sink, s *statsapi.FsStats, labels ...string) {
+	for _, of := range []struct {
+		desc  *prometheus.Desc
+		value *uint64
+	}{
+		{d.capacity, s.CapacityBytes}, {d.available, s.AvailableBytes}, {d.used, s.UsedBytes},
+		{d.inodes, s.Inodes}, {d.inodesFree, s.InodesFree}, {d.inodesUsed, s.InodesUsed},
+	} {
+		if of.value != nil {
+			out.gauge(of.desc, float64(*of.value), labels...)
+		}
+	}
+}
+
+// health tells how the volumes are that are still there, and forgets the others.
+func (d *diskMetrics) health(out sink, there map[statsapi.PVCReference]bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for ref, sick := range d.sick {
+		if !there[ref] {
+			delete(d.sick, ref)
+			continue
+		}
+		out.gauge(d.abnormal, number(sick), ref.Namespace, ref.Name)
+	}
+}

@@ -1,0 +1,79 @@
+package metrics_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/kube/metrics"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/metrics.md")
+
+const head = `# Metrics
+
+Made by ` + "`go test ./kube/metrics -update`" + ` from the code of kube/metrics and from its testdata, the lists of a kubelet's metrics; the same test fails if it is out of date, another if a name, a type, a label or a bucket is not a kubelet's.
+
+- **as on a kubelet**: how stable that metric is there (` + "[Metrics Reference](https://kubernetes.io/docs/reference/instrumentation/metrics/)" + ` of Kubernetes 1.36): name, type, labels and buckets are the same. *yes*: a kubelet has it, its reference does not list it. *no*: it is ours.
+- **comes from**: the hook that it is counted by, or which of metrics.Sources is read when somebody scrapes.
+
+/metrics has go_* and process_* of the Prometheus library as well.
+`
+
+// docs/metrics.md has every metric that is served, and every metric of a kubelet's
+// that is not.
+func TestTheListOfMetricsIsCurrent(t *testing.T) {
+	all := facts(t)
+	var b strings.Builder
+	b.WriteString(head)
+	families := newWorld(t).Families()
+	for _, path := range []string{metrics.Path, metrics.ResourcePath, metrics.CadvisorPath, metrics.ProbesPath, metrics.SLIsPath} {
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | type | labels | as on a kubelet | comes from | what it is |\n|---|---|---|---|---|---|\n", path)
+		here := slices.DeleteFunc(slices.Clone(families), func(f metrics.Family) bool { return f.Path != path })
+		slices.SortFunc(here, func(a, b metrics.Family) int { return cmp.Compare(a.Name, b.Name) })
+		for _, f := range here {
+			assert.NotContains(t, f.Help+f.From, "|", "%s: it would break the table", f.Name)
+			assert.True(t, strings.HasSuffix(f.Help, "."), "%s: a sentence ends in a full stop", f.Name)
+			same := "no"
+			if of, ok := all[path+" "+f.Name]; ok {
+				same = of.stability
+			} else if more[f.Name] != "" {
+				same = "yes"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s |\n", f.Name, typeOf(f), strings.Join(f.Labels, ", "), same, f.From, f.Help)
+		}
+	}
+	b.WriteString("\n## Not served\n\nMetrics of a kubelet's that are not there, and why.\n\n| metric | at | on a kubelet | why not |\n|---|---|---|---|\n")
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if f := all[key]; f.whyNot != "" {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, f.path, f.stability, f.whyNot)
+		}
+	}
+	file := filepath.Join("..", "..", "docs", "metrics.md")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
+		return
+	}
+	got, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, strings.ReplaceAll(string(got), "\r\n", "\n"), b.String(), "go test ./kube/metrics -update")
+}
+
+// typeOf is the type, and of a histogram its buckets.
+func typeOf(f metrics.Family) string {
+	if len(f.Buckets) == 0 {
+		return f.Type
+	}
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+	return fmt.Sprintf("%s, %d buckets from %s to %s", f.Type, len(f.Buckets), number(f.Buckets[0]), number(f.Buckets[len(f.Buckets)-1]))
+}

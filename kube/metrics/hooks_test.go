@@ -1,0 +1,164 @@
+package metrics_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cpu"
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/cm/oom"
+	"github.com/kubeparts/kubeparts/cm/podresources"
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/csi"
+)
+
+// live calls every hook there is, so that every series has a sample.
+func (w world) live(t testing.TB) world {
+	t.Helper()
+	pod, second := web(), time.Second
+	g := w.PLEG()
+	g.Relisted(pleg.RelistInfo{Start: at, Duration: second, Interval: second, Unhinted: 1, Stale: 1, Hints: pleg.HintsTrusted})
+	g.Relisted(pleg.RelistInfo{Err: errBroken})
+	g.Inspected(pleg.InspectInfo{Duration: second})
+	w.Workers().Worked(podworker.WorkInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
+	w.Workers().Preempted(podworker.PreemptInfo{Victim: podworker.Victim{Signal: "cpu"}})
+	w.Loop().Orphan(nil)
+	w.Loop().Restarted(pod)
+	w.Pipeline().Refused(pod, podworker.Refusal{Reason: "OutOfcpu"})
+	w.Pipeline().Stepped(podworker.StepInfo{Step: "volumes", End: at, Begin: at})
+	w.liveStatus(pod)
+	for _, r := range []prober.RunInfo{{Result: runtime.ProbeSuccess}, {Result: runtime.ProbeFailure}, {Err: errBroken}} {
+		r.Pod, r.Container, r.Kind, r.Duration = pod, "nginx", prober.Liveness, second
+		w.Prober().Ran(r)
+	}
+	w.Prober().Deferred(prober.DeferInfo{Kind: prober.Startup})
+	e := w.Eviction()
+	e.Passed(eviction.PassInfo{Took: second})
+	e.Evicted(eviction.Eviction{Signal: "memory.available"})
+	e.KillFailed(eviction.Eviction{Signal: "memory.available"}, errBroken)
+	e.StatsAge(eviction.MemoryAvailable, second)
+	e.Invalid(eviction.Invalid{Signal: eviction.MemoryAvailable})
+	w.ImageGC().Removed(imagegc.RemovedInfo{Reason: "space", Freed: 5, Known: true})
+	w.ImageGC().Passed(imagegc.PassedInfo{Err: errBroken})
+	w.liveVolumes(pod)
+	w.Cgroups().Operation(cm.OperationInfo{Type: "create", Duration: second})
+	w.Cgroups().Repaired(nil, nil)
+	w.OOMKill(oom.Kill{Cgroup: "/kubepods", Count: 2})
+	w.OOMKill(oom.Kill{Cgroup: "/"})
+	w.CPU().Pinned(cpu.PinInfo{Error: errBroken})
+	w.CPU().Pool(cpu.PoolInfo{})
+	w.Memory().Pinned(memory.PinInfo{})
+	w.Topology().Admitted(topology.AdmitInfo{Took: second})
+	w.Allocation().Decided(allocation.DecisionInfo{After: allocation.Infeasible, Message: "…enough capacity…"})
+	w.Allocation().Decided(allocation.DecisionInfo{Before: allocation.Deferred, After: allocation.NotPending, Trigger: allocation.PodsRemoved})
+	w.Allocation().Resized(allocation.ResizedInfo{Duration: second})
+	w.Sources().Set(podsource.SetInfo{Source: "file", Pods: 2, Refused: 1})
+	w.Sources().Failed(podsource.FailedInfo{Source: "file"})
+	_ = w.Check("healthz", "pleg", func() error { return nil })()
+	_ = w.Check("healthz", "runtime", func() error { return errBroken })()
+	w.liveRemote(pod)
+	w.liveCluster(t)
+	return w
+}
+
+func (w world) liveStatus(pod *v1.Pod) {
+	s := w.Status()
+	s.Changed(status.ChangedInfo{Pod: pod, New: v1.PodStatus{Phase: v1.PodPending}})
+	s.Changed(status.ChangedInfo{Pod: pod, Old: v1.PodStatus{Phase: v1.PodPending}, New: v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{
+		{State: v1.ContainerState{Running: new(v1.ContainerStateRunning)}},
+	}}})
+	s.Terminated(status.TerminatedInfo{Pod: pod, Type: "container", Exit: &v1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}})
+	s.Refused(status.RefusedInfo{})
+	s.Delivered(status.DeliveredInfo{Pod: pod, Latency: time.Second})
+	s.Delivered(status.DeliveredInfo{Pod: pod, Err: errBroken})
+	s.Delivered(status.DeliveredInfo{Pod: pod, Deleted: true})
+}
+
+func (w world) liveVolumes(pod *v1.Pod) {
+	v := w.Volumes()
+	v.Operated(volume.OperationInfo{Operation: "volume_mount", Plugin: "kubernetes.io/secret", Duration: time.Second, Total: time.Second})
+	v.Operated(volume.OperationInfo{Operation: "volume_unmount", Plugin: "kubernetes.io/csi", Forced: true, Err: errBroken})
+	v.Reconstructed(volume.ReconstructInfo{Err: errBroken})
+	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: &volume.Spec{Claim: claim("claim")}, Stats: volume.Stats{Abnormal: p(true)}})
+	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: &volume.Spec{Claim: claim("gone")}, Stats: volume.Stats{Abnormal: p(true)}})
+	v.Measured(volume.MeasuredInfo{Pod: pod, Spec: new(volume.Spec)})
+	v.Collected(volume.CollectInfo{Orphans: 3, Failed: 1})
+}
+
+func claim(name string) *v1.PersistentVolumeClaim {
+	c := new(v1.PersistentVolumeClaim)
+	c.Name, c.Namespace = name, "prod"
+	return c
+}
+
+func (w world) liveRemote(pod *v1.Pod) {
+	r := w.remote.Runtime()
+	r.Called(cri.CallInfo{Operation: "list_containers", Duration: time.Second, Err: errBroken})
+	r.Acted(cri.ActInfo{Pod: pod, Action: runtime.Action{Kind: runtime.CreatePodSandbox, Err: errBroken}, Duration: time.Second, Handler: "gvisor"})
+	for _, a := range []runtime.Action{{Target: "nginx"}, {Target: "init", Err: errBroken, Reason: "ErrImagePull"}, {Target: "debug"}, {Target: "nginx", Err: errBroken, Reason: "CrashLoopBackOff"}} {
+		a.Kind = runtime.StartContainer
+		r.Acted(cri.ActInfo{Pod: pod, Action: a})
+	}
+	r.Hooked(cri.HookInfo{Pod: pod, Container: "nginx", Kind: "PreStop", Err: context.Canceled, Insecure: true})
+	i := w.remote.Images()
+	i.Pulled(images.PullInfo{Pod: pod, Took: time.Second, Size: 50_000_000})
+	i.Pulled(images.PullInfo{Pod: pod, Err: errBroken})
+	i.Ensured(images.EnsureInfo{Present: true})
+	w.remote.Credentials().PluginRan(credentials.PluginRunInfo{Plugin: "ecr", Duration: time.Second, Err: errBroken})
+	w.remote.Devices().Registered("vendor/gpu")
+	w.remote.Devices().Allocated(device.AllocateInfo{Resource: "vendor/gpu", Took: time.Second})
+	w.remote.CSI(csi.CallInfo{Driver: "d", Method: "/csi.v1.Node/NodePublishVolume", Code: "OK", Duration: time.Second})
+	w.remote.PodResources(podresources.CallInfo{Method: "/v1.PodResourcesLister/List", Err: errBroken})
+	w.remote.PodResources(podresources.CallInfo{Method: "/else"})
+}
+
+func (w world) liveCluster(t testing.TB) {
+	n := w.cluster.Node()
+	n.Registered(time.Second, true)
+	n.Ready(3 * time.Second)
+	n.Updated(true, nil)
+	n.Updated(false, nil)
+	n.Updated(false, errBroken)
+	n.Renewed(errBroken)
+	for _, of := range []func(bool, time.Duration, error){w.cluster.Tokens().Asked, w.cluster.Access().Asked} {
+		of(true, 0, nil)
+		of(false, time.Second, nil)
+		of(false, time.Second, errBroken)
+	}
+	w.cluster.ClientRenewed(errBroken)
+	w.cluster.ServerRenewed(errBroken)
+	w.cluster.Pods().Failed(errBroken)
+	w.cluster.Events().Dropped(runtime.Event{}, nil)
+	w.cluster.Events().Wrote(runtime.Event{})
+	s := w.cluster.Server()
+	of := server.RequestInfo{Method: http.MethodGet, Path: "pods", ServerType: "readwrite", Code: 200, Seconds: 1}
+	s.Started(of)
+	s.Request(of)
+	client := http.Client{Transport: w.cluster.Client(answers{})}
+	answer, err := client.Post("http://api:6443/x", "text/plain", body("hello"))
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	_, err = client.Get("http://api:6443/broken")
+	require.Error(t, err)
+}

@@ -1,0 +1,88 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+type workerMetrics struct {
+	duration    *prometheus.HistogramVec
+	start       prometheus.Observer
+	containers  prometheus.Observer
+	preemptions *prometheus.CounterVec
+	orphans     prometheus.Counter
+	restarted   *prometheus.CounterVec
+	refused     *prometheus.CounterVec
+	steps       *prometheus.HistogramVec
+}
+
+func (w *workerMetrics) declare(s *family.Set) {
+	const worked = "podworker.Hooks.Worked"
+	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "How long one call for a pod took: create is the first, sync a later one, terminate and cleanup end it.", quick, "operation_type")
+	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "From when a pod was first heard of until somebody worked on it.", quick)
+	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Containers of the pods that were begun with.", exponential(1, 2, 5))
+	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Pods that were ended so that another may run, by what there was too little of.", "preemption_signal")
+	w.orphans = s.Counter("podworker.LoopHooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Pods that were ended because nobody wants them.")
+	w.restarted = s.Counters("podworker.LoopHooks.Restarted", "kubelet_restarted_pods_total", "Pods that were wanted anew when they had ended.", "static")
+	w.refused = s.Counters("podworker.PipelineHooks.Refused", "kubelet_admission_rejections_total", "Pods that may not run here, by why.", "reason")
+	w.steps = s.Histograms("podworker.PipelineHooks.Stepped", "kubeparts_pod_step_duration_seconds", "How long one step of a call took.", quick, "step")
+}
+
+// operation is what a call is named in kubelet_pod_worker_duration_seconds.
+func operation(i podworker.WorkInfo) string {
+	switch {
+	case i.State == podworker.Terminating:
+		return "terminate"
+	case i.State == podworker.Cleaning:
+		return "cleanup"
+	case i.First:
+		return "create"
+	default:
+		return "sync"
+	}
+}
+
+// Workers returns the hooks of podworker.Workers.
+func (m *Metrics) Workers() podworker.Hooks {
+	w := &m.worker
+	return podworker.Hooks{
+		Worked: func(i podworker.WorkInfo) {
+			w.duration.WithLabelValues(operation(i)).Observe(i.Duration.Seconds())
+			if i.First && i.Pod != nil {
+				w.start.Observe(i.SinceSeen.Seconds())
+				w.containers.Observe(float64(len(i.Pod.Spec.Containers)))
+			}
+		},
+		Preempted: func(i podworker.PreemptInfo) { w.preemptions.WithLabelValues(i.Victim.Signal).Inc() },
+	}
+}
+
+// Loop returns the hooks of a podworker.Loop.
+func (m *Metrics) Loop() podworker.LoopHooks {
+	w := &m.worker
+	return podworker.LoopHooks{
+		Orphan:    func(*runtime.Pod) { w.orphans.Inc() },
+		Restarted: func(pod *v1.Pod) { w.restarted.WithLabelValues(static(pod)).Inc() },
+	}
+}
+
+// Pipeline returns the hooks of a podworker.Pipeline.
+func (m *Metrics) Pipeline() podworker.PipelineHooks {
+	w := &m.worker
+	return podworker.PipelineHooks{
+		Refused: func(_ *v1.Pod, r podworker.Refusal) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
+		Stepped: func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
+	}
+}
+
+// static says whether a pod is a static one, as a label.
+func static(pod *v1.Pod) string {
+	return strconv.FormatBool(pod != nil && staticpod.Is(pod))
+}

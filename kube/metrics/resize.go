@@ -1,0 +1,60 @@
+package metrics
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+)
+
+type resizeMetrics struct {
+	infeasible, accepted *prometheus.CounterVec
+	duration             *prometheus.HistogramVec
+}
+
+func newResizes(s *family.Set) *resizeMetrics {
+	const decided = "allocation.Hooks.Decided"
+	return &resizeMetrics{
+		infeasible: s.Counters(decided, "kubelet_pod_infeasible_resizes_total", "Resizes that can't be done here, by why.", "reason_detail"),
+		accepted:   s.Counters(decided, "kubelet_pod_deferred_accepted_resizes_total", "Resizes that had to wait and were then granted, by what made them be looked at again.", "retry_trigger"),
+		duration: s.Histograms("allocation.Hooks.Resized", "kubelet_pod_resize_duration_milliseconds", "From when a resize was granted until the pod had it, in milliseconds.",
+			[]float64{10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000}, "success"),
+	}
+}
+
+// Allocation returns the hooks of an allocation.Manager.
+func (m *Metrics) Allocation() allocation.Hooks {
+	r := m.resizes
+	return allocation.Hooks{
+		Decided: func(i allocation.DecisionInfo) {
+			switch {
+			case i.After == allocation.Infeasible:
+				r.infeasible.WithLabelValues(infeasible(i.Message)).Inc()
+			case i.After == allocation.NotPending && i.Before == allocation.Deferred:
+				r.accepted.WithLabelValues(string(i.Trigger)).Inc()
+			}
+		},
+		Resized: func(i allocation.ResizedInfo) {
+			if i.Duration > 0 {
+				r.duration.WithLabelValues("true").Observe(float64(i.Duration.Milliseconds()))
+			}
+		},
+	}
+}
+
+// infeasible is why a resize can't be done, in as few words as there are reasons.
+func infeasible(message string) string {
+	for _, of := range []struct{ says, detail string }{
+		{"which may swap", "swap_limitation"},
+		{"static CPU manager", "guaranteed_pod_cpu_manager_static_policy"},
+		{"static memory manager", "guaranteed_pod_memory_manager_static_policy"},
+		{"enough capacity", "insufficient_node_allocatable"},
+	} {
+		if strings.Contains(message, of.says) {
+			return of.detail
+		}
+	}
+	return "not_supported"
+}

@@ -1,0 +1,178 @@
+package metrics
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// stateMetrics are what is so at the moment of a scrape.
+type stateMetrics struct {
+	runningPods, runningContainers    *prometheus.Desc
+	desired, active, mirrors, working *prometheus.Desc
+	ephemeral, pending, inProgress    *prometheus.Desc
+	volumes, cgroupVersion            *prometheus.Desc
+	serverTTL, clientTTL              *prometheus.Desc
+	shutdownBegan, shutdownEnded      *prometheus.Desc
+}
+
+func (d *stateMetrics) declare(s *family.Set) {
+	gauge := func(from, name, help string, labels ...string) *prometheus.Desc {
+		return s.Desc("Sources."+from, name, "gauge", help, labels...)
+	}
+	d.runningPods = gauge("Held", "kubelet_running_pods", "Pods with a sandbox that is ready.")
+	d.runningContainers = gauge("Held", "kubelet_running_containers", "Containers of the runtime, by what they do.", "container_state")
+	d.desired = gauge("Wanted", "kubelet_desired_pods", "Pods that this node is to run.", "static")
+	d.active = gauge("Wanted", "kubelet_active_pods", "Pods that this node is to run, and that have not come to their end.", "static")
+	d.ephemeral = gauge("Wanted", "kubelet_managed_ephemeral_containers", "Ephemeral containers of the pods that this node is to run.")
+	d.mirrors = gauge("Mirrors", "kubelet_mirror_pods", "Copies that the API server has of static pods.")
+	d.working = gauge("Working", "kubelet_working_pods", "Pods that are worked on, by how far they are, whether they are wanted, and static.", "lifecycle", "config", "static")
+	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Resizes that were not granted, by why.", "reason")
+	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Resizes that were granted, and that the pod does not have yet.")
+	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Volumes that are wanted, and that are there.", "plugin_name", "state")
+	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Of the cgroups of this machine.")
+	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "For how long the certificate is good that others see; +Inf if there is none.")
+	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "For how long the certificate is good that the API server sees; +Inf if there is none.")
+	d.shutdownBegan = gauge("Shutdown", "kubelet_graceful_shutdown_start_time_seconds", "When the machine began to shut down, in Unix time; 0: it has not.")
+	d.shutdownEnded = gauge("Shutdown", "kubelet_graceful_shutdown_end_time_seconds", "When the pods had ended then, in Unix time; 0: they have not.")
+}
+
+func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
+	d := &m.state
+	if s.Held != nil {
+		d.held(s.Held(), out)
+	}
+	if s.Wanted != nil {
+		d.wanted(s, out)
+	}
+	if s.Mirrors != nil {
+		out.gauge(d.mirrors, float64(len(s.Mirrors())))
+	}
+	if s.Working != nil {
+		d.counted(s.Working(), out)
+	}
+	if s.Volumes != nil { // vol-35
+		for _, t := range s.Volumes() {
+			out.gauge(d.volumes, float64(t.Desired), t.Plugin, "desired_state_of_world")
+			out.gauge(d.volumes, float64(t.Actual), t.Plugin, "actual_state_of_world")
+		}
+	}
+	if s.Machine.CgroupVersion != 0 {
+		out.gauge(d.cgroupVersion, float64(s.Machine.CgroupVersion))
+	}
+	for desc, expires := range map[*prometheus.Desc]func() time.Time{d.serverTTL: s.ServerExpires, d.clientTTL: s.ClientExpires} {
+		if expires != nil {
+			out.gauge(desc, left(expires()))
+		}
+	}
+	m.collectDisks(ctx, s, out)
+	if s.Shutdown != nil { // sh-11
+		begun, ended := s.Shutdown()
+		out.gauge(d.shutdownBegan, unix(begun))
+		out.gauge(d.shutdownEnded, unix(ended))
+	}
+}
+
+func (d *stateMetrics) held(pods []*runtime.Pod, out sink) {
+	ready, states := 0, map[runtime.ContainerState]int{}
+	for _, p := range pods {
+		if len(p.Sandboxes) > 0 && p.Sandboxes[0].State == runtime.SandboxReady {
+			ready++
+		}
+		for i := range p.Containers {
+			states[p.Containers[i].State]++
+		}
+	}
+	out.gauge(d.runningPods, float64(ready))
+	for _, state := range []runtime.ContainerState{runtime.ContainerCreated, runtime.ContainerRunning, runtime.ContainerExited, runtime.ContainerUnknown} {
+		out.gauge(d.runningContainers, float64(states[state]), state.String())
+	}
+}
+
+func (d *stateMetrics) wanted(s *Sources, out sink) {
+	var desired, active [2]int // by static
+	var ephemeral, resizing int
+	pending := map[allocation.Pending]int{}
+	for _, pod := range s.Wanted() {
+		kind := 0
+		if staticpod.Is(pod) {
+			kind = 1
+		}
+		desired[kind]++
+		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+			active[kind]++
+		}
+		ephemeral += len(pod.Spec.EphemeralContainers)
+		if s.Resize != nil {
+			state := s.Resize(pod.UID)
+			pending[state.Pending]++
+			if state.InProgress {
+				resizing++
+			}
+		}
+	}
+	for kind, label := range []string{"false", "true"} {
+		out.gauge(d.desired, float64(desired[kind]), label)
+		out.gauge(d.active, float64(active[kind]), label)
+	}
+	out.gauge(d.ephemeral, float64(ephemeral))
+	if s.Resize != nil {
+		for _, p := range []allocation.Pending{allocation.Deferred, allocation.Infeasible} {
+			out.gauge(d.pending, float64(pending[p]), strings.ToLower(p.String()))
+		}
+		out.gauge(d.inProgress, float64(resizing))
+	}
+}
+
+// counted tells of the pods that are worked on (met-1). A kubelet knows fewer
+// states.
+func (d *stateMetrics) counted(counts map[podworker.Count]int, out sink) {
+	type key struct{ lifecycle, config, static string }
+	sums := map[key]int{}
+	for c, n := range counts {
+		k := key{"sync", c.Config, strconv.FormatBool(c.Static)}
+		switch {
+		case c.State == podworker.Stopping || c.State == podworker.Terminating:
+			k.lifecycle = "terminating"
+		case c.State >= podworker.Cleaning:
+			k.lifecycle = "terminated"
+		}
+		switch {
+		case c.Config == "runtime_only":
+			k.static = "unknown"
+		case !c.Static:
+			k.static = ""
+		}
+		sums[k] += n
+	}
+	for k, n := range sums {
+		out.gauge(d.working, float64(n), k.lifecycle, k.config, k.static)
+	}
+}
+
+// left is for how long something is good.
+func left(until time.Time) float64 {
+	if until.IsZero() {
+		return math.Inf(1)
+	}
+	return math.Trunc(time.Until(until).Seconds())
+}
+
+// unix is a time as Prometheus has it; 0 if it is not known.
+func unix(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return seconds(t)
+}

@@ -1,0 +1,176 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/kube/metrics/cluster"
+	"github.com/kubeparts/kubeparts/kube/metrics/remote"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+var errBroken = errors.New("broken")
+
+// A world is a node whose metrics are all there.
+type world struct {
+	*metrics.Metrics
+	remote  *remote.Metrics
+	cluster *cluster.Metrics
+	sources metrics.Sources
+}
+
+func newWorld(t testing.TB) world {
+	t.Helper()
+	m, err := metrics.New(metrics.Config{NodeName: "n1"})
+	require.NoError(t, err)
+	r, err := remote.New(m)
+	require.NoError(t, err)
+	c, err := cluster.New(m)
+	require.NoError(t, err)
+	return world{m, r, c, metrics.Sources{}}
+}
+
+// scrape returns what is answered at a path.
+func (w world) scrape(t testing.TB, path string) string {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	w.Handlers(w.sources)[path].ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+	require.Equal(t, http.StatusOK, rec.Code, rec.Body.String())
+	require.True(t, strings.HasPrefix(rec.Header().Get("Content-Type"), "text/plain"))
+	return rec.Body.String()
+}
+
+// families returns that as a Prometheus reads it.
+func (w world) families(t testing.TB, path string) map[string]*dto.MetricFamily {
+	t.Helper()
+	return parse(t, strings.NewReader(w.scrape(t, path)))
+}
+
+func parse(t testing.TB, text io.Reader) map[string]*dto.MetricFamily {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	all, err := parser.TextToMetricFamilies(text)
+	require.NoError(t, err)
+	return all
+}
+
+// lines returns the samples of one family, without their times.
+func (w world) lines(t testing.TB, path, name string) []string {
+	t.Helper()
+	var out []string
+	for line := range strings.Lines(w.scrape(t, path)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if ok && (rest[0] == '{' || rest[0] == ' ') {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+func p[T any](v T) *T { return &v }
+
+// web is a pod with all kinds of containers.
+func web() *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "prod", UID: "u1"}}
+	pod.Spec.HostUsers = p(false)
+	pod.Spec.InitContainers = []v1.Container{{Name: "init"}}
+	pod.Spec.Containers = []v1.Container{{
+		Name: "nginx", Image: "nginx:1", Resources: v1.ResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m")},
+			Limits:   v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("64Mi")},
+		},
+		Lifecycle: &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 9}}},
+	}}
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Name: "debug"}}}
+	return pod
+}
+
+// at is when all was measured.
+var at = time.Unix(1_700_000_000, 250_000_000)
+
+// summary is what the node and web use.
+func summary() *statsapi.Summary {
+	now := metav1.NewTime(at)
+	cpu := func(n uint64) *statsapi.CPUStats {
+		return &statsapi.CPUStats{Time: now, UsageCoreNanoSeconds: p(n), PSI: psi()}
+	}
+	memory := func(n uint64) *statsapi.MemoryStats {
+		return &statsapi.MemoryStats{Time: now, UsageBytes: p(2 * n), WorkingSetBytes: p(n), RSSBytes: p(n / 2), PageFaults: p(uint64(9)), MajorPageFaults: p(uint64(1)), PSI: psi()}
+	}
+	swap := &statsapi.SwapStats{Time: now, SwapUsageBytes: p(uint64(10)), SwapAvailableBytes: p(uint64(90))}
+	disk := statsapi.FsStats{Time: now, CapacityBytes: p(uint64(1000)), AvailableBytes: p(uint64(600)), UsedBytes: p(uint64(400)), Inodes: p(uint64(100)), InodesFree: p(uint64(60)), InodesUsed: p(uint64(40))}
+	network := &statsapi.NetworkStats{Time: now, InterfaceStats: statsapi.InterfaceStats{Name: "eth0", RxBytes: p(uint64(1)), RxErrors: p(uint64(2)), TxBytes: p(uint64(3)), TxErrors: p(uint64(4))}}
+	io := &statsapi.IOStats{Time: now, PSI: psi()}
+	started := metav1.NewTime(at.Add(-time.Hour))
+	return &statsapi.Summary{
+		Node: statsapi.NodeStats{NodeName: "n1", StartTime: started, CPU: cpu(9e9), Memory: memory(900), Swap: swap, Network: network, Fs: &disk, IO: io},
+		Pods: []statsapi.PodStats{{
+			PodRef: statsapi.PodReference{Name: "web", Namespace: "prod", UID: "u1"}, StartTime: started,
+			CPU: cpu(3e9), Memory: memory(300), Swap: swap, Network: network, IO: io, ProcessStats: &statsapi.ProcessStats{ProcessCount: p(uint64(5))},
+			Containers: []statsapi.ContainerStats{{
+				Name: "nginx", StartTime: started, CPU: cpu(2e9), Memory: memory(200), Swap: swap, IO: io, Rootfs: &disk, Logs: &disk,
+			}},
+			VolumeStats: []statsapi.VolumeStats{{Name: "data", FsStats: disk, PVCRef: &statsapi.PVCReference{Name: "claim", Namespace: "prod"}}},
+		}},
+	}
+}
+
+func psi() *statsapi.PSIStats {
+	return &statsapi.PSIStats{Some: statsapi.PSIData{Total: 2e9}, Full: statsapi.PSIData{Total: 1e9}}
+}
+
+// known makes all Sources tell something.
+func (w world) known() world {
+	w.sources = metrics.Sources{
+		Wanted:  func() []*v1.Pod { return []*v1.Pod{web()} },
+		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b"} },
+		Working: func() map[podworker.Count]int {
+			return map[podworker.Count]int{{State: podworker.Syncing, Config: "desired"}: 2, {State: podworker.Waiting, Config: "desired"}: 1,
+				{State: podworker.Stopping, Config: "orphan", Static: true}: 1, {State: podworker.Finished, Config: "runtime_only"}: 1}
+		},
+		Held: func() []*runtime.Pod {
+			return []*runtime.Pod{{
+				UID: "u1", Sandboxes: []runtime.Sandbox{{ID: "s", State: runtime.SandboxReady}},
+				Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
+			}}
+		},
+		Resize: func(types.UID) allocation.State {
+			return allocation.State{Pending: allocation.Deferred, InProgress: true}
+		},
+		Volumes:   func() []volume.Total { return []volume.Total{{Plugin: "kubernetes.io/secret", Desired: 3, Actual: 2}} },
+		Summary:   func(context.Context, bool) (*statsapi.Summary, error) { return summary(), nil },
+		PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
+		Group: func(types.UID, string) (cgroups.Stats, error) {
+			return cgroups.Stats{
+				At: at, CPU: &cgroups.CPUStats{Periods: 10, Throttled: 4, ThrottledNanos: 5e8}, Memory: &cgroups.MemoryStats{OOMKills: 2},
+				Pids: &cgroups.PidsStats{Current: 7, Limit: 100}, IO: &cgroups.IOStats{ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4},
+			}, nil
+		},
+		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
+		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
+		ClientExpires: func() time.Time { return time.Time{} },
+		Shutdown:      func() (time.Time, time.Time) { return at, time.Time{} },
+	}
+	return w
+}
