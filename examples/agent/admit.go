@@ -129,6 +129,7 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 			return refusal
 		}),
 		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
+		g.leaving,
 		g.rt.managers.admit(a.pods),
 	}
 }

@@ -216,6 +216,13 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
+// nodeChanged has the node's status looked at before its time.
+func (c *cluster) nodeChanged() {
+	if c != nil && c.node != nil {
+		c.node.Update()
+	}
+}
+
 // registered waits until the node's object is known.
 func (c *cluster) registered(ctx context.Context) error {
 	select {
@@ -235,6 +242,7 @@ type nodeFacts struct {
 	pleg    func() error
 	machine node.Machine
 
+	shutdown     func() error
 	pressure     func() node.Pressure
 	volumesInUse func() []v1.UniqueVolumeName
 	images       func(context.Context) ([]node.Image, error)
@@ -280,6 +288,9 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			if f.shutdown != nil {
+				h.Shutdown = f.shutdown()
+			}
 			seen = seen || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 			h.Unknown = !seen
 			return h

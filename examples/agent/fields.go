@@ -171,9 +171,9 @@ var chapters = []chapter{
 		{name: "mergeDefaultEvictionSettings", what: "thresholds that evictionHard does not name are the default ones", in: "evict.go"},
 		{name: "kernelMemcgNotification", what: "have the kernel tell at once when memory runs low", flag: "kernel-memcg-notification", in: "evict.go"},
 		{name: "localStorageCapacityIsolation", what: "keep limits on ephemeral storage", def: "true", in: "evict.go"},
-		{name: "shutdownGracePeriod", does: warned, what: "pods are not told of a shutdown of the machine"},
-		{name: "shutdownGracePeriodCriticalPods", does: warned, what: "pods are not told of a shutdown of the machine"},
-		{name: "shutdownGracePeriodByPodPriority", does: warned, what: "pods are not told of a shutdown of the machine"},
+		{name: "shutdownGracePeriod", what: "how long the machine waits for pods to end when it stops; see --shutdown-on", flag: "shutdown-grace-period", in: "shutdown.go"},
+		{name: "shutdownGracePeriodCriticalPods", what: "of that, what critical pods have, which end last", flag: "shutdown-grace-period-critical-pods", in: "shutdown.go"},
+		{name: "shutdownGracePeriodByPodPriority", what: "how long pods have from a priority on, in place of both", in: "shutdown.go"},
 	}},
 	{"The agent itself", []field{
 		{name: "oomScoreAdj", does: warned, what: "the agent's score is left as it is"},

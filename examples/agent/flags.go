@@ -26,7 +26,8 @@ type options struct {
 
 	providers, providerBin string // of credentials for images
 
-	cluster clusterOptions
+	cluster  clusterOptions
+	shutdown shutdownOptions
 
 	devicePlugins, podResources string // directories of sockets
 
@@ -88,7 +89,10 @@ func declare(o *options, host string) *flagSet {
 		declareCgroups(fs.FlagSet, o)
 		declareManagers(fs.FlagSet, o)
 	})
-	fs.group("When pods have to go", func() { declareEviction(fs.FlagSet, o) })
+	fs.group("When pods have to go", func() {
+		declareEviction(fs.FlagSet, o)
+		o.shutdown.flags(fs.FlagSet)
+	})
 	fs.group("Images", func() {
 		declareImages(fs.FlagSet, o)
 		fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")

@@ -336,7 +336,7 @@ func (a *assembly) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certif
 			ips = append(ips, net.ParseIP(ip))
 		}
 		var err error
-		if certFile, keyFile, err = certs.SelfSigned(dir, a.opts.nodeName, ips, nil); err != nil {
+		if certFile, keyFile, err = certs.SelfSigned(dir, []string{a.opts.nodeName}, ips); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -126,7 +126,7 @@ func run(opts options) error {
 		return work.merge.Run(sources)
 	})
 	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy,
+		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, leaving: node.leaving,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
 	group.Go(func() error {
@@ -147,7 +147,8 @@ type ground struct {
 	rt      connected
 	health  *podworker.Health
 	granted *allocation.Manager
-	short   *pressure // what the node has too little of
+	short   *pressure  // what the node has too little of
+	leaving *departure // when the machine stops
 }
 
 func (a *assembly) ground(ctx context.Context) (g ground, err error) {
@@ -177,12 +178,15 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	if err != nil {
 		return g, err
 	}
-	g.short, err = a.newPressure()
+	if g.short, err = a.newPressure(); err != nil {
+		return g, err
+	}
+	g.leaving, err = a.departures()
 	return g, err
 }
 
 func (g ground) parts(a *assembly) []part {
-	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, a.watchOOM(g.rt.node)}
+	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
 }
 
 // A knowledge is what becomes known of pods: what happens in the runtime, whether
@@ -216,12 +220,13 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Record: a.record,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
 	})
 	if err == nil {
+		a.pods.statuses = k.statuses
 		a.cluster.onReturn(k.statuses.Retry)
 	}
 	return k, err
@@ -253,7 +258,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
@@ -321,7 +326,7 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, checks, page{"/stats/summary", summaryPage(c.usage)}, people)
+	c.server, err = a.listen(k.statuses, checks, append(g.leaving.pages(), page{"/stats/summary", summaryPage(c.usage)}, people)...)
 	if err != nil {
 		return c, err
 	}

@@ -80,7 +80,10 @@ func (p *people) node(ctx context.Context) pages.Node {
 			n.Pods = append(n.Pods, *pod)
 		}
 	}
-	n.Events, n.Signals = p.seen.history()
+	var unseen error
+	if n.Events, n.Signals, unseen = p.seen.history(); unseen != nil {
+		n.Problems = append(n.Problems, "What is left of the node could not be measured: "+unseen.Error())
+	}
 	n.Images = p.imagesOf(ctx, n.At)
 	return n
 }

@@ -31,6 +31,7 @@ type recent struct {
 	events  []pages.Event // oldest first
 	plans   map[types.UID]pages.Plan
 	signals map[eviction.Signal]*pages.Signal
+	unseen  error // why the node could not be measured last
 }
 
 // beside returns who is told of events, and remembers them.
@@ -120,13 +121,18 @@ func (r *recent) measured(thresholds []eviction.Threshold) func(eviction.PassInf
 	return func(i eviction.PassInfo) {
 		if i.Result.Plan != nil {
 			r.saw(i.Result.Plan, thresholds)
+			return
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.unseen = i.Err
 	}
 }
 
 func (r *recent) saw(plan *eviction.Plan, thresholds []eviction.Threshold) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.unseen = nil
 	if r.signals == nil {
 		r.signals = map[eviction.Signal]*pages.Signal{}
 	}
@@ -162,8 +168,9 @@ func unitOf(s eviction.Signal) pages.Unit {
 	return pages.Bytes
 }
 
-// history returns all of it but the plans; events are newest first.
-func (r *recent) history() (events []pages.Event, signals []pages.Signal) {
+// history returns all of it but the plans; events are newest first. The error is why
+// the newest signals are missing.
+func (r *recent) history() (events []pages.Event, signals []pages.Signal, unseen error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events = slices.Clone(r.events)
@@ -174,7 +181,7 @@ func (r *recent) history() (events []pages.Event, signals []pages.Signal) {
 		signals = append(signals, shown)
 	}
 	slices.SortFunc(signals, func(a, b pages.Signal) int { return cmp.Compare(a.Name, b.Name) })
-	return events, signals
+	return events, signals, r.unseen
 }
 
 // plan returns the last one of a pod.

@@ -26,6 +26,7 @@ type ending struct {
 	*assembly
 	statuses *status.Manager
 
+	leaving    *departure
 	seen       func() error // nil once the runtime was looked at
 	noMorePods func()       // ends the sources, and returns when they have
 }
@@ -36,10 +37,16 @@ var errLeft = errors.New("stopped before its pods; start it again and it takes t
 // running, stops them all; a second signal leaves at once what still runs.
 func (e *ending) untilStopped(ctx context.Context) error {
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt)
+	if !e.leaving.byTerm { // else a TERM says that the machine stops
+		signal.Notify(signals, syscall.SIGTERM)
+	}
 	defer signal.Stop(signals)
 	select {
 	case <-ctx.Done():
+		return nil
+	case <-e.leaving.over:
+		e.say("stopping, as the machine does")
 		return nil
 	case <-signals:
 	}

@@ -5,13 +5,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // A view answers questions about pods to parts that are made before those who know;
 // nobody asks before the agent runs.
 type view struct {
-	workers *podworker.Workers
-	loop    *podworker.Loop
+	workers  *podworker.Workers
+	loop     *podworker.Loop
+	statuses *status.Manager
 }
 
 // pod returns one that is wanted; else nil.

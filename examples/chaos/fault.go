@@ -208,21 +208,30 @@ func (w *world) sandbox(s step) (box, error) {
 	return box{}, fmt.Errorf("pod %s has no sandbox", s.target)
 }
 
-// container returns one that runs of the pod that a fault is about.
-func (w *world) container(s step) (instance, error) {
+// containers returns those that run of the pod that a fault is about, by name.
+func (w *world) containers(s step) ([]instance, error) {
 	b, err := w.sandbox(s)
 	if err != nil {
-		return instance{}, err
+		return nil, err
 	}
 	seen, err := w.look(w.quietly(w.ctx))
 	if err != nil {
-		return instance{}, err
+		return nil, err
 	}
 	running := slices.DeleteFunc(seen.instances, func(is instance) bool { return is.uid != b.uid || !is.running })
 	if len(running) == 0 {
-		return instance{}, fmt.Errorf("no container of pod %s runs", s.target)
+		return nil, fmt.Errorf("no container of pod %s runs", s.target)
 	}
 	slices.SortFunc(running, func(a, b instance) int { return cmp.Compare(a.container, b.container) })
+	return running, nil
+}
+
+// container returns one of them.
+func (w *world) container(s step) (instance, error) {
+	running, err := w.containers(s)
+	if err != nil {
+		return instance{}, err
+	}
 	return running[s.pick%uint64(len(running))], nil
 }
 
@@ -250,6 +259,11 @@ func killShim(w *world, s step) (func() error, error) {
 	pid, err := w.shim(s)
 	if err != nil {
 		return nil, err
+	}
+	if running, err := w.containers(s); err == nil {
+		for _, is := range running {
+			w.doomed = append(w.doomed, is.id)
+		}
 	}
 	return done, killed(pid)
 }
@@ -301,6 +315,7 @@ func killContainer(w *world, s step) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.doomed = append(w.doomed, is.id)
 	for _, p := range processes(w.dir) {
 		if p.uid == is.uid && p.container == is.container {
 			err = errors.Join(err, ignoreGone(killed(p.pid)))

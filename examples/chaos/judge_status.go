@@ -22,7 +22,9 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 	}
 	if before != nil {
 		was, is := before.Status.Phase, pod.Status.Phase
-		j.checkLocked(forward, rank(was) <= rank(is) && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
+		// Who loses its sandbox has its init containers run again, and is pending meanwhile.
+		back := rank(is) < rank(was) && l.disturb == 0
+		j.checkLocked(staysOver, !back && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
 	}
 	for _, c := range containers(pod) {
 		j.container(l, c)

@@ -80,11 +80,11 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(told("crasher", v1.PodRunning, 2, "a"))
 			j.status(told("crasher", v1.PodRunning, 1, "a"))
 		}},
-		"it was running, and is pending": {forward, func(j *judge) {
+		"it was running, and is pending": {staysOver, func(j *judge) {
 			j.status(told("steady", v1.PodRunning, 0, "a"))
 			j.status(told("steady", v1.PodPending, 0, "a"))
 		}},
-		"it had failed, and has succeeded": {forward, func(j *judge) {
+		"it had failed, and has succeeded": {staysOver, func(j *judge) {
 			j.status(ended("failure", v1.PodFailed, "a", 4))
 			j.status(ended("failure", v1.PodSucceeded, "a", 4))
 		}},

@@ -13,7 +13,7 @@ const (
 	oneSandbox   = "one-ready-sandbox"
 	attemptsGrow = "attempts-only-grow"
 	restartsGrow = "restarts-only-grow"
-	forward      = "phase-only-forward"
+	staysOver    = "terminal-stays"
 	instForward  = "instances-only-forward"
 	overIsOver   = "over-is-over"
 	terminalEnd  = "terminal-means-stopped"
@@ -33,7 +33,7 @@ var laws = []law{
 	{oneSandbox, "a pod has no two sandboxes that are ready"},
 	{attemptsGrow, "each instance of a container has a higher attempt than those before it"},
 	{restartsGrow, "the restartCount that is told of a container never decreases"},
-	{forward, "the phase that is told of a pod goes from Pending to Running to its end, never back"},
+	{staysOver, "the phase that is told of a pod never leaves Succeeded or Failed, nor goes back from Running unless a fault was about the pod"},
 	{instForward, "a status does not go back to an earlier instance of a container"},
 	{overIsOver, "no container of a pod is made after a terminal phase was told of it"},
 	{terminalEnd, "when a terminal phase is told, no process of the pod lives"},

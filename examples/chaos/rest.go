@@ -32,6 +32,11 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 			highest[key] = is
 		}
 	}
+	for _, id := range w.doomed {
+		if is := byID[id]; is.running { // it takes its time to find out
+			add("pod %s: %s was killed, and the runtime says that it runs", w.judge.was(is.uid), is.container)
+		}
+	}
 	for _, name := range wanted {
 		pod := w.judge.named(name)
 		if pod == nil {

@@ -115,7 +115,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	out := outcome{round: round, began: time.Now()}
 	r.doing("round %d: %s", round.n, strings.Join(round.faults(), " and "))
 	r.judge.during(fmt.Sprintf("round %d, %s", round.n, faultsInWords(round)))
-	r.world.noted = nil
+	r.world.noted, r.world.doomed = nil, nil
 	type act struct {
 		at time.Duration
 		do func() error

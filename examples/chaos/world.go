@@ -48,6 +48,7 @@ type world struct {
 
 	killedAt []time.Time // containerd; used by one goroutine, as is
 	noted    []string    // what is to be told of the round
+	doomed   []string    // instances of which the processes were killed in this round
 
 	healing sync.WaitGroup // what is not over with its round
 	mu      sync.Mutex

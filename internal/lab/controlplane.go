@@ -29,6 +29,10 @@ type ControlPlaneConfig struct {
 	// not ready; 0 means 20 s. A node speaks every 10 s.
 	NodeMonitorGrace time.Duration
 
+	// Bare leaves the controllers and the scheduler away, as an envtest does:
+	// nothing happens but what the test does, and pods need no service account.
+	Bare bool
+
 	// APIServer are further arguments of kube-apiserver.
 	APIServer []string
 }
@@ -70,7 +74,7 @@ func NewControlPlane(t testing.TB, cfg ControlPlaneConfig) *ControlPlane {
 	c.dir = dir
 	t.Cleanup(c.cleanup)
 	c.must("prepare", c.prepare(cfg))
-	for _, p := range []*child{c.etcd, c.api, c.controllers, c.scheduler} {
+	for _, p := range slices.Backward(c.parts()) {
 		c.must("start "+p.name, p.start())
 		if p == c.api {
 			// The others would try again, but say so in their logs.
@@ -161,6 +165,10 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
 	}, cfg.APIServer...)...)
+	if cfg.Bare {
+		c.api.args = append(c.api.args, "--disable-admission-plugins=ServiceAccount")
+		return nil
+	}
 	c.controllers = c.child("kube-controller-manager", filepath.Join(assets, "kube-controller-manager"),
 		"--kubeconfig="+controllers, "--bind-address="+c.ip.String(), "--secure-port="+ports["controllers"], "--leader-elect=false",
 		"--service-account-private-key-file="+c.file("sa.key"), "--root-ca-file="+c.file("ca.crt"), "--use-service-account-credentials=true",
@@ -254,7 +262,9 @@ func (c *ControlPlane) StartAPI() {
 	c.must("start the API server", c.api.start())
 	c.must("start the API server", c.awaitAPI())
 	for _, p := range []*child{c.controllers, c.scheduler} {
-		c.must("start "+p.name, errors.Join(p.kill(), p.start()))
+		if p != nil {
+			c.must("start "+p.name, errors.Join(p.kill(), p.start()))
+		}
 	}
 }
 

@@ -51,6 +51,8 @@ var needs = map[string]need{
 	"qemu":     {check: inPath("qemu-system-x86_64"), get: "apt-get install qemu-system-x86"},
 	"kernel":   {check: kernelThere, get: "bash .ci/run kernel, or set KUBEPARTS_KERNEL to a vmlinuz with cgroup v2 built in"},
 	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
+	"chromium": {check: inPath("chromium"), get: "apt-get install chromium fonts-dejavu-core"},
+	"w3m":      {check: inPath("w3m"), get: "apt-get install w3m"},
 }
 
 // Need skips the test unless the machine has everything named; the reason says
@@ -61,13 +63,16 @@ var needs = map[string]need{
 func Need(t testing.TB, names ...string) {
 	t.Helper()
 	ci := os.Getenv("KUBEPARTS_CI") == "1"
-	if !ci && os.Getenv("KUBEPARTS_CONTAINERD") == "" {
+	_, asked := t.(*program) // by a person
+	if !ci && !asked && os.Getenv("KUBEPARTS_CONTAINERD") == "" {
 		t.Skip("lab: an integration test; set KUBEPARTS_CONTAINERD=/usr/bin/containerd to run it")
 	}
 	missing, err := gaps(needs, names)
 	switch {
 	case err != nil:
 		t.Fatal(err)
+	case len(missing) > 0 && asked:
+		t.Fatalf("this machine lacks:\n%s", strings.Join(missing, "\n"))
 	case len(missing) > 0 && ci:
 		t.Fatalf("lab: KUBEPARTS_CI=1 forbids to skip, and this machine lacks:\n%s", strings.Join(missing, "\n"))
 	case len(missing) > 0:

@@ -54,7 +54,9 @@ type signer struct {
 	requests []*x509.CertificateRequest
 	fails    int // so many requests fail first
 	silent   bool
-	client   *fake.Clientset
+
+	forgetful bool // it signs no names
+	client    *fake.Clientset
 }
 
 func newSigner(t *testing.T) *signer {
@@ -129,6 +131,9 @@ func (s *signer) signLocked(public any, subject pkix.Name, from time.Time, life 
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(int64(len(s.asked)) + 2), Subject: subject, NotBefore: from, NotAfter: from.Add(life),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	if n := len(s.requests); n > 0 && !s.forgetful {
+		template.DNSNames, template.IPAddresses = s.requests[n-1].DNSNames, s.requests[n-1].IPAddresses
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, s.ca, public, s.key)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package certs gets a node its client certificate, and the next one before that
-// ends.
+// Package certs gets a node its certificates, and the next ones before they end: that
+// which it shows to the API server, and that which it shows to who connects to it.
 //
 // # What it decides
 //
@@ -16,6 +16,13 @@
 //	client, err := kubernetes.NewForConfig(rotation.Config())
 //	…
 //	err = rotation.Run(ctx)
+//
+// The certificate of the node's own server is [SelfSigned], or signed by the cluster:
+//
+//	serving, err := certs.NewServing(certs.ServingConfig{NodeName: "n1", Dir: cfg.Dir, Client: client, Addresses: addresses})
+//	tls.Config{GetCertificate: serving.Certificate}
+//	…
+//	err = serving.Run(ctx)
 //
 // # Concurrency
 //
@@ -34,11 +41,14 @@
 //     minute at most.
 //   - When a certificate is renewed, all connections of its clients are closed, and
 //     opened anew with the new one.
-//   - Certificates for servers are not asked for.
+//   - A serving certificate is for what the node is reached at, and asked for anew when
+//     that changes. Nothing in a cluster approves such a request by itself.
 //
 // # Differences from the kubelet
 //
 //   - A kubeconfig whose certificate is that of another node is not used.
+//   - A self-signed certificate is made anew when it ends within 30 days, at the next
+//     start; a kubelet keeps it for ever.
 //   - An agent whose certificate has expired goes on, and asks for a new one by the
 //     way it got its first; the kubelet exits.
 //

@@ -1,9 +1,16 @@
 package certs
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,25 +20,29 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// remake is how long a certificate has to be good for to be used again.
-const remake = 30 * 24 * time.Hour
+// How long a certificate that nobody else has signed holds, and how long one has to be
+// good for to be used again.
+const (
+	selfSignedLife = 365 * 24 * time.Hour
+	remake         = 30 * 24 * time.Hour
+)
 
 // SelfSigned returns the files of a server's certificate and key that nobody else has
 // signed: kubelet.crt and kubelet.key in dir, as a kubelet has them (sv-2). Those that
 // are there are used as long as they are good for 30 days more; else they are made, for
-// host and its other addresses and names, and for a year.
-func SelfSigned(dir, host string, ips []net.IP, names []string) (certFile, keyFile string, err error) {
+// these names and addresses, and for a year.
+func SelfSigned(dir string, names []string, ips []net.IP) (certFile, keyFile string, err error) {
 	certFile, keyFile = filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key")
-	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil {
-		cert, err := x509.ParseCertificate(pair.Certificate[0])
-		if err == nil && time.Until(cert.NotAfter) > remake {
-			return certFile, keyFile, nil
-		}
+	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil && time.Until(pair.Leaf.NotAfter) > remake {
+		return certFile, keyFile, nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", "", fmt.Errorf("certs: %w", err)
+	if len(names) == 0 {
+		return "", "", errors.New("certs: make a certificate: there is no name that it is for")
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey(host, ips, names)
+	cert, key, err := selfSigned(names, ips)
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
 	if err == nil {
 		err = certutil.WriteCert(certFile, cert)
 	}
@@ -39,7 +50,35 @@ func SelfSigned(dir, host string, ips []net.IP, names []string) (certFile, keyFi
 		err = keyutil.WriteKey(keyFile, key)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("certs: make a certificate for %s: %w", host, err)
+		return "", "", fmt.Errorf("certs: make a certificate for %s: %w", names[0], err)
 	}
 	return certFile, keyFile, nil
+}
+
+// selfSigned makes a certificate and its key, in PEM.
+func selfSigned(names []string, ips []net.IP) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: names[0]},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(selfSignedLife), // clocks differ
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, DNSNames: names, IPAddresses: ips,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return nil, nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
 }

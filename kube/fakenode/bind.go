@@ -80,9 +80,40 @@ func (b *binder) run(ctx context.Context) error {
 		}
 	}
 	if b.events == nil {
-		return bind(ctx)
+		return together(ctx, bind, b.untaint)
 	}
-	return together(ctx, bind, b.events.Run)
+	return together(ctx, bind, b.untaint, b.events.Run)
+}
+
+// untaint takes the taint not-ready from nodes that are ready, once for each: an API
+// server makes nodes with it, and where no scheduler runs no controller does that
+// would take it away.
+func (b *binder) untaint(ctx context.Context) error {
+	nodes := b.of.conn.API.CoreV1().Nodes()
+	for _, a := range b.of.agents {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.ready:
+		}
+		err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			n, err := nodes.Get(ctx, a.spec.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			before := len(n.Spec.Taints)
+			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t v1.Taint) bool { return t.Key == v1.TaintNodeNotReady })
+			if len(n.Spec.Taints) == before {
+				return nil
+			}
+			_, err = nodes.Update(ctx, n, metav1.UpdateOptions{})
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			b.of.cfg.Logger.Warn("the taint of a new node stays", "node", a.spec.Name, "err", err)
+		}
+	}
+	return nil
 }
 
 // pass offers every pod that waits to the nodes, and reports whether some still

@@ -46,8 +46,8 @@ func against(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
 	}
 	for i := range taints {
 		t := &taints[i]
-		if t.Effect == v1.TaintEffectPreferNoSchedule || tolerated(pod, t) {
-			continue
+		if t.Effect == v1.TaintEffectPreferNoSchedule || t.Key == v1.TaintNodeNotReady || tolerated(pod, t) {
+			continue // that it is ready has been seen
 		}
 		if t.Key == v1.TaintNodeUnschedulable {
 			return "node(s) were unschedulable"

@@ -121,3 +121,17 @@ func TestASchedulerOfOnesOwnIsLeftToIt(t *testing.T) {
 		assert.Equal(t, "Running, ready", w.says("web"))
 	})
 }
+
+// The API server makes nodes with this taint, and in an envtest nobody takes it away.
+func TestATaintOfANewNodeGoesWhenItIsReady(t *testing.T) {
+	own := v1.Taint{Key: "only", Effect: v1.TaintEffectPreferNoSchedule}
+	nodes := []fakenode.Node{{Taints: []v1.Taint{{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}, own}}}
+	inWorld(t, fakenode.Config{Nodes: nodes}, func(w *world) {
+		w.run("web", "")
+		w.after(time.Second)
+		assert.Equal(t, "Running, ready", w.says("web"))
+		n, err := w.as.CoreV1().Nodes().Get(w.t.Context(), "fake-0", metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, []v1.Taint{own}, n.Spec.Taints)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 )
 
 // A crew is all connections of a Listener. Those that nobody has been let in on, and
@@ -21,6 +22,7 @@ type crew struct {
 	waiting list.List // of *conn; the one that has waited longest first
 	bytes   int       // that those who wait have sent
 	closed  bool
+	said    time.Time // when somebody was told last that there is no room
 }
 
 // A conn is one connection.
@@ -60,9 +62,13 @@ func (d *door) Accept() (net.Conn, error) {
 func (w *crew) admit(nc net.Conn) *conn {
 	w.mu.Lock()
 	if w.closed || len(w.all) >= w.max && w.waiting.Len() == 0 {
-		full := !w.closed
+		now := time.Now()
+		say := !w.closed && now.Sub(w.said) > time.Minute
+		if say {
+			w.said = now
+		}
 		w.mu.Unlock()
-		if full {
+		if say {
 			w.log.Warn("a connection was refused: there are too many", "from", nc.RemoteAddr(), "limit", w.max)
 		}
 		return nil

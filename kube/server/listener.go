@@ -41,7 +41,8 @@ type ListenerConfig struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 	// MinVersion of TLS; zero: 1.2. CipherSuites for versions up to 1.2; empty: Go's
-	// own choice. See TLSVersion and CipherSuites.
+	// own choice. See TLSVersion and CipherSuites. Without one of the two suites that
+	// HTTP/2 asks for (ECDHE, AES_128_GCM_SHA256) there is HTTP/1 only.
 	MinVersion   uint16
 	CipherSuites []uint16
 
@@ -121,8 +122,18 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 			// of the moment.
 			ClientAuth: tls.RequestClientCert,
 		}
+		if !allowHTTP2(cfg.CipherSuites) {
+			l.http.Protocols = new(http.Protocols)
+			l.http.Protocols.SetHTTP1(true)
+		}
 	}
 	return l, nil
+}
+
+// allowHTTP2 reports whether these suites have one that HTTP/2 asks for (RFC 7540,
+// section 9.2.2); without it net/http does not serve at all.
+func allowHTTP2(suites []uint16) bool {
+	return len(suites) == 0 || slices.Contains(suites, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) || slices.Contains(suites, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
 }
 
 // Addr is where it listens.
@@ -139,6 +150,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	wg.Go(func() {
 		<-ctx.Done()
 		_ = l.http.Close()
+		_ = l.cfg.Listener.Close() // which http does not know of if it has not begun
 		l.crew.closeAll()
 	})
 	door := &door{Listener: l.cfg.Listener, crew: &l.crew}

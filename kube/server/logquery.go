@@ -134,6 +134,8 @@ func (s *Server) logQuery(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("a log was cut short", "err", err)
 	case errors.Is(err, fs.ErrNotExist):
 		refuse(w, http.StatusNotFound, "there is no such log\n")
+	case errors.Is(err, fs.ErrPermission):
+		refuse(w, http.StatusForbidden, "this log is not to be had\n")
 	case errors.Is(err, errors.ErrUnsupported):
 		refuse(w, http.StatusBadRequest, err.Error()+"\n")
 	default:

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/shutdown/logind"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// shutdownOptions are about a machine that stops, beside what a KubeletConfiguration
+// has.
+type shutdownOptions struct {
+	on          string // triggers, with commas
+	propagation time.Duration
+	flush       time.Duration
+	carryOver   bool
+}
+
+func (o *shutdownOptions) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off). Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
+	fs.DurationVar(&o.propagation, "shutdown-propagation", 0, "`time` that pods run on, beside their grace, after it was said that they are not ready, so that no more traffic comes to them; 30s at most")
+	fs.DurationVar(&o.flush, "shutdown-flush", 0, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
+	fs.BoolVar(&o.carryOver, "shutdown-carry-over", false, "give the time that pods of one priority do not need to those after them")
+}
+
+// shutdownGroups reads a KubeletConfiguration (sh-2, sh-3).
+func shutdownGroups(k kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
+	total, critical := k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration
+	switch {
+	case len(k.ShutdownGracePeriodByPodPriority) == 0 && critical > total:
+		return nil, fmt.Errorf("shutdownGracePeriodCriticalPods is %v, and part of shutdownGracePeriod, which is %v", critical, total)
+	case len(k.ShutdownGracePeriodByPodPriority) == 0:
+		return shutdown.Simple(total, critical), nil
+	}
+	var groups []shutdown.Group
+	for _, g := range k.ShutdownGracePeriodByPodPriority {
+		groups = append(groups, shutdown.Group{Priority: g.Priority, Period: time.Duration(g.ShutdownGracePeriodSeconds) * time.Second})
+	}
+	return groups, nil
+}
+
+// A departure is the end of the pods of a machine that stops.
+type departure struct {
+	*shutdown.Manager
+	byHTTP *shutdown.Manual // nil: not
+	byTerm bool
+	over   chan struct{} // closed when it was a TERM, and all pods have ended
+}
+
+// departures makes what ends the pods when the machine stops.
+func (a *assembly) departures() (*departure, error) {
+	o := a.opts.shutdown
+	groups, err := shutdownGroups(a.opts.kubelet)
+	if err != nil {
+		return nil, err
+	}
+	d := &departure{over: make(chan struct{})}
+	cfg := shutdown.Config{
+		Policy: shutdown.Policy{Groups: groups, CarryOver: o.carryOver, Propagation: o.propagation, Flush: o.flush},
+		Pods:   a.pods.running, Kill: a.endForShutdown, Cleaned: a.hasEnded,
+		Report: a.reportAnew(d), Flush: func(ctx context.Context) error { return a.pods.statuses.Flush(ctx) },
+		Changed: func() { a.tellOf(d) }, File: filepath.Join(a.opts.root, shutdown.StateFile),
+		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
+		Hooks: shutdown.Hooks{Ended: func(i shutdown.EndedInfo) {
+			a.say(fmt.Sprintf("the machine may stop: %d pods were ended in %v", i.Pods, i.Took.Round(time.Millisecond)))
+		}},
+	}
+	if cfg.Triggers, err = a.triggers(d, cfg.Policy.Enabled()); err != nil {
+		return nil, err
+	}
+	d.Manager, err = shutdown.New(cfg)
+	return d, err
+}
+
+// tellOf tells people and the cluster how it stands.
+func (a *assembly) tellOf(d *departure) {
+	if d.Err() != nil {
+		a.say("the machine is about to stop: pods are being ended")
+	} else {
+		a.say("the machine does not stop, after all")
+	}
+	a.cluster.nodeChanged()
+}
+
+// triggers are those that were asked for.
+func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger, err error) {
+	on := a.opts.shutdown.on
+	if on == "" && enabled && goruntime.GOOS == "linux" && a.opts.configured() {
+		on = "logind"
+	}
+	if on != "" && !enabled {
+		return nil, errors.New("--shutdown-on: pods have no time to end: --shutdown-grace-period=30s, or shutdownGracePeriodByPodPriority in the file of --config, gives them some")
+	}
+	for name := range strings.SplitSeq(on, ",") {
+		var t shutdown.Trigger
+		switch name {
+		case "":
+			continue
+		case "logind":
+			t, err = logind.New(logind.Config{Logger: a.logger})
+		case "sigterm":
+			d.byTerm = true
+			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Done: sync.OnceFunc(func() { close(d.over) })}
+		case "http":
+			if host, _, _ := net.SplitHostPort(a.opts.listen); !loopback(host) {
+				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address is only for this machine", a.opts.listen)
+			}
+			d.byHTTP = new(shutdown.Manual)
+			t = d.byHTTP
+		default:
+			err = fmt.Errorf("--shutdown-on: %q is none of logind, sigterm and http", name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// Admit implements podworker.Admitter (sh-6).
+func (d *departure) Admit(context.Context, *v1.Pod) *podworker.Refusal {
+	if r := d.Manager.Admit(); r != nil {
+		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+	}
+	return nil
+}
+
+// unready is what the status says of a pod that is about to be ended (F-63).
+func (d *departure) unready(uid types.UID) status.Unready {
+	if d.Unready(uid) {
+		return status.Unready{Reason: shutdown.NodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
+	}
+	return status.Unready{}
+}
+
+// pages are what --listen serves of it. A page of another site can't begin a shutdown.
+func (d *departure) pages() []page {
+	if d.byHTTP == nil {
+		return nil
+	}
+	return []page{{"/shutdown", http.NewCrossOriginProtection().Handler(d.byHTTP).ServeHTTP}}
+}
+
+// endForShutdown ends a pod; what nobody waits for any more goes on ending.
+func (a *assembly) endForShutdown(ctx context.Context, k shutdown.Kill) error {
+	outcome, err := a.pods.workers.KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
+		GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Ending(), Patience: math.MaxInt64,
+	})
+	if err == nil && outcome == podworker.Abandoned {
+		return errors.New("the agent ends")
+	}
+	return err
+}
+
+// hasEnded waits until nothing of a pod is left to do, its volumes among it.
+func (a *assembly) hasEnded(ctx context.Context, pod *v1.Pod) error {
+	return soon(ctx, func() bool {
+		state, known := a.pods.workers.Known(pod.UID)
+		return !known || state == podworker.Finished
+	})
+}
+
+// reportAnew has the statuses of pods made anew, and waits for those that become not
+// ready by that. One that is being ended already is not looked at any more.
+func (a *assembly) reportAnew(d *departure) func(context.Context, []*v1.Pod) error {
+	return func(ctx context.Context, pods []*v1.Pod) error {
+		for _, pod := range pods {
+			a.inbox.PodChanged(pod.UID)
+		}
+		for _, pod := range pods {
+			err := soon(ctx, func() bool {
+				state, known := a.pods.workers.Known(pod.UID)
+				said, _ := a.pods.statuses.Status(pod.UID)
+				return !known || state >= podworker.Terminating || !d.Unready(pod.UID) || !status.IsReady(&said)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// soon waits until something is so that comes about by itself.
+func soon(ctx context.Context, so func() bool) error {
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}

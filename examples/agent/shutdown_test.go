@@ -1,0 +1,160 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/shutdown"
+)
+
+func TestGroupsAreTheConfigurations(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file  string
+		want  []shutdown.Group
+		fails string
+	}{
+		"sh-1 nothing":       {file: ""},
+		"sh-2 two periods":   {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n", want: []shutdown.Group{{Priority: 0, Period: 20 * time.Second}, {Priority: 2_000_000_000, Period: 10 * time.Second}}},
+		"sh-2 a longer part": {file: "shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 10s\n", fails: "shutdownGracePeriodCriticalPods is 10s, and part of shutdownGracePeriod, which is 5s"},
+		"sh-3 by priority":   {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodByPodPriority: [{priority: 100, shutdownGracePeriodSeconds: 7}, {priority: 0, shutdownGracePeriodSeconds: 3}]\n", want: []shutdown.Group{{Priority: 100, Period: 7 * time.Second}, {Priority: 0, Period: 3 * time.Second}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parseFlags([]string{"--manifests=/b", "--config=" + configFile(t, tc.file)})
+			require.NoError(t, err)
+			groups, err := shutdownGroups(o.kubelet)
+			if tc.fails != "" {
+				require.EqualError(t, err, tc.fails)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, groups)
+		})
+	}
+}
+
+func TestTriggersThatCannotBeAreErrors(t *testing.T) {
+	for says, k := range map[string]struct {
+		on     string
+		period time.Duration
+	}{
+		"--shutdown-on: pods have no time to end": {"sigterm", 0},
+		`--shutdown-on: "sun" is none of logind`:  {"sigterm,sun", time.Second},
+	} {
+		a := &assembly{opts: options{shutdown: shutdownOptions{on: k.on}, kubelet: kubeletconfig.KubeletConfiguration{}}, pods: new(view)}
+		a.opts.kubelet.ShutdownGracePeriod.Duration = k.period
+		_, err := a.departures()
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+// told is a pod that writes down when it is told to end, and takes its time.
+func told(name string, priority int, seconds int) string {
+	return manifest(name, fmt.Sprintf("priority: %d", priority), "terminationGracePeriodSeconds: 30",
+		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/told; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
+}
+
+// wasShutDown checks a pod's last word (sh-9).
+func wasShutDown(t *testing.T, pod v1.Pod) {
+	t.Helper()
+	s := pod.Status
+	assert.Equal(t, v1.PodFailed, s.Phase, pod.Name)
+	assert.Equal(t, "Terminated", s.Reason, pod.Name)
+	assert.Equal(t, "Pod was terminated in response to imminent node shutdown.", s.Message, pod.Name)
+	var disrupted *v1.PodCondition
+	for i, c := range s.Conditions {
+		if c.Type == v1.DisruptionTarget {
+			disrupted = &s.Conditions[i]
+		}
+	}
+	if assert.NotNil(t, disrupted, pod.Name) {
+		assert.Equal(t, v1.PodReasonTerminationByKubelet, disrupted.Reason)
+		assert.Equal(t, s.Message, disrupted.Message)
+	}
+}
+
+func toldInOrder(t *testing.T, w *world) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, "told"))
+	require.NoError(t, err)
+	return strings.Fields(string(text))
+}
+
+// The machine stops: the pods end in the order of their priorities, who comes then is
+// sent away, and when it is called off all is as before.
+func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9, F-63
+	if testing.Short() {
+		t.Skip("takes seconds of real time")
+	}
+	t.Parallel()
+	w := &world{agent: newAgent(t, "process")}
+	w.put("dns", told("dns", 2_000_000_000, 0))
+	w.put("web", told("web", 0, 1))
+	w.start("--shutdown-on=http,sigterm", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "-v")
+	w.until("both are ready", func() error {
+		if pods := w.pods(); !runs(pods["web"]) || !runs(pods["dns"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	post := func(method, header string) int {
+		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+w.addr+"/shutdown", nil)
+		require.NoError(t, err)
+		if header != "" {
+			req.Header.Set("Sec-Fetch-Site", header)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	assert.Equal(t, http.StatusForbidden, post(http.MethodPost, "cross-site"))
+	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
+	w.told("the machine is about to stop")
+	w.put("late", told("late", 0, 0))
+	w.told("the machine may stop: 2 pods were ended in ")
+	assert.Equal(t, []string{"web", "dns"}, toldInOrder(t, w))
+	pods := w.pods()
+	wasShutDown(t, pods["web"])
+	wasShutDown(t, pods["dns"])
+	w.until("late is sent away", func() error {
+		if s := w.pods()["late"].Status; s.Reason != "NodeShutdown" || s.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
+			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
+		}
+		return nil
+	})
+	text, err := os.ReadFile(filepath.Join(w.dir, "root", "graceful_node_shutdown_state")) // sh-11
+	require.NoError(t, err)
+	var times struct{ StartTime, EndTime time.Time }
+	require.NoError(t, json.Unmarshal(text, &times))
+	assert.Positive(t, times.EndTime.Sub(times.StartTime))
+
+	assert.Equal(t, http.StatusOK, post(http.MethodDelete, ""))
+	w.told("the machine does not stop, after all")
+	w.put("after", told("after", 0, 0))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+
+	// A TERM is a shutdown as well, after which the agent ends (F-62).
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, w.cmd.Wait())
+	assert.Contains(t, w.out.String(), "stopping, as the machine does")
+	assert.Equal(t, []string{"web", "dns", "after"}, toldInOrder(t, w))
+}

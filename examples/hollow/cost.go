@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	goruntime "runtime"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+)
+
+// used is what the process has used.
+type used struct {
+	at         time.Time
+	cpu        time.Duration // 0: it is not known here
+	memory     uint64        // bytes that it has of the system
+	heap       uint64        // of that, what is in use after a collection
+	goroutines int
+}
+
+// look looks.
+func look() used {
+	goruntime.GC()
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+	}
+	metrics.Read(samples)
+	l := used{
+		at: time.Now(), cpu: processorTime(), heap: samples[2].Value.Uint64(), goroutines: goruntime.NumGoroutine(),
+		memory: samples[0].Value.Uint64() - samples[1].Value.Uint64(),
+	}
+	if rss := residentMemory(); rss > 0 {
+		l.memory = rss
+	}
+	return l
+}
+
+// A cost is what the nodes came to while they were measured.
+type cost struct {
+	o                   options
+	bare, before, after used
+	calls               int64
+}
+
+// What a node of kubemark needs, by its documentation.
+const (
+	kubemarkMemory = 220 // MB
+	kubemarkCPU    = 0.09
+)
+
+func (c cost) write(w io.Writer) {
+	const mb = 1e6
+	took := c.after.at.Sub(c.before.at).Seconds()
+	nodes := float64(c.o.nodes)
+	memory := float64(c.after.memory) / mb / nodes
+	fmt.Fprintf(w, "\n%d nodes, %d pods, measured for %.0f s\n", c.o.nodes, c.o.pods, took)
+	fmt.Fprintf(w, "  memory     %6.0f MB in all, %.2f MB a node; in use on the heap %.0f MB, %.1f KB a pod; kubemark: %d MB a node, %.0f times\n",
+		float64(c.after.memory)/mb, memory, float64(c.after.heap)/mb, perPod(float64(c.after.heap)-float64(c.bare.heap), c.o.pods)/1e3, kubemarkMemory, kubemarkMemory/memory)
+	if c.after.cpu > 0 {
+		cpu := (c.after.cpu - c.before.cpu).Seconds() / took
+		fmt.Fprintf(w, "  processors %6.3f in all, %.5f a node; kubemark: %.2f a node, %.0f times\n", cpu, cpu/nodes, kubemarkCPU, kubemarkCPU*nodes/cpu)
+	}
+	fmt.Fprintf(w, "  calls      %6.1f a second, %.2f a node\n", float64(c.calls)/took, float64(c.calls)/took/nodes)
+	fmt.Fprintf(w, "  goroutines %6d, %.1f a node\n", c.after.goroutines, float64(c.after.goroutines)/nodes)
+}
+
+func perPod(bytes float64, pods int) float64 { return bytes / float64(max(pods, 1)) }
+
+// calls counts the calls of the API server.
+type calls struct{ n atomic.Int64 }
+
+func (c *calls) count() int64 { return c.n.Load() }
+
+func (c *calls) wrap(next http.RoundTripper) http.RoundTripper {
+	return tripper(func(r *http.Request) (*http.Response, error) {
+		c.n.Add(1)
+		return next.RoundTrip(r)
+	})
+}
+
+type tripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/fakenode"
+)
+
+// makers make pods at a time.
+const makers = 32
+
+// makePods makes the namespace and the pods.
+func (h *hollow) makePods(ctx context.Context) error {
+	_, err := h.api.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.o.name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make namespace %s: %w", h.o.name, err)
+	}
+	// The controllers make the account that pods cannot be made without. Where there
+	// are none nobody asks for it.
+	for begun := time.Now(); time.Since(begun) < 10*time.Second && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+		if _, err := h.api.CoreV1().ServiceAccounts(h.o.name).Get(ctx, "default", metav1.GetOptions{}); err == nil {
+			break
+		}
+	}
+	var wg sync.WaitGroup
+	numbers, errs := make(chan int), make(chan error, makers)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for range makers {
+		wg.Go(func() {
+			for i := range numbers {
+				_, err := h.api.CoreV1().Pods(h.o.name).Create(ctx, h.pod(i), metav1.CreateOptions{})
+				if err != nil && !apierrors.IsAlreadyExists(err) {
+					errs <- fmt.Errorf("make pod %d: %w", i, err)
+					cancel()
+					return
+				}
+			}
+		})
+	}
+	for i := range h.o.pods {
+		select {
+		case numbers <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(numbers)
+	wg.Wait()
+	close(errs)
+	var all []error
+	for err := range errs {
+		all = append(all, err)
+	}
+	if len(all) > 0 {
+		return all[0] // the others are those that it called off
+	}
+	return errors.Join(ctx.Err())
+}
+
+// behaviour of pod number i.
+func behaviour(i int) string {
+	switch i % 20 {
+	case 0:
+		return "exit=1@30s"
+	case 1:
+		return "flap=20s"
+	case 2:
+		return "exit=0@1m0s"
+	}
+	return "run"
+}
+
+// pod returns pod number i.
+func (h *hollow) pod(i int) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%d", h.o.name, i), Namespace: h.o.name, Labels: map[string]string{"app": h.o.name},
+			Annotations: map[string]string{fakenode.Annotation: behaviour(i)},
+		},
+		Spec: v1.PodSpec{
+			AutomountServiceAccountToken: new(false),
+			NodeSelector:                 map[string]string{"kubernetes.io/os": "linux"},
+			Containers:                   []v1.Container{{Name: "main", Image: "hollow:1"}},
+		},
+	}
+	if !h.o.schedule {
+		pod.Spec.NodeName = h.nodes.Names()[i%h.o.nodes]
+	}
+	return pod
+}

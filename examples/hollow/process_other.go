@@ -1,0 +1,9 @@
+//go:build !unix
+
+package main
+
+import "time"
+
+func processorTime() time.Duration { return 0 }
+
+func residentMemory() uint64 { return 0 }

@@ -1,0 +1,109 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image"
+	"image/png"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A Browser is a Chromium without a window. The zero value shows pages as they are
+// on a desk, in light colours.
+type Browser struct {
+	Width, Height int  // of its window; zero: 1280 by 1600
+	Dark          bool // its user prefers dark colours
+
+	// After is how much time passes for a page before it is looked at, in which
+	// its scripts work; none of it is waited. Zero: 1 second.
+	After time.Duration
+}
+
+// patience is how long a browser may take for a page on a busy machine, and tries
+// how often one is started: now and then one does not come up.
+const (
+	browserPatience = 90 * time.Second
+	browserTries    = 3
+)
+
+// DOM returns the document that a page has become, as HTML.
+func (b Browser) DOM(t testing.TB, url string) string {
+	t.Helper()
+	return string(b.run(t, func(string) string { return "--dump-dom" }, url, func(string, []byte) error { return nil }))
+}
+
+// Screenshot returns what of the page the window shows.
+func (b Browser) Screenshot(t testing.TB, url string) (picture image.Image) {
+	t.Helper()
+	b.run(t, func(dir string) string { return "--screenshot=" + filepath.Join(dir, "page.png") }, url, func(dir string, _ []byte) error {
+		file, err := os.ReadFile(filepath.Join(dir, "page.png"))
+		if err != nil {
+			return err
+		}
+		picture, err = png.Decode(bytes.NewReader(file))
+		return err
+	})
+	return picture
+}
+
+// run has a browser look at a page, and returns what it printed.
+func (b Browser) run(t testing.TB, what func(dir string) string, url string, done func(dir string, out []byte) error) []byte {
+	t.Helper()
+	Need(t, "chromium")
+	for try := 1; ; try++ {
+		out, err := b.once(t.Context(), what, url, done)
+		if err == nil {
+			return out
+		}
+		if try == browserTries {
+			t.Fatalf("lab: chromium and %s: %v", url, err)
+		}
+		t.Logf("lab: chromium is started again: %v", err)
+	}
+}
+
+func (b Browser) once(ctx context.Context, what func(dir string) string, url string, done func(dir string, out []byte) error) ([]byte, error) {
+	// Not a directory of the test's, which would fail if processes of the browser
+	// that are on their way out still write to it.
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithTimeout(ctx, browserPatience)
+	defer cancel()
+	width, height, after := b.Width, b.Height, b.After
+	if width == 0 {
+		width, height = 1280, 1600
+	}
+	if after == 0 {
+		after = time.Second
+	}
+	args := []string{
+		"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions", "--no-first-run",
+		"--disable-background-networking", "--disable-component-update", "--no-proxy-server", "--hide-scrollbars",
+		"--user-data-dir=" + dir, fmt.Sprintf("--window-size=%d,%d", width, height),
+		fmt.Sprintf("--virtual-time-budget=%d", after.Milliseconds()), what(dir),
+	}
+	if b.Dark {
+		args = append(args, "--force-dark-mode", "--blink-settings=preferredColorScheme=0")
+	}
+	cmd := exec.CommandContext(ctx, "chromium", append(args, url)...)
+	cmd.WaitDelay = 5 * time.Second
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err == nil {
+		err = done(dir, out)
+	}
+	if err != nil {
+		said := stderr.Bytes()
+		return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-500):])
+	}
+	return out, nil
+}

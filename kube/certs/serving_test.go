@@ -1,0 +1,186 @@
+package certs_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/certs"
+)
+
+// A place is where a node is reached.
+type place struct {
+	mu    sync.Mutex
+	names []string
+	ips   []net.IP
+}
+
+func (p *place) is() ([]string, []net.IP) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names, p.ips
+}
+
+func (p *place) move(name string, ips ...net.IP) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names, p.ips = []string{name}, ips
+}
+
+func servingConfig(t *testing.T, s *signer, at *place) certs.ServingConfig {
+	t.Helper()
+	return certs.ServingConfig{NodeName: "n1", Dir: t.TempDir(), Client: s.client, Addresses: at.is, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+// runServing runs one while test does its work.
+func runServing(t *testing.T, cfg certs.ServingConfig, test func(*certs.Serving)) {
+	t.Helper()
+	serving, err := certs.NewServing(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- serving.Run(ctx) }()
+	test(serving)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// sv-2: a serving certificate is asked for with the signer kubernetes.io/kubelet-serving,
+// for what the node is reached at.
+func TestANodeGetsAServingCertificateOnceItHasAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		cfg := servingConfig(t, s, at)
+		runServing(t, cfg, func(serving *certs.Serving) {
+			time.Sleep(time.Hour)
+			assert.Empty(t, s.names(), "there is nothing that it could be for")
+			_, err := serving.Certificate(nil)
+			require.ErrorContains(t, err, "no serving certificate yet")
+
+			at.move("n1.local", net.IPv4(10, 0, 0, 2), net.IPv4(10, 0, 0, 1))
+			time.Sleep(time.Minute)
+			is, err := serving.Certificate(nil)
+			require.NoError(t, err)
+			assert.Equal(t, []string{"n1.local"}, is.Leaf.DNSNames)
+			assert.Len(t, is.Leaf.IPAddresses, 2)
+			req, err := s.client.CertificatesV1().CertificateSigningRequests().Get(t.Context(), s.names()[0], metav1.GetOptions{})
+			require.NoError(t, err)
+			assert.Equal(t, certificatesv1.KubeletServingSignerName, req.Spec.SignerName)
+			assert.Equal(t, []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageServerAuth}, req.Spec.Usages)
+			assert.Equal(t, "system:node:n1", s.requests[0].Subject.CommonName)
+			assert.Equal(t, []string{"system:nodes"}, s.requests[0].Subject.Organization)
+			assert.FileExists(t, filepath.Join(cfg.Dir, "kubelet-server-current.pem"))
+		})
+		was := len(s.names())
+		runServing(t, cfg, func(serving *certs.Serving) {
+			_, err := serving.Certificate(nil)
+			require.NoError(t, err, "the one of before")
+			time.Sleep(time.Minute)
+			assert.Len(t, s.names(), was)
+		})
+	})
+}
+
+func TestAServingCertificateIsRenewedAndFollowsTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		s.life = 100 * time.Hour
+		at.move("n1", net.IPv4(10, 0, 0, 1))
+		runServing(t, servingConfig(t, s, at), func(serving *certs.Serving) {
+			time.Sleep(69 * time.Hour)
+			assert.Len(t, s.names(), 1)
+			time.Sleep(22 * time.Hour)
+			assert.Len(t, s.names(), 2, "renewed between 70 and 90 % of its time")
+			at.move("n1", net.IPv4(10, 0, 0, 9))
+			time.Sleep(time.Minute)
+			assert.Len(t, s.names(), 3)
+			is, err := serving.Certificate(nil)
+			require.NoError(t, err)
+			assert.True(t, is.Leaf.IPAddresses[0].Equal(net.IPv4(10, 0, 0, 9)))
+		})
+	})
+}
+
+func TestAServingCertificateIsAskedForUntilItIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		at.move("n1", net.IPv4(10, 0, 0, 1))
+		s.deny, s.fails = true, 3
+		runServing(t, servingConfig(t, s, at), func(serving *certs.Serving) {
+			time.Sleep(10 * time.Minute)
+			asked := len(s.names())
+			assert.InDelta(t, 20, asked, 6, "twice a minute at most")
+			_, err := serving.Certificate(nil)
+			assert.Error(t, err)
+			s.mu.Lock()
+			s.deny = false
+			s.mu.Unlock()
+			time.Sleep(time.Minute)
+			_, err = serving.Certificate(nil)
+			assert.NoError(t, err)
+		})
+	})
+}
+
+// A signer that leaves names out would do so again: it is not asked without end.
+func TestASignerThatLeavesNamesOutIsNotPestered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, at := newSigner(t), new(place)
+		s.forgetful = true
+		at.move("n1", net.IPv4(10, 0, 0, 1))
+		runServing(t, servingConfig(t, s, at), func(*certs.Serving) {
+			time.Sleep(10 * time.Minute)
+			assert.LessOrEqual(t, len(s.names()), 21)
+		})
+	})
+}
+
+func TestAServingIsNotMadeOfNothing(t *testing.T) {
+	s, at := newSigner(t), new(place)
+	for want, change := range map[string]func(*certs.ServingConfig){
+		"ServingConfig.Client is nil":    func(c *certs.ServingConfig) { c.Client = nil },
+		"ServingConfig.Addresses is nil": func(c *certs.ServingConfig) { c.Addresses = nil },
+		"NodeName is empty":              func(c *certs.ServingConfig) { c.NodeName = "" },
+		"Dir is empty":                   func(c *certs.ServingConfig) { c.Dir = "" },
+	} {
+		cfg := servingConfig(t, s, at)
+		change(&cfg)
+		_, err := certs.NewServing(cfg)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// sv-2: the files of a certificate that nobody else has signed are the kubelet's.
+func TestASelfSignedCertificateIsMadeOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	cert, key, err := certs.SelfSigned(dir, []string{"n1"}, []net.IP{net.IPv4(10, 0, 0, 1)})
+	require.NoError(t, err)
+	assert.Equal(t, []string{filepath.Join(dir, "kubelet.crt"), filepath.Join(dir, "kubelet.key")}, []string{cert, key})
+	info, err := os.Stat(key)
+	require.NoError(t, err)
+	assert.Zero(t, info.Mode().Perm()&0o077)
+	first, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	_, _, err = certs.SelfSigned(dir, []string{"n1"}, nil)
+	require.NoError(t, err)
+	again, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	assert.Equal(t, first, again)
+	require.NoError(t, os.Truncate(key, 10))
+	_, _, err = certs.SelfSigned(dir, []string{"n1"}, nil)
+	require.NoError(t, err)
+	again, err = os.ReadFile(cert)
+	require.NoError(t, err)
+	assert.NotEqual(t, first, again)
+}

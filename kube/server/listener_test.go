@@ -1,0 +1,343 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/kube/server"
+)
+
+// pipes is a network in memory, which waits in virtual time.
+type pipes struct {
+	conns chan net.Conn
+	end   chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), end: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.end:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.end) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// dial returns the other end of a new connection.
+func (p *pipes) dial() net.Conn {
+	here, there := net.Pipe()
+	p.conns <- there
+	return here
+}
+
+// A caller reads what comes on a connection, so that who writes to it need not wait.
+type caller struct {
+	net.Conn
+	mu   sync.Mutex
+	text strings.Builder
+	gone bool
+}
+
+func (p *pipes) call() *caller {
+	c := &caller{Conn: p.dial()}
+	go func() {
+		r := bufio.NewReader(c)
+		for {
+			line, err := r.ReadString('\n')
+			c.mu.Lock()
+			c.text.WriteString(line)
+			c.gone = err != nil
+			c.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return c
+}
+
+// heard returns what came, and whether the other side is still there.
+func (c *caller) heard() (text string, there bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String(), !c.gone
+}
+
+// serve runs a listener on pipes, in a bubble, until the test is over.
+func serve(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		cfg.Listener = p
+		l, err := server.NewListener(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- l.Run(ctx) }()
+		test(p)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+const get = "GET /pods HTTP/1.1\r\nHost: n1\r\n"
+
+// ok serves everybody.
+func ok(t *testing.T) http.Handler {
+	return newServer(t, nil).ReadOnly()
+}
+
+// Slowloris: who sends a request byte by byte has ten seconds.
+func TestWhoIsSlowIsLeft(t *testing.T) {
+	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+		silent, slow, good := p.call(), p.call(), p.call()
+		begun := time.Now()
+		for _, b := range []byte(get) {
+			if _, err := slow.Write([]byte{b}); err != nil {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		assert.InDelta(t, 11, time.Since(begun).Seconds(), 1.5)
+		time.Sleep(time.Second)
+		_, there := silent.heard()
+		assert.False(t, there)
+		text, there := slow.heard()
+		assert.False(t, there)
+		assert.NotContains(t, text, "200 OK")
+		_, there = good.heard()
+		assert.False(t, there, "who says nothing at all is left too")
+		fast := p.call()
+		fmt.Fprint(fast, get+"\r\n")
+		synctest.Wait()
+		text, _ = fast.heard()
+		assert.Contains(t, text, "200 OK")
+	})
+}
+
+// sv-1: a connection on which nothing is asked stays 90 s.
+func TestAnIdleConnectionStays90Seconds(t *testing.T) {
+	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+		c := p.call()
+		fmt.Fprint(c, get+"\r\n")
+		time.Sleep(89 * time.Second)
+		_, there := c.heard()
+		assert.True(t, there)
+		time.Sleep(2 * time.Second)
+		_, there = c.heard()
+		assert.False(t, there)
+	})
+}
+
+// sv-1: a request lasts four hours at most.
+func TestARequestLastsFourHoursAtMost(t *testing.T) {
+	log := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // as that of kubectl logs -f
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "line\n"); err != nil || http.NewResponseController(w).Flush() != nil {
+				return
+			}
+			time.Sleep(7 * time.Minute)
+		}
+	})
+	serve(t, server.ListenerConfig{Handler: log}, func(p *pipes) {
+		c := p.call()
+		fmt.Fprint(c, get+"\r\n")
+		time.Sleep(4*time.Hour - time.Minute)
+		_, there := c.heard()
+		assert.True(t, there)
+		time.Sleep(12 * time.Minute)
+		text, there := c.heard()
+		assert.False(t, there)
+		assert.Equal(t, 35, strings.Count(text, "line\n"))
+	})
+}
+
+// sv-1: headers of more than 1 MiB.
+func TestHugeHeadersAreRefused(t *testing.T) {
+	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+		c := p.call()
+		fmt.Fprint(c, get)
+		sent := 0
+		for line := "X: " + strings.Repeat("y", 4093) + "\r\n"; sent < 64<<20; sent += len(line) {
+			if _, err := io.WriteString(c, line); err != nil {
+				break
+			}
+		}
+		assert.InDelta(t, 1<<20, sent, 64<<10)
+		time.Sleep(time.Second)
+		text, there := c.heard()
+		assert.Contains(t, text, "431 Request Header Fields Too Large")
+		assert.False(t, there)
+	})
+}
+
+// 2,000 connections on which nobody asks anything: so many stay as may wait, those
+// that came last; all others are served meanwhile.
+func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
+	s := newServer(t, func(c *server.Config) {
+		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
+	})
+	serve(t, server.ListenerConfig{Handler: s, MaxStrangers: 100}, func(p *pipes) {
+		friend := p.call()
+		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		synctest.Wait()
+		refused := p.call()
+		fmt.Fprint(refused, get+"User: nobody\r\n\r\n")
+		synctest.Wait()
+		var flood []*caller
+		for i := range 2_000 {
+			c := p.call()
+			if i%2 == 0 {
+				fmt.Fprint(c, get) // half a request
+			}
+			flood = append(flood, c)
+			if i%400 == 399 {
+				other := p.call()
+				fmt.Fprint(other, get+"User: friend\r\nConnection: close\r\n\r\n")
+				synctest.Wait()
+				text, _ := other.heard()
+				require.Contains(t, text, "200 OK", "after %d", i)
+			}
+		}
+		synctest.Wait()
+		open := 0
+		for i, c := range flood {
+			if _, there := c.heard(); there {
+				open++
+				assert.Greater(t, i, 1800, "it is the last that stay")
+			}
+		}
+		assert.LessOrEqual(t, open, 100)
+		assert.Greater(t, open, 90)
+		_, there := refused.heard()
+		assert.False(t, there, "who was refused is a stranger as well")
+		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		synctest.Wait()
+		text, there := friend.heard()
+		assert.True(t, there, "who was let in stays")
+		assert.Equal(t, 2, strings.Count(text, "200 OK"))
+	})
+}
+
+// Bytes that make no request are bounded, whoever sends them.
+func TestWhatStrangersSendIsBounded(t *testing.T) {
+	serve(t, server.ListenerConfig{Handler: ok(t), MaxUnread: 1 << 20}, func(p *pipes) {
+		var all []*caller
+		for range 20 {
+			c := p.call()
+			fmt.Fprint(c, get)
+			for range 20 {
+				if _, err := io.WriteString(c, "X: "+strings.Repeat("y", 10<<10)+"\r\n"); err != nil {
+					break
+				}
+			}
+			all = append(all, c)
+		}
+		synctest.Wait()
+		open := 0
+		for _, c := range all {
+			if _, there := c.heard(); there {
+				open++
+			}
+		}
+		assert.InDelta(t, 5, open, 2, "of 200 KiB each")
+		small := p.call()
+		fmt.Fprint(small, get+"\r\n")
+		synctest.Wait()
+		text, _ := small.heard()
+		assert.Contains(t, text, "200 OK")
+	})
+}
+
+// A request that is being answered is not cut for the sake of others, but there is an
+// end to these as well.
+func TestConnectionsAreBoundedInAll(t *testing.T) {
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-r.Context().Done():
+		case <-time.After(time.Minute):
+		}
+	})
+	serve(t, server.ListenerConfig{Handler: slow, MaxConnections: 10}, func(p *pipes) {
+		var busy []*caller
+		for range 10 {
+			c := p.call()
+			fmt.Fprint(c, get+"\r\n")
+			busy = append(busy, c)
+		}
+		synctest.Wait()
+		more := p.call()
+		synctest.Wait()
+		_, there := more.heard()
+		assert.False(t, there, "there is no room")
+		for _, c := range busy {
+			_, there := c.heard()
+			assert.True(t, there)
+		}
+		time.Sleep(2 * time.Minute)
+		for _, c := range busy {
+			text, _ := c.heard()
+			assert.Contains(t, text, "200 OK")
+		}
+	})
+}
+
+// When the agent ends, streams that handlers have taken over end as well, and Run
+// waits for their handlers.
+func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
+	ended := make(chan struct{})
+	taken := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer close(ended)
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		_, _ = io.Copy(io.Discard, rw) // until it is closed
+	})
+	var c *caller
+	serve(t, server.ListenerConfig{Handler: taken}, func(p *pipes) {
+		c = p.call()
+		fmt.Fprint(c, get+"\r\n")
+		time.Sleep(24 * time.Hour) // no limit of a request holds for it
+		text, there := c.heard()
+		assert.Contains(t, text, "101")
+		assert.True(t, there)
+	})
+	select {
+	case <-ended:
+	default:
+		assert.Fail(t, "the handler still runs")
+	}
+}
+
+func TestAListenerThatCannotListenSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		require.NoError(t, p.Close())
+		l, err := server.NewListener(server.ListenerConfig{Listener: p, Handler: ok(t)})
+		require.NoError(t, err)
+		assert.ErrorContains(t, l.Run(t.Context()), "server: listen on")
+	})
+	_, err := server.NewListener(server.ListenerConfig{Handler: ok(t)})
+	assert.ErrorContains(t, err, "ListenerConfig.Listener is nil")
+	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes()})
+	assert.ErrorContains(t, err, "ListenerConfig.Handler is nil")
+}

@@ -1,0 +1,226 @@
+package podconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// An Origin is who decided on a field of a container's security context.
+type Origin string
+
+// The origins.
+const (
+	OfContainer  Origin = "container"  // its own security context
+	OfAnnotation Origin = "annotation" // of the pod, for this container
+	OfPod        Origin = "pod"        // its security context, or its spec
+	OfVolumes    Origin = "volumes"    // with groups of their own
+	OfImage      Origin = "image"
+	OfNode       Origin = "node" // how it is run
+	ByDefault    Origin = "default"
+)
+
+// A SecurityField is a field of what a runtime is asked for, with who decided on it
+// (F-76).
+type SecurityField struct {
+	Name  string // as in a pod's manifest; those of namespaces are hostNetwork and so on
+	Value string // as the runtime gets it, empty if that is left to it
+	From  Origin
+
+	// Instead is what the pod says, where the container says otherwise.
+	Instead string
+}
+
+// String returns the field in words: "runAsUser: 1000 (container, instead of 2000)".
+func (f SecurityField) String() string {
+	value, instead := f.Value, ""
+	if value == "" {
+		value = "-"
+	}
+	if f.Instead != "" {
+		instead = ", instead of " + f.Instead
+	}
+	return fmt.Sprintf("%s: %s (%s%s)", f.Name, value, f.From, instead)
+}
+
+// SecurityFields tells of each field of a container's security context where it came
+// from, in a fixed order (F-76). The values are those of Container, and the error is.
+func SecurityFields(in Input, inst Instance) ([]SecurityField, error) {
+	config, err := Container(in, inst)
+	if err != nil {
+		return nil, err
+	}
+	own, of := contexts(in.Pod, inst.Container)
+	sc, spec := config.Linux.SecurityContext, in.Pod.Spec
+	user, userFrom := userOf(sc), ByDefault
+	if inst.User != (User{}) {
+		userFrom = OfImage
+	}
+	fields := []SecurityField{
+		overridden("runAsUser", user, own.RunAsUser, of.RunAsUser, userFrom),
+		overridden("runAsGroup", number(sc.RunAsGroup), own.RunAsGroup, of.RunAsGroup, ByDefault),
+		overridden("runAsNonRoot", text(or(own.RunAsNonRoot, of.RunAsNonRoot)), own.RunAsNonRoot, of.RunAsNonRoot, ByDefault),
+		{Name: "supplementalGroups", Value: joined(sc.SupplementalGroups), From: groupsFrom(in, of)},
+		overridden("supplementalGroupsPolicy", sc.SupplementalGroupsPolicy.String(), nil, of.SupplementalGroupsPolicy, ByDefault),
+		overridden("privileged", fmt.Sprint(sc.Privileged), own.Privileged, nil, ByDefault),
+		overridden("readOnlyRootFilesystem", fmt.Sprint(sc.ReadonlyRootfs), own.ReadOnlyRootFilesystem, nil, ByDefault),
+		overridden("allowPrivilegeEscalation", fmt.Sprint(!sc.NoNewPrivs), own.AllowPrivilegeEscalation, nil, ByDefault),
+		overridden("capabilities", capabilities(sc.Capabilities), own.Capabilities, nil, ByDefault),
+		overridden("procMount", procMount(sc), own.ProcMount, nil, ByDefault),
+		seccompField(sc, own, of, in.Node),
+		appArmorField(in, inst, sc, own, of),
+		seLinuxField(sc, own, of),
+	}
+	ns := sc.NamespaceOptions
+	pid := flagged("hostPID", ns.GetPid().String(), spec.HostPID || spec.ShareProcessNamespace != nil)
+	if ns.GetPid() == runtimeapi.NamespaceMode_TARGET {
+		pid.From = OfContainer // its targetContainerName
+	}
+	return append(fields,
+		flagged("hostNetwork", ns.GetNetwork().String(), spec.HostNetwork),
+		flagged("hostIPC", ns.GetIpc().String(), spec.HostIPC),
+		pid,
+		flagged("hostUsers", ns.GetUsernsOptions().GetMode().String(), spec.HostUsers != nil),
+	), nil
+}
+
+// overridden is a field that the container can have, or the pod, or neither.
+func overridden[T any](name, value string, own, of *T, otherwise Origin) SecurityField {
+	f := SecurityField{Name: name, Value: value, From: otherwise}
+	switch {
+	case own != nil:
+		f.From = OfContainer
+		if of != nil && fmt.Sprint(*own) != fmt.Sprint(*of) {
+			f.Instead = fmt.Sprint(*of)
+		}
+	case of != nil:
+		f.From = OfPod
+	}
+	return f
+}
+
+// flagged is a field of the pod's spec.
+func flagged(name, value string, said bool) SecurityField {
+	f := SecurityField{Name: name, Value: value, From: ByDefault}
+	if said {
+		f.From = OfPod
+	}
+	return f
+}
+
+func seccompField(sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext, n Node) SecurityField {
+	otherwise := ByDefault
+	if n.SeccompDefault {
+		otherwise = OfNode
+	}
+	f := overridden("seccompProfile", profile(sc.Seccomp), own.SeccompProfile, of.SeccompProfile, otherwise)
+	if f.Instead = ""; own.SeccompProfile != nil && of.SeccompProfile != nil {
+		if was, err := seccomp(of.SeccompProfile, n); err == nil && profile(was) != f.Value {
+			f.Instead = profile(was)
+		}
+	}
+	return f
+}
+
+func appArmorField(in Input, inst Instance, sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext) SecurityField {
+	f := overridden("appArmorProfile", profile(sc.Apparmor), own.AppArmorProfile, of.AppArmorProfile, ByDefault)
+	if f.From != OfContainer && in.Pod.Annotations[appArmorAnnotation+inst.Container.Name] != "" {
+		f.From = OfAnnotation
+	}
+	if f.Instead = ""; f.From != OfPod && of.AppArmorProfile != nil {
+		if was, _, err := appArmor(nil, "", of.AppArmorProfile); err == nil && profile(was) != f.Value {
+			f.Instead = profile(was)
+		}
+	}
+	return f
+}
+
+func seLinuxField(sc *runtimeapi.LinuxContainerSecurityContext, own *v1.SecurityContext, of *v1.PodSecurityContext) SecurityField {
+	f := overridden("seLinuxOptions", label(sc.SelinuxOptions), own.SELinuxOptions, of.SELinuxOptions, ByDefault)
+	if f.Instead = ""; own.SELinuxOptions != nil && of.SELinuxOptions != nil {
+		if was := label(selinux(of.SELinuxOptions)); was != f.Value {
+			f.Instead = was
+		}
+	}
+	return f
+}
+
+func groupsFrom(in Input, of *v1.PodSecurityContext) Origin {
+	switch {
+	case of.FSGroup != nil || len(of.SupplementalGroups) > 0:
+		return OfPod
+	case len(in.Groups) > 0:
+		return OfVolumes
+	}
+	return ByDefault
+}
+
+// userOf is who a container runs as, by number or by name.
+func userOf(sc *runtimeapi.LinuxContainerSecurityContext) string {
+	if sc.RunAsUsername != "" {
+		return sc.RunAsUsername
+	}
+	return number(sc.RunAsUser)
+}
+
+func number(n *runtimeapi.Int64Value) string {
+	if n == nil {
+		return ""
+	}
+	return fmt.Sprint(n.Value)
+}
+
+func text[T any](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+func joined(groups []int64) string {
+	words := make([]string, len(groups))
+	for i, g := range groups {
+		words[i] = fmt.Sprint(g)
+	}
+	return strings.Join(words, " ")
+}
+
+// capabilities are as in "+NET_ADMIN -ALL".
+func capabilities(c *runtimeapi.Capability) string {
+	var words []string
+	for _, add := range c.GetAddCapabilities() {
+		words = append(words, "+"+add)
+	}
+	for _, drop := range c.GetDropCapabilities() {
+		words = append(words, "-"+drop)
+	}
+	return strings.Join(words, " ")
+}
+
+func procMount(sc *runtimeapi.LinuxContainerSecurityContext) string {
+	if len(sc.MaskedPaths) == 0 && len(sc.ReadonlyPaths) == 0 {
+		return string(v1.UnmaskedProcMount)
+	}
+	return string(v1.DefaultProcMount)
+}
+
+func profile(p *runtimeapi.SecurityProfile) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.LocalhostRef != "":
+		return p.ProfileType.String() + " " + p.LocalhostRef
+	}
+	return p.ProfileType.String()
+}
+
+func label(o *runtimeapi.SELinuxOption) string {
+	if o == nil {
+		return ""
+	}
+	words := slices.DeleteFunc([]string{o.User, o.Role, o.Type, o.Level}, func(s string) bool { return s == "" })
+	return strings.Join(words, ":")
+}
