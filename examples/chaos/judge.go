@@ -42,9 +42,10 @@ type life struct {
 	name, uid string
 	shape     *shape
 
-	last    *v1.Pod // as the API had it last
-	asked   bool    // somebody wants it gone
-	gone    bool    // from the API
+	last    *v1.Pod   // as the API had it last
+	asked   bool      // somebody wants it gone
+	toldAt  time.Time // when it was told to end
+	gone    bool      // from the API
 	over    time.Time
 	counts  map[string]int32  // restarts told, by container
 	shown   map[string]string // the instance told last, by container
