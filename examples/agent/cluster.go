@@ -276,6 +276,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
+		Declared:     []string{"ExtendWebSocketsToKubelet"}, // kube/server does
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

@@ -111,7 +111,7 @@ func kubectlProcesses(d desk) {
 		assert.Contains(d.t, was.err, "err\n")
 		assert.Equal(d.t, 42, was.code)
 		in := strings.Repeat("x", 1_000_000)
-		assert.Equal(d.t, told{out: "1000000\n"}, d.with(in, "exec", "-i", "web", "--", "wc", "-c"))
+		assert.Equal(d.t, said{out: "1000000\n"}, d.with(in, "exec", "-i", "web", "--", "wc", "-c"))
 		was = d.with("", "attach", "web")
 		assert.NotZero(d.t, was.code)
 		assert.Contains(d.t, was.err, "a process has no input")
