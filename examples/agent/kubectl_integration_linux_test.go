@@ -26,11 +26,16 @@ import (
 
 // People have this agent as a node, and kubectl.
 func TestIntegrationClusterKubectl(t *testing.T) {
-	w := onCluster(t)
+	config := filepath.Join(t.TempDir(), "kubelet.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+		"containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 50\ncontainerLogMonitorInterval: 3s\n"), 0o600))
+	w := onCluster(t, "--config="+config)
 	kubectl := lab.NewKubectl(t, w.control.Kubeconfig)
 	t.Run("together", func(t *testing.T) {
 		for name, test := range map[string]func(desk){
 			"run, get and describe":  kubectlRun,
+			"logs":                   kubectlLogs,
+			"logs across rotations":  kubectlLogsRotated,
 			"exec":                   kubectlExec,
 			"exec in a terminal":     kubectlTerminal,
 			"attach":                 kubectlAttach,
@@ -39,6 +44,7 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 			"debug":                  kubectlDebug,
 			"delete with grace":      kubectlDelete,
 			"what the node consumes": kubectlMetrics,
+			"a node of processes":    kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
