@@ -13,6 +13,7 @@ import (
 // them, on any goroutine.
 type judge struct {
 	now func() time.Time
+	cry func(violation) // is told of each violation; nil: nobody is
 
 	mu         sync.Mutex
 	pods       map[string]*life // by UID
@@ -122,6 +123,9 @@ func (j *judge) checkLocked(name string, holds bool, pod, format string, args ..
 	same := func(o violation) bool { return o.law == v.law && o.pod == v.pod && o.what == v.what }
 	if !slices.ContainsFunc(j.violations, same) { // one that lasts is told once
 		j.violations = append(j.violations, v)
+		if j.cry != nil {
+			j.cry(v)
+		}
 	}
 }
 

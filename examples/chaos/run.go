@@ -41,6 +41,7 @@ type outcome struct {
 // broken is in the result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
+	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
 	err = lab.Program(ctx, sayWriter(say), func(t testing.TB) error {
 		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newHand(), say: say}
 		return r.all()
