@@ -243,6 +243,7 @@ func configured(facts podconfig.Node, k kubeletconfig.KubeletConfiguration, n *p
 	facts.NoCPUQuota = !*k.CPUCFSQuota
 	facts.CPUPeriod = k.CPUCFSQuotaPeriod.Duration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
+	facts.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = k.SingleProcessOOMKill != nil && *k.SingleProcessOOMKill
 	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
 	facts.MemoryQoS.ThrottlingFactor = *k.MemoryThrottlingFactor

@@ -96,6 +96,7 @@ type cluster struct {
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
 	volumes  atomic.Pointer[volume.Manager]
+	storage  storage
 	more     []func(context.Context) error
 
 	closeConnections func()           // which may hang
@@ -170,7 +171,8 @@ func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection
 	cfg := client.Config{
 		Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent",
 		QPS: float32(deref(opts.kubelet.KubeAPIQPS)), Burst: int(opts.kubelet.KubeAPIBurst),
-		EventQPS: float32(deref(opts.kubelet.EventRecordQPS)), EventBurst: int(opts.kubelet.EventBurst), Wrap: c.count.api.Client,
+		EventQPS: limit(opts.kubelet.EventRecordQPS), EventBurst: int(opts.kubelet.EventBurst), Wrap: c.count.api.Client,
+		JSON: opts.kubelet.ContentType == "application/json",
 	}
 	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Renewed: c.count.api.ClientRenewed, Logger: c.logger}
 	if mine.Dir == "" {
@@ -209,6 +211,14 @@ func (c *cluster) ttl() time.Duration {
 		return client.TTLOf(o)
 	}
 	return 0
+}
+
+// limit is so many a second; a kubelet's 0 is no limit.
+func limit(perSecond *int32) float32 {
+	if perSecond != nil && *perSecond == 0 {
+		return -1
+	}
+	return float32(deref(perSecond))
 }
 
 func deref[T any](p *T) (v T) {
@@ -266,6 +276,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
+		Declared:     []string{"ExtendWebSocketsToKubelet"}, // kube/server does
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
@@ -290,6 +301,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			h.Storage, h.Warning = c.storage.Err(), rt.node.warning()
 			if f.shutdown != nil {
 				h.Shutdown = f.shutdown()
 			}

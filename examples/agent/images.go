@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -129,7 +128,7 @@ func (k *imageKeeper) list(most int) func(context.Context) ([]node.Image, error)
 	}
 	return func(ctx context.Context) ([]node.Image, error) {
 		var out []node.Image
-		for _, i := range k.gc.NodeImages(ctx, cmp.Or(most, 50)) {
+		for _, i := range k.gc.NodeImages(ctx, most) {
 			out = append(out, node.Image{Digests: i.Names, Size: i.SizeBytes})
 		}
 		return out, nil

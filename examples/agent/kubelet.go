@@ -193,14 +193,7 @@ func shownConfig(k kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConf
 
 // setVerbosity shows as much as klog would at that level, as far as slog has levels.
 func (a *assembly) setVerbosity(level int) {
-	switch {
-	case level >= 4:
-		a.level.Set(slog.LevelDebug)
-	case level >= 2:
-		a.level.Set(slog.LevelInfo)
-	default:
-		a.level.Set(slog.LevelWarn)
-	}
+	a.level.Set(levelOf(level))
 }
 
 // shownPods are the pods that are wanted, with what is said of them.

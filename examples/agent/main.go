@@ -42,7 +42,6 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
-	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -130,6 +129,7 @@ func run(opts options) error {
 		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, leaving: node.leaving,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
+	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
 		defer stop()
 		return end.untilStopped(ctx)
@@ -162,7 +162,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	if g.rt, err = a.connect(ctx, g.volumes, g.objects.forRuntime()); err != nil {
 		return g, err
 	}
-	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
+	if err := checkDNS(dnsOf(a.opts.kubelet)); err != nil {
 		a.say(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
 	if g.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: g.rt}); err != nil {
@@ -170,7 +170,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	}
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	a.machine = thisNode(a.opts.nodeName, a.opts.kubelet.MaxPods, g.rt.node.allocatable)
+	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize},
 		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
@@ -257,7 +257,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
 		return w, err
 	}
-	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
+	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
 	if err := a.cluster.describe(nodeFacts{
 		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
@@ -274,7 +274,8 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 		return w, err
 	}
 	a.pods.workers, err = podworker.New(podworker.Config{
-		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(), Record: a.record, Logger: a.logger,
+		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(),
+		Resync: a.opts.kubelet.SyncFrequency.Duration, Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return w, err

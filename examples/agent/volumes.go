@@ -100,6 +100,9 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.mounts {
+		joined.waitForCSINode()
+	}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}

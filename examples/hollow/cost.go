@@ -72,14 +72,19 @@ type calls struct{ n atomic.Int64 }
 
 func (c *calls) count() int64 { return c.n.Load() }
 
-func (c *calls) wrap(next http.RoundTripper) http.RoundTripper {
-	return tripper(func(r *http.Request) (*http.Response, error) {
-		c.n.Add(1)
-		return next.RoundTrip(r)
-	})
+func (c *calls) wrap(next http.RoundTripper) http.RoundTripper { return tripper{next, c} }
+
+// A tripper counts the calls that go through it.
+type tripper struct {
+	next  http.RoundTripper
+	calls *calls
 }
 
-type tripper func(*http.Request) (*http.Response, error)
-
 // RoundTrip implements http.RoundTripper.
-func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	t.calls.n.Add(1)
+	return t.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go find what is below.
+func (t tripper) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,7 +14,10 @@ import (
 )
 
 // makers make pods at a time.
-const makers = 32
+const makers = 8
+
+// tries are made for each of them: an API server that is pressed says so.
+const tries = 10
 
 // makePods makes the namespace and the pods.
 func (h *hollow) makePods(ctx context.Context) error {
@@ -37,8 +39,7 @@ func (h *hollow) makePods(ctx context.Context) error {
 	for range makers {
 		wg.Go(func() {
 			for i := range numbers {
-				_, err := h.api.CoreV1().Pods(h.o.name).Create(ctx, h.pod(i), metav1.CreateOptions{})
-				if err != nil && !apierrors.IsAlreadyExists(err) {
+				if err := h.makePod(ctx, i); err != nil {
 					errs <- fmt.Errorf("make pod %d: %w", i, err)
 					cancel()
 					return
@@ -46,7 +47,12 @@ func (h *hollow) makePods(ctx context.Context) error {
 			}
 		})
 	}
+	begun, said := time.Now(), time.Now()
 	for i := range h.o.pods {
+		if time.Since(said) > 2*time.Second {
+			said = time.Now()
+			fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), i, h.o.pods)
+		}
 		select {
 		case numbers <- i:
 		case <-ctx.Done():
@@ -62,7 +68,29 @@ func (h *hollow) makePods(ctx context.Context) error {
 	if len(all) > 0 {
 		return all[0] // the others are those that it called off
 	}
-	return errors.Join(ctx.Err())
+	if ctx.Err() == nil {
+		fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), h.o.pods, h.o.pods)
+	}
+	return ctx.Err()
+}
+
+// makePod makes pod number i. That it is there already is as good.
+func (h *hollow) makePod(ctx context.Context, i int) (err error) {
+	for range tries {
+		_, err = h.api.CoreV1().Pods(h.o.name).Create(ctx, h.pod(i), metav1.CreateOptions{})
+		switch {
+		case err == nil, apierrors.IsAlreadyExists(err):
+			return nil
+		case !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return err
 }
 
 // behaviour of pod number i.

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// What a node costs here is a small part of what one of kubemark does.
+func TestIntegrationHollowNodesOnACluster(t *testing.T) {
+	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: time.Minute})
+	var out bytes.Buffer
+	o, err := parseFlags([]string{"--kubeconfig=" + control.Kubeconfig, "--nodes=20", "--pods=200", "--for=5s"}, &out)
+	require.NoError(t, err)
+	require.NoError(t, run(t.Context(), o, &out), "%s", &out)
+	t.Log(out.String())
+	assert.Contains(t, out.String(), "20/20 nodes are ready\n")
+	assert.Contains(t, out.String(), "20 nodes, 200 pods, measured for 5 s\n")
+	for what, most := range map[string]float64{
+		`([\d.]+) MB a node;`:     22, // a tenth of kubemark's
+		`in all, ([\d.]+) a node`: 0.045,
+	} {
+		found := regexp.MustCompile(what).FindStringSubmatch(out.String())
+		require.Len(t, found, 2, what)
+		is, err := strconv.ParseFloat(found[1], 64)
+		require.NoError(t, err)
+		assert.Less(t, is, most, what)
+	}
+
+	// All is gone.
+	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
+	require.NoError(t, err)
+	api, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	nodes, err := api.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, nodes.Items)
+	pods, err := api.CoreV1().Pods("hollow").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	assert.Empty(t, pods.Items)
+}
+
+func TestABadCommandLineIsToldByName(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                           "either --kubeconfig or --lab",
+		"--lab --kubeconfig=x":       "either --kubeconfig or --lab",
+		"--lab --nodes=0":            "--nodes",
+		"--lab --nodes=2 --pods=221": "from 0 to 220",
+		"--lab --for=0s":             "--for",
+		"--lab extra":                `"extra"`,
+		"--lab --notes=1":            "notes",
+		"--lab --nodes=many":         "many",
+	} {
+		_, err := parseFlags(strings.Fields(args), io.Discard)
+		assert.ErrorContains(t, err, want, args)
+	}
+	var help bytes.Buffer
+	_, err := parseFlags([]string{"--help"}, &help)
+	assert.ErrorIs(t, err, flag.ErrHelp)
+	assert.Contains(t, help.String(), "hollow --lab")
+	assert.Contains(t, help.String(), "-own-watches")
+}
+
+func TestAFileThatIsNotThereIsToldByName(t *testing.T) {
+	err := run(t.Context(), options{kubeconfig: "nowhere", nodes: 1, pods: 1}, io.Discard)
+	assert.ErrorContains(t, err, "nowhere")
+}
+
+func TestWhatANodeCostsIsSetBesideKubemark(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	cost{
+		options{nodes: 100, pods: 1000}, used{heap: 1e6},
+		used{at: now}, used{at: now.Add(10 * time.Second), cpu: time.Second, memory: 220e6, heap: 51e6, goroutines: 500}, 300,
+	}.write(&out)
+	assert.Equal(t, `
+100 nodes, 1000 pods, measured for 10 s
+  memory        220 MB in all, 2.20 MB a node; in use on the heap 51 MB, 50.0 KB a pod; kubemark: 220 MB a node, 100 times
+  processors  0.100 in all, 0.00100 a node; kubemark: 0.09 a node, 90 times
+  calls        30.0 a second, 0.30 a node
+  goroutines    500, 5.0 a node
+`, out.String())
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubeparts/kubeparts/kube/client/apitest"
+	"github.com/kubeparts/kubeparts/kube/fakenode"
+)
+
+// The same with an API server in memory, in virtual time: what pods do, and what
+// nodes ask of the server while nothing happens.
+func TestHollowNodesInVirtualTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		rest := api.RESTConfig()
+		rest.QPS = -1
+		other, err := kubernetes.NewForConfig(rest)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		h, err := newHollow(options{nodes: 10, pods: 100, name: "hollow"}, other, api.RESTConfig(), &out)
+		require.NoError(t, err)
+		require.NoError(t, h.start(t.Context()))
+		require.NoError(t, h.makePods(t.Context()))
+		require.NoError(t, h.until(t.Context(), "pods run", 100, h.running))
+		assert.Equal(t, 1, api.Watches("pods"), "one watch for all nodes")
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		restarts := map[bool]int32{}
+		for i := range 100 {
+			pod := api.Pod("hollow", h.pod(i).Name)
+			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
+			assert.Equal(t, h.nodes.Names()[i%10], pod.Spec.NodeName)
+			restarts[behaviour(i) == "run" || behaviour(i) == "flap=20s"] += pod.Status.ContainerStatuses[0].RestartCount
+		}
+		assert.Zero(t, restarts[true])
+		assert.Greater(t, restarts[false], int32(10))
+		require.NoError(t, h.remove(t.Context()))
+		assert.Empty(t, api.List("nodes"))
+		assert.Contains(t, out.String(), "10/10 nodes are ready")
+	})
+}
+
+func TestEveryPodsBehaviourCanBeRead(t *testing.T) {
+	for i := range 20 {
+		_, err := fakenode.ParseBehaviour(behaviour(i))
+		assert.NoError(t, err)
+	}
+}
