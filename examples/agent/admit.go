@@ -83,7 +83,6 @@ func first(refusals []admission.Refusal) *allocation.Refusal {
 // admitters are asked, in this order, whether a pod may run here. The managers come
 // last: what they give to a pod that is refused after them would have to be taken back.
 func (a *assembly) admitters(g ground) podworker.Admitters {
-	sysctls := new(podconfig.Sysctls)
 	of := func(ask func(pod *v1.Pod) *podconfig.Refusal) podworker.Admitter {
 		return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 			if r := ask(pod); r != nil {
@@ -100,7 +99,7 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 			return nil
 		}),
 		g.short,
-		of(sysctls.Admit),
+		of(g.rt.sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 			if podconfig.AdmitGroups(pod, false) == nil {
 				return nil // it does not ask for it: the runtime need not be asked

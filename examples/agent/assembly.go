@@ -19,6 +19,7 @@ type assembly struct {
 	opts    options
 	logger  *slog.Logger
 	out     *printer            // to people
+	count   *counters           // for Prometheus
 	cluster *cluster            // nil: the agent stands alone
 	record  func(runtime.Event) // to people and to the cluster
 	hostIPs func() []string
@@ -38,22 +39,26 @@ type assembly struct {
 // share makes what the parts share, and joins the cluster, if there is one.
 func share(ctx context.Context, opts options) (*assembly, error) {
 	level := new(slog.LevelVar)
-	level.Set(slog.LevelWarn)
-	if opts.verbose {
-		level.Set(slog.LevelDebug)
+	logger, err := newLogger(opts.kubelet, level)
+	if err != nil {
+		return nil, err
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent),
-		logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent), logger: logger,
 	}
 	for _, w := range opts.warnings {
 		a.say("warning: " + w)
 	}
-	var err error
+	if err = a.settle(); err != nil {
+		return nil, err
+	}
+	if a.count, err = newCounters(opts); err != nil {
+		return nil, err
+	}
 	if a.ports, err = openPorts(a.opts.kubelet, opts.cluster.on()); err != nil {
 		return nil, err
 	}
-	if a.cluster, err = join(ctx, opts, a.logger); err != nil {
+	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
 	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))

@@ -132,7 +132,7 @@ func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeServ
 		return nil, err
 	}
 	n.groups, err = cm.New(cm.Config{
-		Tree: n.tree, Driver: driver, Root: root, Policy: policy, Capacity: capacity, Reserved: reserved,
+		Tree: n.tree, Driver: driver, Root: root, Hooks: a.count.Cgroups(), Policy: policy, Capacity: capacity, Reserved: reserved,
 		Enforce: k.EnforceNodeAllocatable, SystemReservedCgroup: k.SystemReservedCgroup, KubeReservedCgroup: k.KubeReservedCgroup,
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 	})
@@ -243,6 +243,7 @@ func configured(facts podconfig.Node, k kubeletconfig.KubeletConfiguration, n *p
 	facts.NoCPUQuota = !*k.CPUCFSQuota
 	facts.CPUPeriod = k.CPUCFSQuotaPeriod.Duration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
+	facts.SeccompDefault = deref(k.SeccompDefault)
 	facts.SingleProcessOOMKill = k.SingleProcessOOMKill != nil && *k.SingleProcessOOMKill
 	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
 	facts.MemoryQoS.ThrottlingFactor = *k.MemoryThrottlingFactor
@@ -337,14 +338,19 @@ func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, err
 				cfg.System[name] = cgroups.ParsePath(path, cgroups.Cgroupfs)
 			}
 		}
-		cfg.PodCgroup = func(uid types.UID) (cgroups.Name, bool) {
-			if pod := a.pods.pod(uid); pod != nil {
-				return n.groups.PodName(pod), true
-			}
-			return nil, false
-		}
+		cfg.PodCgroup = a.podCgroup(n.groups)
 	}
 	return stats.New(cfg)
+}
+
+// podCgroup names the cgroup of a pod that is wanted.
+func (a *assembly) podCgroup(groups *cm.Manager) func(types.UID) (cgroups.Name, bool) {
+	return func(uid types.UID) (cgroups.Name, bool) {
+		if pod := a.pods.pod(uid); pod != nil {
+			return groups.PodName(pod), true
+		}
+		return nil, false
+	}
 }
 
 // watchOOM tells of processes that the kernel kills for memory (oom-1, oom-2). On a
@@ -354,7 +360,7 @@ func (a *assembly) watchOOM(n *podNode) part {
 	return func(ctx context.Context) error {
 		cfg := oom.Config{
 			Kmsg: oom.OpenKmsg, Node: a.nodeRef(), Record: a.record, Logger: a.logger,
-			Handle: func(k oom.Kill) { a.logger.Info("out of memory", "kill", k.String()) },
+			Handle: func(k oom.Kill) { a.count.OOMKill(k); a.logger.Info("out of memory", "kill", k.String()) },
 		}
 		if n.groups != nil {
 			cfg.Counters = n.groups.OOMKills

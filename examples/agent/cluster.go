@@ -81,6 +81,7 @@ type cluster struct {
 	spec      node.Spec
 	addresses node.AddressConfig
 	logger    *slog.Logger
+	count     *counters
 
 	conn     *client.Connection
 	pods     *client.Pods
@@ -95,14 +96,16 @@ type cluster struct {
 	node     *node.Node    // made by describe
 	known    chan struct{} // closed once the node's object is known
 	volumes  atomic.Pointer[volume.Manager]
+	storage  storage
 	more     []func(context.Context) error
 
-	closeConnections func() // which may hang
+	closeConnections func()           // which may hang
+	expires          func() time.Time // the certificate; nil: somebody else looks after it
 }
 
 // join makes what speaks to the API server, which it does not do yet, but for
 // the node's first certificate.
-func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, error) {
+func join(ctx context.Context, opts options, count *counters, logger *slog.Logger) (*cluster, error) {
 	o := opts.cluster
 	if !o.on() {
 		return nil, nil
@@ -125,7 +128,7 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	c := &cluster{
 		kubelet:   opts.kubelet,
 		spec:      node.Spec{Name: opts.nodeName, Labels: labels, Taints: taints, ProvidedNodeIP: o.nodeIP, ProviderID: opts.kubelet.ProviderID},
-		addresses: node.AddressConfig{NodeName: opts.nodeName}, logger: logger, known: make(chan struct{}),
+		addresses: node.AddressConfig{NodeName: opts.nodeName}, logger: logger, count: count, known: make(chan struct{}),
 	}
 	for ip := range strings.SplitSeq(o.nodeIP, ",") {
 		if ip == "" {
@@ -143,13 +146,13 @@ func join(ctx context.Context, opts options, logger *slog.Logger) (*cluster, err
 	if c.conn, err = c.connect(ctx, opts); err != nil {
 		return nil, err
 	}
-	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Logger: logger}); err != nil {
+	if c.events, err = client.NewEvents(client.EventsConfig{Client: c.conn.Events, NodeName: opts.nodeName, Hooks: count.api.Events(), Logger: logger}); err != nil {
 		return nil, err
 	}
 	if c.objects, err = client.NewObjects(client.ObjectsConfig{Client: c.conn.API, Strategy: strategy, TTL: c.ttl, Changed: c.objectChanged, Logger: logger}); err != nil {
 		return nil, err
 	}
-	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Hooks: client.PodsHooks{Recovered: c.sayAgain}, Logger: logger})
+	c.pods, err = client.NewPods(client.PodsConfig{Client: c.conn.API, NodeName: opts.nodeName, Ready: c.registered, Hooks: count.watch(c.sayAgain), Logger: logger})
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +171,10 @@ func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection
 	cfg := client.Config{
 		Kubeconfig: o.kubeconfig, UserAgent: "kubeparts-agent",
 		QPS: float32(deref(opts.kubelet.KubeAPIQPS)), Burst: int(opts.kubelet.KubeAPIBurst),
-		EventQPS: float32(deref(opts.kubelet.EventRecordQPS)), EventBurst: int(opts.kubelet.EventBurst),
+		EventQPS: limit(opts.kubelet.EventRecordQPS), EventBurst: int(opts.kubelet.EventBurst), Wrap: c.count.api.Client,
+		JSON: opts.kubelet.ContentType == "application/json",
 	}
-	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Logger: c.logger}
+	mine := certs.Config{NodeName: opts.nodeName, Dir: o.certDir, Kubeconfig: o.kubeconfig, Renewed: c.count.api.ClientRenewed, Logger: c.logger}
 	if mine.Dir == "" {
 		mine.Dir = filepath.Join(opts.root, "pki")
 	}
@@ -197,7 +201,7 @@ func (c *cluster) connect(ctx context.Context, opts options) (*client.Connection
 	if err != nil {
 		return nil, err
 	}
-	c.closeConnections, c.more = rotation.CloseConnections, append(c.more, rotation.Run)
+	c.closeConnections, c.expires, c.more = rotation.CloseConnections, rotation.Expires, append(c.more, rotation.Run)
 	return client.ConnectTo(rotation.Config(), cfg)
 }
 
@@ -207,6 +211,14 @@ func (c *cluster) ttl() time.Duration {
 		return client.TTLOf(o)
 	}
 	return 0
+}
+
+// limit is so many a second; a kubelet's 0 is no limit.
+func limit(perSecond *int32) float32 {
+	if perSecond != nil && *perSecond == 0 {
+		return -1
+	}
+	return float32(deref(perSecond))
 }
 
 func deref[T any](p *T) (v T) {
@@ -264,6 +276,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
+		Declared:     []string{"ExtendWebSocketsToKubelet"}, // kube/server does
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,
@@ -288,6 +301,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		},
 		Health: func() node.Health {
 			h := node.Health{Runtime: health.Runtime(), Checks: []node.Check{{Name: "PLEG", Err: f.pleg()}}, Network: health.Network()}
+			h.Storage, h.Warning = c.storage.Err(), rt.node.warning()
 			if f.shutdown != nil {
 				h.Shutdown = f.shutdown()
 			}
@@ -309,7 +323,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		LeaseDuration: time.Duration(c.kubelet.NodeLeaseDurationSeconds) * time.Second,
 		Setters:       facts.Setters(), Refresh: health.Check, Record: c.events.Record, Unreachable: c.closeConnections, Logger: c.logger,
 		Seen:  func(n *v1.Node) { c.keep(n); once.Do(func() { close(c.known) }); c.volumesAttached() },
-		Hooks: node.Hooks{Renewed: c.heartbeat()},
+		Hooks: c.count.node(c.heartbeat()),
 	})
 	return err
 }

@@ -15,6 +15,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
+func counts(t *testing.T) *counters {
+	t.Helper()
+	c, err := newCounters(options{nodeName: "n1"})
+	require.NoError(t, err)
+	return c
+}
+
 func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--node-labels=a=b"},
@@ -40,11 +47,11 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 		bad := opts
 		bad.cluster.kubeconfig = kubeconfig
 		change(&bad.cluster)
-		_, err := join(t.Context(), bad, slog.New(slog.DiscardHandler))
+		_, err := join(t.Context(), bad, counts(t), slog.New(slog.DiscardHandler))
 		assert.ErrorContains(t, err, want)
 	}
 	opts.cluster.kubeconfig = kubeconfig
-	c, err := join(t.Context(), opts, slog.New(slog.DiscardHandler))
+	c, err := join(t.Context(), opts, counts(t), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	sources, err := c.sources(opts, map[string]podsource.PodSource{})
 	require.NoError(t, err)
@@ -53,7 +60,7 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 }
 
 func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
-	c, err := join(t.Context(), options{}, slog.New(slog.DiscardHandler))
+	c, err := join(t.Context(), options{}, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, c)
 	sources, err := c.sources(options{}, map[string]podsource.PodSource{})

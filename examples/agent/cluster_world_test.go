@@ -28,8 +28,8 @@ type clusterWorld struct {
 }
 
 // onCluster starts a control plane, a containerd, and the agent as a node that
-// has a bootstrap token and nothing else.
-func onCluster(t *testing.T) *clusterWorld {
+// has a bootstrap token and nothing else, with these flags besides.
+func onCluster(t *testing.T, flags ...string) *clusterWorld {
 	t.Helper()
 	lab.Need(t, "kubernetes", "containerd")
 	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 20 * time.Second})
@@ -38,6 +38,7 @@ func onCluster(t *testing.T) *clusterWorld {
 		"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + control.BootstrapKubeconfig(), "--node-labels=rack=7", "--remember-pods",
 		"--port=-1", "--healthz-port=-1", "--client-ca-file=" + w.caFile(control),
 	}
+	w.flags = append(w.flags, flags...)
 	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
 	require.NoError(t, err)
 	config.QPS = -1

@@ -137,7 +137,7 @@ func complaints(cfg *kubeletconfig.KubeletConfiguration) (warnings []string, err
 			warnings = append(warnings, f.name+" changes nothing: "+f.what)
 		}
 	}
-	return warnings, errors.Join(errs...)
+	return append(warnings, gateWarnings(cfg.FeatureGates)...), errors.Join(errs...)
 }
 
 // defaults sets the fields that the file left out to what the rows of the table say.

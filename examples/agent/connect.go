@@ -13,6 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
@@ -29,7 +30,9 @@ type connected struct {
 	facts    podconfig.Node
 	node     *podNode
 	managers *nodeManagers
-	noResize string // why nothing can be resized in place; "" if it can
+	sysctls  *podconfig.Sysctls // that pods may set
+	ids      *userns.Allocator  // of user namespaces; nil: pods have none
+	noResize string             // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
 
@@ -65,7 +68,11 @@ func (a *assembly) connect(ctx context.Context, vols *volumes, objects cri.Objec
 	cfg := cri.Config{
 		Name: c.typ, Runtime: c.cri, Images: c.images,
 		Node: cri.Node{IPs: a.hostIPs, Facts: c.facts}, PodLogsDir: a.opts.logs, RootDir: a.opts.root,
-		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger, Hooks: cri.Hooks{Synced: a.seen.planned},
+		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger,
+		Hooks: a.count.runtime(a.seen.planned), Pulls: a.count.pulls(),
+	}
+	if err := c.configureEngine(a, &cfg); err != nil {
+		return c, err
 	}
 	c.node.intoGroups(&cfg)
 	c.managers.intoContainers(&cfg)
@@ -89,7 +96,9 @@ func (c *connected) startProcesses(a *assembly) error {
 func (c *connected) dial(ctx context.Context, a *assembly) error {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	client, err := remote.Dial(dialing, a.opts.runtime, remote.Config{Logger: a.logger})
+	client, err := remote.Dial(dialing, a.opts.runtime, remote.Config{
+		ImageEndpoint: a.opts.kubelet.ImageServiceEndpoint, Timeout: a.opts.kubelet.RuntimeRequestTimeout.Duration, Logger: a.logger,
+	})
 	if err != nil {
 		return fmt.Errorf("is a CRI runtime listening at %s, and may you use its socket? %w", a.opts.runtime, err)
 	}

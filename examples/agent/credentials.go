@@ -23,7 +23,7 @@ func (a *assembly) nodeCredentials() (credentials.Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--image-credential-provider-config: %w", err)
 	}
-	plugins, err := credentials.NewPlugins(credentials.PluginsConfig{Providers: providers, Dir: opts.providerBin, Logger: a.logger})
+	plugins, err := credentials.NewPlugins(credentials.PluginsConfig{Providers: providers, Dir: opts.providerBin, Hooks: a.count.remote.Credentials(), Logger: a.logger})
 	if err != nil {
 		return nil, fmt.Errorf("--image-credential-provider-config=%s: %w", opts.providers, err)
 	}

@@ -130,10 +130,10 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: eviction.Hooks{Passed: e.seen.measured(e.pressure.policy.Thresholds), Conditions: func(c []v1.NodeConditionType) {
+		Hooks: e.count.evictions(e.seen.measured(e.pressure.policy.Thresholds), func(c []v1.NodeConditionType) {
 			e.pressure.conditions.Store(&c)
 			e.say(fmt.Sprintf("the node is under %v", c))
-		}},
+		}),
 	}
 	if e.opts.memoryGroup != "" {
 		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(e.opts.memoryGroup)), 0

@@ -55,17 +55,6 @@ func isEvicted(pod v1.Pod, resource, message string) error {
 	return fmt.Errorf("%s has no DisruptionTarget: %v", pod.Name, s.Conditions)
 }
 
-// told waits until the agent has said something.
-func (w *world) told(what string) {
-	w.t.Helper()
-	w.until("the agent says "+what, func() error {
-		if !strings.Contains(w.out.String(), what) {
-			return fmt.Errorf("it has not")
-		}
-		return nil
-	})
-}
-
 // aDiskFills has a pod fill the disk that all of the node is on. modest writes
 // less; it stays, and whoever starts meanwhile is sent away.
 func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, ev-39, ev-54

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +130,10 @@ func TestTheDocumentOfTheConfigurationIsTheTable(t *testing.T) {
 			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", f.name, what, code(f.def), code(dashed(f.flag)))
 		}
 	}
+	doc.WriteString(gatesHead)
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		fmt.Fprintf(&doc, "| `%s` | %v |\n", name, map[bool]string{true: "always there", false: "not there"}[gates[name]])
+	}
 	doc.WriteString(flagsHead)
 	flags := declare(new(defaulted()), "HOSTNAME")
 	for _, g := range flags.groups {
@@ -178,6 +184,14 @@ Every field of the type is in one of these tables:
 - a field that is *warned about* changes nothing, and the agent says so by name when it starts, with the reason given here. A zero
   value, as ` + "`0s`" + `, asks for nothing and is not warned about.
 - with a field that is **refused** the agent does not start.
+`
+
+const gatesHead = `
+### Feature gates
+
+| gate | what it stands for |
+|---|---|
+| ` + "`MemoryQoS`" + ` | is there if it is set |
 `
 
 const flagsHead = `

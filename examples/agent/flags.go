@@ -31,8 +31,7 @@ type options struct {
 
 	devicePlugins, podResources string // directories of sockets
 
-	leave   bool
-	verbose bool
+	leave bool
 
 	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
@@ -80,7 +79,7 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
 		fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so in a cluster")
-		fs.BoolVar(&o.verbose, "v", false, "show events and log to stderr")
+		declareLogging(fs.FlagSet, o)
 		fs.alias("root-dir", "root")
 		fs.alias("hostname-override", "node-name")
 	})

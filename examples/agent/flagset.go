@@ -138,15 +138,27 @@ func (f *fieldFlag) of() reflect.Type {
 }
 
 func (f *fieldFlag) Set(text string) error {
-	var object []byte
-	var err error
+	object, err := f.object(text)
+	into := reflect.New(f.field.Type())
+	if err == nil {
+		err = yaml.UnmarshalStrict(object, into.Interface())
+	}
+	if err != nil {
+		return fmt.Errorf("want %s", kindOf(f.of()))
+	}
+	f.field.Set(into.Elem())
+	return nil
+}
+
+// object is what a file would have.
+func (f *fieldFlag) object(text string) ([]byte, error) {
 	switch of := f.of(); of.Kind() {
 	case reflect.Slice:
-		object, err = json.Marshal(strings.Split(text, ","))
+		return json.Marshal(strings.Split(text, ","))
 	case reflect.Map:
 		all := map[string]string{}
-		if err = pairs(&all, "=")(text); err != nil {
-			return err
+		if err := pairs(&all, "=")(text); err != nil {
+			return nil, err
 		}
 		values := map[string]any{}
 		for key, value := range all {
@@ -154,21 +166,11 @@ func (f *fieldFlag) Set(text string) error {
 				values[key] = json.RawMessage(value)
 			}
 		}
-		object, err = json.Marshal(values)
+		return json.Marshal(values)
 	case reflect.String, reflect.Struct: // a struct is a duration
-		object, err = json.Marshal(text)
-	default:
-		object = []byte(text)
+		return json.Marshal(text)
 	}
-	if err != nil {
-		return err
-	}
-	into := reflect.New(f.field.Type())
-	if err := yaml.UnmarshalStrict(object, into.Interface()); err != nil {
-		return fmt.Errorf("want %s", kindOf(f.of()))
-	}
-	f.field.Set(into.Elem())
-	return nil
+	return []byte(text), nil
 }
 
 // kindOf says in words what a flag takes.

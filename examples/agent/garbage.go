@@ -34,6 +34,7 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	err := g.connected.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
 		err = errors.Join(err,
+			g.connected.releaseIDs(policy.Removed),
 			g.volumes.collect(ctx, g.connected, policy.Removed),
 			g.connected.node.clean(ctx, policy.Removed, g.volumes.HasVolumes), // behind the containers that are in them
 			g.said.prune(func(uid types.UID) bool { return !policy.Removed(uid) }),

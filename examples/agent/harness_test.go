@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -185,4 +186,15 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
+}
+
+// told waits until the agent has said something.
+func (w *world) told(what string) {
+	w.t.Helper()
+	w.until("the agent says "+what, func() error {
+		if !strings.Contains(w.out.String(), what) {
+			return fmt.Errorf("it has not")
+		}
+		return nil
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -59,11 +58,11 @@ func (a *assembly) keepImages(ctx context.Context, rt connected) (*imageKeeper, 
 		Store: rt, Space: imagegc.SpaceOf(rt), Policy: imagePolicy(&opts.kubelet, keep), Path: filepath.Join(opts.root, "images.json"),
 		Ready: a.inbox.Synced, Pods: a.pods.wanted, Holders: holdersOf(opts, rt),
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
-		Hooks: imagegc.Hooks{Detected: func(present []string, before time.Time) {
+		Hooks: a.count.imageGC(func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
 				a.logger.Warn("records of images that are gone stay", "err", err)
 			}
-		}},
+		}),
 	})
 	return &imageKeeper{gc}, err
 }
@@ -129,7 +128,7 @@ func (k *imageKeeper) list(most int) func(context.Context) ([]node.Image, error)
 	}
 	return func(ctx context.Context) ([]node.Image, error) {
 		var out []node.Image
-		for _, i := range k.gc.NodeImages(ctx, cmp.Or(most, 50)) {
+		for _, i := range k.gc.NodeImages(ctx, most) {
 			out = append(out, node.Image{Digests: i.Names, Size: i.SizeBytes})
 		}
 		return out, nil

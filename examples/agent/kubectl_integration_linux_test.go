@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,11 +25,16 @@ import (
 
 // People have this agent as a node, and kubectl.
 func TestIntegrationClusterKubectl(t *testing.T) {
-	w := onCluster(t)
+	config := filepath.Join(t.TempDir(), "kubelet.yaml")
+	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+		"containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 50\ncontainerLogMonitorInterval: 3s\n"), 0o600))
+	w := onCluster(t, "--config="+config)
 	kubectl := lab.NewKubectl(t, w.control.Kubeconfig)
 	t.Run("together", func(t *testing.T) {
 		for name, test := range map[string]func(desk){
 			"run, get and describe":  kubectlRun,
+			"logs":                   kubectlLogs,
+			"logs across rotations":  kubectlLogsRotated,
 			"exec":                   kubectlExec,
 			"exec in a terminal":     kubectlTerminal,
 			"attach":                 kubectlAttach,
@@ -39,6 +43,7 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 			"debug":                  kubectlDebug,
 			"delete with grace":      kubectlDelete,
 			"what the node consumes": kubectlMetrics,
+			"a node of processes":    kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -64,6 +69,7 @@ func kubectlRun(d desk) {
 	assert.Regexp(d.t, `Ready +True`, node)
 	assert.Contains(d.t, node, d.name+" ", "its pods are listed")
 	assert.Regexp(d.t, `^node +Ready`, d.ok("get", "nodes", "--no-headers"))
+	assert.Equal(d.t, "ExtendWebSocketsToKubelet", d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}"))
 	// A pod that runs to its end, in the foreground.
 	was := d.with("typed", "run", "once", "--image="+lab.Busybox, "--restart=Never", "--rm", "--stdin", "--quiet", "--command", "--", "sh", "-c", "cat; exit 7")
 	assert.Equal(d.t, 7, was.code, "%+v", was)
@@ -81,10 +87,10 @@ func kubectlExec(d desk) {
 		for _, size := range []int{1, 100_000, 3_000_000} {
 			in := strings.Repeat("x", size)
 			was = d.with(in, "exec", "-i", "web", "--", "sh", "-c", "wc -c; echo end >&2")
-			assert.Equal(d.t, told{out: fmt.Sprintf("%d\n", size), err: "end\n"}, was)
+			assert.Equal(d.t, said{out: fmt.Sprintf("%d\n", size), err: "end\n"}, was)
 		}
 		was = d.with("there and back", "exec", "-i", "web", "--", "cat")
-		assert.Equal(d.t, told{out: "there and back"}, was)
+		assert.Equal(d.t, said{out: "there and back"}, was)
 		out := d.ok("exec", "web", "-c", "web", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i; done")
 		assert.Len(d.t, strings.Fields(out), 20000)
 		assert.True(d.t, strings.HasSuffix(out, "\n20000\n"))
@@ -165,45 +171,6 @@ func kubectlAttach(d desk) {
 			return nil
 		})
 	})
-}
-
-var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> \d+`)
-
-// forwarded starts a port-forward, and returns where it listens.
-func (d desk) forwarded(pod string, port int) string {
-	d.t.Helper()
-	_, said := d.background("port-forward", "pod/"+pod, "--address=127.0.0.1", fmt.Sprintf(":%d", port))
-	var at []string
-	d.until("the port is forwarded", func() error {
-		if at = forwarding.FindStringSubmatch(said.String()); at == nil {
-			return fmt.Errorf("%q", said)
-		}
-		return nil
-	})
-	return at[1]
-}
-
-// echoes says something to who echoes it at an address, over many connections at once.
-func echoes(t *testing.T, addr string, connections int) {
-	t.Helper()
-	var all sync.WaitGroup
-	for i := range connections {
-		all.Go(func() {
-			conn, err := net.Dial("tcp", addr)
-			if !assert.NoError(t, err) {
-				return
-			}
-			defer conn.Close()
-			assert.NoError(t, conn.SetDeadline(time.Now().Add(2*patience)))
-			said := strings.Repeat(fmt.Sprintf("connection %d ", i), 1000)
-			go func() { _, _ = io.WriteString(conn, said) }()
-			got := make([]byte, len(said))
-			_, err = io.ReadFull(conn, got)
-			assert.NoError(t, err)
-			assert.Equal(t, said, string(got))
-		})
-	}
-	all.Wait()
 }
 
 func kubectlForward(d desk) {

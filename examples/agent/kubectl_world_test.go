@@ -4,10 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os/exec"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
@@ -35,14 +42,14 @@ func (d desk) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// told is what a command has said, and how it ended.
-type told struct {
+// said is what a command has said, and how it ended.
+type said struct {
 	out, err string
 	code     int
 }
 
 // with runs kubectl with an input, and returns what came of it.
-func (d desk) with(in string, args ...string) told {
+func (d desk) with(in string, args ...string) said {
 	d.t.Helper()
 	cmd := d.command(args...)
 	var out, errOut bytes.Buffer
@@ -52,10 +59,10 @@ func (d desk) with(in string, args ...string) told {
 	}
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return told{out.String(), errOut.String(), exit.ExitCode()}
+		return said{out.String(), errOut.String(), exit.ExitCode()}
 	}
 	require.NoError(d.t, err, "kubectl %v", args)
-	return told{out.String(), errOut.String(), 0}
+	return said{out.String(), errOut.String(), 0}
 }
 
 // ok runs kubectl, which has to be content, and returns its output.
@@ -95,4 +102,43 @@ func (d desk) each(test func(d desk)) {
 			test(desk{room: &own, kubectl: d.kubectl, env: env})
 		})
 	}
+}
+
+var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> \d+`)
+
+// forwarded starts a port-forward, and returns where it listens.
+func (d desk) forwarded(pod string, port int) string {
+	d.t.Helper()
+	_, said := d.background("port-forward", "pod/"+pod, "--address=127.0.0.1", fmt.Sprintf(":%d", port))
+	var at []string
+	d.until("the port is forwarded", func() error {
+		if at = forwarding.FindStringSubmatch(said.String()); at == nil {
+			return fmt.Errorf("%q", said)
+		}
+		return nil
+	})
+	return at[1]
+}
+
+// echoes says something to who echoes it at an address, over many connections at once.
+func echoes(t *testing.T, addr string, connections int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range connections {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", addr)
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer conn.Close()
+			assert.NoError(t, conn.SetDeadline(time.Now().Add(2*patience)))
+			said := strings.Repeat(fmt.Sprintf("connection %d ", i), 1000)
+			go func() { _, _ = io.WriteString(conn, said) }()
+			got := make([]byte, len(said))
+			_, err = io.ReadFull(conn, got)
+			assert.NoError(t, err)
+			assert.Equal(t, said, string(got))
+		})
+	}
+	all.Wait()
 }

@@ -106,7 +106,7 @@ func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) 
 		return out, nil
 	}
 	cfg := a.kubeletAPI(g, k, c)
-	access := access{config: a.opts.kubelet, cluster: a.cluster, logger: a.logger}
+	access := access{config: a.opts.kubelet, cluster: a.cluster, count: a.count, logger: a.logger}
 	if err := access.into(&cfg, a.ports.full != nil); err != nil {
 		return out, err
 	}
@@ -161,7 +161,8 @@ func (a *assembly) kubeletAPI(g ground, k knowledge, c care) server.Config {
 			}
 			return c.usage.Summary(ctx, false)
 		},
-		Checks:        []server.Check{{Name: "syncloop", Ask: a.pods.loop.Healthy}},
+		Metrics: c.metrics, Hooks: a.count.api.Server(),
+		Checks:        []server.Check{{Name: "syncloop", Ask: a.count.Check("healthz", "syncloop", a.pods.loop.Healthy)}},
 		Configz:       map[string]any{"kubeletconfig": shownConfig(o)},
 		CheckpointDir: filepath.Join(a.opts.root, "checkpoints"),
 		Debugging: server.Debugging{
@@ -192,14 +193,7 @@ func shownConfig(k kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConf
 
 // setVerbosity shows as much as klog would at that level, as far as slog has levels.
 func (a *assembly) setVerbosity(level int) {
-	switch {
-	case level >= 4:
-		a.level.Set(slog.LevelDebug)
-	case level >= 2:
-		a.level.Set(slog.LevelInfo)
-	default:
-		a.level.Set(slog.LevelWarn)
-	}
+	a.level.Set(levelOf(level))
 }
 
 // shownPods are the pods that are wanted, with what is said of them.
@@ -240,6 +234,7 @@ func (s shownPods) with(pod *v1.Pod) *v1.Pod {
 type access struct {
 	config  kubeletconfig.KubeletConfiguration
 	cluster *cluster
+	count   *counters
 	logger  *slog.Logger
 }
 
@@ -262,7 +257,7 @@ func (x access) into(cfg *server.Config, asks bool) error {
 	case x.cluster == nil && deref(webhook):
 		return errors.New("authentication.webhook.enabled: tokens are reviewed by an API server: there is none without --kubeconfig or --in-cluster")
 	case x.cluster != nil && (webhook == nil || *webhook):
-		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.API.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration})
+		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.API.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
 		if err != nil {
 			return err
 		}
@@ -287,7 +282,7 @@ func (x access) authorize(cfg *server.Config) (err error) {
 	default:
 		cfg.Authorizer, err = auth.NewAccess(auth.AccessConfig{
 			Reviews:    x.cluster.conn.API.AuthorizationV1().SubjectAccessReviews(),
-			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration,
+			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration, Hooks: x.count.api.Access(),
 		})
 	}
 	return err
@@ -324,11 +319,12 @@ func (a *assembly) servingCertificate() (func(*tls.ClientHelloInfo) (*tls.Certif
 		return nil, nil, errors.New("serverTLSBootstrap: certificates are given by a cluster: there is none without --kubeconfig or --in-cluster")
 	case k.ServerTLSBootstrap:
 		serving, err := certs.NewServing(certs.ServingConfig{
-			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Logger: a.logger,
+			NodeName: a.opts.nodeName, Dir: dir, Client: a.cluster.conn.API, Addresses: a.cluster.names, Renewed: a.count.api.ServerRenewed, Logger: a.logger,
 		})
 		if err != nil {
 			return nil, nil, err
 		}
+		a.count.serverExpires = serving.Expires
 		return serving.Certificate, []part{serving.Run}, nil
 	default:
 		var ips []net.IP

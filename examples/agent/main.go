@@ -26,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,6 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
-	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -129,6 +129,7 @@ func run(opts options) error {
 		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, leaving: node.leaving,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
+	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
 		defer stop()
 		return end.untilStopped(ctx)
@@ -161,7 +162,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	if g.rt, err = a.connect(ctx, g.volumes, g.objects.forRuntime()); err != nil {
 		return g, err
 	}
-	if err := checkDNS(cri.DNS{}); err != nil { // as in the runtime's Config
+	if err := checkDNS(dnsOf(a.opts.kubelet)); err != nil {
 		a.say(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
 	if g.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: g.rt}); err != nil {
@@ -169,11 +170,11 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	}
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
-	a.machine = thisNode(a.opts.nodeName, a.opts.kubelet.MaxPods, g.rt.node.allocatable)
+	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize},
 		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return g, err
@@ -207,7 +208,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 				a.inbox.PodChanged(e.UID)
 			}
 		},
-		Logger: a.logger,
+		Hooks: a.count.PLEG(), Logger: a.logger,
 	})
 	if err != nil {
 		return k, err
@@ -220,7 +221,7 @@ func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error)
 	}
 	k.statuses, err = status.New(status.Config{
 		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Record: a.record,
+		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Hooks: a.count.Status(), Record: a.record,
 		Resize: func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
 		},
@@ -256,7 +257,7 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
 		return w, err
 	}
-	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.kubelet.MaxPods))
+	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
 	if err := a.cluster.describe(nodeFacts{
 		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
@@ -267,13 +268,14 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 		Runtime: w.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
 		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
 		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Pipeline(), Record: a.record, Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
 	a.pods.workers, err = podworker.New(podworker.Config{
-		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Record: a.record, Logger: a.logger,
+		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(),
+		Resync: a.opts.kubelet.SyncFrequency.Duration, Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return w, err
@@ -287,12 +289,12 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	}
 	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
 		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Logger: a.logger,
+		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Hooks: a.count.Loop(), Logger: a.logger,
 	}))
 	if err != nil {
 		return w, err
 	}
-	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Record: a.record, Logger: a.logger})
+	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Hooks: a.count.Sources(), Record: a.record, Logger: a.logger})
 	return w, err
 }
 
@@ -307,6 +309,7 @@ type care struct {
 	logs      *logrotate.Rotator
 	server    *debugServer
 	kubelet   kubelet
+	metrics   map[string]http.Handler // by path
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
@@ -319,14 +322,15 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
-	checks := []check{
-		{"runtime", g.health.Runtime}, {"pleg", k.changes.Healthy}, {"network", g.health.Network}, {"manifests", w.local.check},
-	}
+	checks := a.count.checks(
+		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check},
+	)
 	people, err := a.forPeople(g, k, w, c, checks)
 	if err != nil {
 		return c, err
 	}
-	c.server, err = a.listen(k.statuses, checks, append(g.leaving.pages(), page{"/stats/summary", summaryPage(c.usage)}, people)...)
+	c.metrics = a.metrics(g, k, c.usage)
+	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(c.usage)}, people})...)
 	if err != nil {
 		return c, err
 	}

@@ -94,11 +94,11 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
-		Hooks: device.Hooks{Changed: func(string) { // a pod may wait for it
+		Hooks: a.count.devices(func(string) { // a pod may wait for it
 			for _, pod := range a.pods.running() {
 				a.inbox.PodChanged(pod.UID)
 			}
-		}},
+		}),
 	})
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 	}
 	joint, err := topology.NewManager(topology.Config{
 		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
-		Providers: managers.Providers(m.device, m.cpu, m.memory), Logger: a.logger,
+		Providers: managers.Providers(m.device, m.cpu, m.memory), Hooks: a.count.Topology(), Logger: a.logger,
 	})
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 		return nil, err
 	}
 	m.resources, err = podresources.New(podresources.Config{
-		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: a.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Logger: a.logger,
+		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: a.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Called: a.count.remote.PodResources, Logger: a.logger,
 	})
 	return m, err
 }
@@ -137,7 +137,7 @@ func (a *assembly) openCPU(machine *topology.Machine, reserved cm.Reserved, runn
 	milli := reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue()
 	return cpu.Open(cpu.Config{
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
-		Reserved: cpus, ReservedMilli: milli, Store: cmstate.File(filepath.Join(a.opts.root, cpu.StateFile)), Running: running, Logger: a.logger,
+		Reserved: cpus, ReservedMilli: milli, Store: cmstate.File(filepath.Join(a.opts.root, cpu.StateFile)), Running: running, Hooks: a.count.CPU(), Logger: a.logger,
 		Apply: &cpu.Apply{
 			Active: func(uid types.UID) bool { return !a.pods.finished(uid) },
 			Containers: func(ctx context.Context) ([]cpu.Container, error) {
@@ -160,7 +160,7 @@ func (a *assembly) openMemory(machine *topology.Machine, reserved cm.Reserved, r
 	}
 	return memory.Open(memory.Config{
 		Machine: machine, Policy: memory.Policy(k.MemoryManagerPolicy), Reserved: reservedMemory(k.ReservedMemory), Total: total,
-		Store: cmstate.File(filepath.Join(a.opts.root, memory.StateFile)), Logger: a.logger,
+		Store: cmstate.File(filepath.Join(a.opts.root, memory.StateFile)), Hooks: a.count.Memory(), Logger: a.logger,
 		Runs: func(uid types.UID, container string) bool {
 			for _, r := range running {
 				if r.PodUID == uid && r.Container == container {

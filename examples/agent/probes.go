@@ -23,7 +23,7 @@ func (a *assembly) probing(rt runtime.Execer, changes *pleg.Generator) (*prober.
 			GRPC:      grpcprobe.Handler{},
 		},
 		Status: changes.Get, HostIPs: a.hostIPs, File: filepath.Join(a.opts.root, "probes.json"),
-		Record: a.record, Logger: a.logger,
+		Hooks: a.count.Prober(), Record: a.record, Logger: a.logger,
 	})
 }
 

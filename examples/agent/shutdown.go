@@ -80,9 +80,9 @@ func (a *assembly) departures() (*departure, error) {
 		Report: a.reportAnew(d), Flush: func(ctx context.Context) error { return a.pods.statuses.Flush(ctx) },
 		Changed: func() { a.tellOf(d) }, File: filepath.Join(a.opts.root, shutdown.StateFile),
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
-		Hooks: shutdown.Hooks{Ended: func(i shutdown.EndedInfo) {
+		Hooks: a.count.departure(func(i shutdown.EndedInfo) {
 			a.say(fmt.Sprintf("the machine may stop: %d pods were ended in %v", i.Pods, i.Took.Round(time.Millisecond)))
-		}},
+		}),
 	}
 	if cfg.Triggers, err = a.triggers(d, cfg.Policy.Enabled()); err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -46,10 +48,12 @@ func (e *ending) untilStopped(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	case <-e.leaving.over:
+		e.notify(daemon.SdNotifyStopping)
 		e.say("stopping, as the machine does")
 		return nil
 	case <-signals:
 	}
+	e.notify(daemon.SdNotifyStopping)
 	if e.opts.leave {
 		e.say("stopping; the pods are left running")
 		flush, cancel := context.WithTimeout(ctx, flushTimeout)

@@ -51,7 +51,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 		mounter = mount.New("")
 	}
 	cfg := volume.Config{
-		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Record: a.record, Logger: a.logger,
+		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Hooks: a.count.Volumes(), Record: a.record, Logger: a.logger,
 	}
 	var objects volume.Objects
 	var tokens *token.Cache
@@ -87,7 +87,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 		driven, failed := csi.New(csi.Config{
 			Root: opts.root, NodeName: opts.nodeName, Mounter: mounter, Drivers: attachments, Objects: objects, Tokens: tokens,
 			Registered: joined.driverIsHere, Deregistered: joined.driverIsGone,
-			Changed: func() { v.PluginChanged(csi.Name) }, Logger: a.logger,
+			Changed: func() { v.PluginChanged(csi.Name) }, Called: a.count.remote.CSI, Logger: a.logger,
 		})
 		add(driven, failed)
 		if v.drivers, failed = register.New(register.Config{
@@ -99,6 +99,9 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if v.mounts {
+		joined.waitForCSINode()
 	}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err

@@ -87,21 +87,6 @@ func TestAMachineThatCannotIsToldWhatItLacks(t *testing.T) {
 	assert.Contains(t, out.String(), "containerd: ")
 }
 
-func TestAStageIsCleanedUpWhateverHappens(t *testing.T) {
-	var did []string
-	say := func(string, ...any) {}
-	err := onStage(t.Context(), say, func(s *stage) error {
-		s.Cleanup(func() { did = append(did, "first") })
-		s.Cleanup(func() { s.Fatalf("cannot clean up") })
-		s.Cleanup(func() { did = append(did, "last") })
-		s.must("go on", errors.New("no more"))
-		return nil
-	})
-	assert.EqualError(t, err, "go on: no more\ncannot clean up")
-	assert.Equal(t, []string{"last", "first"}, did)
-	assert.NoError(t, onStage(t.Context(), say, func(*stage) error { return nil }))
-}
-
 // echo is a server whose answers are what it was asked.
 func echo(t *testing.T, path string) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 // them, on any goroutine.
 type judge struct {
 	now func() time.Time
+	cry func(violation) // is told of each violation; nil: nobody is
 
 	mu         sync.Mutex
 	pods       map[string]*life // by UID
@@ -42,9 +43,10 @@ type life struct {
 	name, uid string
 	shape     *shape
 
-	last    *v1.Pod // as the API had it last
-	asked   bool    // somebody wants it gone
-	gone    bool    // from the API
+	last    *v1.Pod   // as the API had it last
+	asked   bool      // somebody wants it gone
+	toldAt  time.Time // when it was told to end
+	gone    bool      // from the API
 	over    time.Time
 	counts  map[string]int32  // restarts told, by container
 	shown   map[string]string // the instance told last, by container
@@ -121,6 +123,9 @@ func (j *judge) checkLocked(name string, holds bool, pod, format string, args ..
 	same := func(o violation) bool { return o.law == v.law && o.pod == v.pod && o.what == v.what }
 	if !slices.ContainsFunc(j.violations, same) { // one that lasts is told once
 		j.violations = append(j.violations, v)
+		if j.cry != nil {
+			j.cry(v)
+		}
 	}
 }
 

@@ -139,6 +139,13 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(deleted("steady", 0, time.Second))
 			j.removed("u")
 		}},
+		"it is killed in time, and deleted once more": {"", func(j *judge) {
+			j.status(deleted("stubborn", 137, 4*time.Second))
+			again := deleted("stubborn", 137, 4*time.Second)
+			again.DeletionGracePeriodSeconds, again.DeletionTimestamp = new(int64), new(metav1.NewTime(noon.Add(time.Minute)))
+			j.status(again)
+			j.removed("u")
+		}},
 		"it has no time to end":        {graceGiven, func(j *judge) { j.status(deleted("graceful", 137, time.Second)); j.removed("u") }},
 		"it is killed before its time": {graceGiven, func(j *judge) { j.status(deleted("stubborn", 137, time.Second)); j.removed("u") }},
 		"it is killed in time":         {"", func(j *judge) { j.status(deleted("stubborn", 137, 4*time.Second)); j.removed("u") }},

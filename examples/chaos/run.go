@@ -8,7 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // A result is what came of a run.
@@ -38,8 +41,9 @@ type outcome struct {
 // broken is in the result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
-	err = onStage(ctx, say, func(s *stage) error {
-		r := &runner{world: newWorld(s, o, res.judge), options: o, result: &res, hand: newHand()}
+	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
+	err = lab.Program(ctx, sayWriter(say), func(t testing.TB) error {
+		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newHand(), say: say}
 		return r.all()
 	})
 	res.took = time.Since(res.began)
@@ -47,6 +51,14 @@ func run(ctx context.Context, o options, say func(string, ...any)) (res result, 
 		res.cut, err = true, withoutCanceled(err)
 	}
 	return res, err
+}
+
+// A sayWriter says what is written to it.
+type sayWriter func(string, ...any)
+
+func (say sayWriter) Write(p []byte) (int, error) {
+	say("%s", strings.TrimSpace(string(p)))
+	return len(p), nil
 }
 
 func withoutCanceled(err error) error {
@@ -62,6 +74,7 @@ type runner struct {
 	options options
 	result  *result
 	hand    *hand
+	say     func(string, ...any)
 	wanted  []string // pods, when all that was asked for is done
 
 	mu  sync.Mutex
@@ -216,6 +229,7 @@ func (r *runner) clear(ctx context.Context) error {
 	r.healing.Wait()
 	r.judge.settled()
 	r.doing("deleting all pods")
+	r.judge.during("all pods are deleted")
 	begun := time.Now()
 	for _, name := range slices.Clone(r.wanted) {
 		s := step{delete: name}

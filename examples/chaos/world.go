@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,7 +35,8 @@ const nodeName = "chaos"
 // it and the agent that can be cut, and the agent; and the means to look at them
 // past the agent.
 type world struct {
-	*stage
+	testing.TB // what the lab asks for; see lab.Program
+	ctx        context.Context
 
 	dir     string
 	daemon  *lab.Daemon
@@ -68,39 +70,46 @@ func (w *world) note(format string, args ...any) {
 	w.noted = append(w.noted, fmt.Sprintf(format, args...))
 }
 
-func newWorld(s *stage, o options, j *judge) *world {
-	w := &world{stage: s, judge: j, later: map[string][]time.Duration{}}
-	s.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", o.containerd))
-	lab.Need(s, "containerd", "kubernetes")
-	s.say("starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
-	w.dir = lab.Directory(s)
-	w.daemon = lab.Containerd(s, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
-	w.control = lab.NewControlPlane(s, lab.ControlPlaneConfig{})
+// must ends the run with an error.
+func (w *world) must(what string, err error) {
+	if err != nil {
+		w.Fatalf("%s: %v", what, err)
+	}
+}
+
+func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *world {
+	w := &world{TB: t, ctx: t.Context(), judge: j, later: map[string][]time.Duration{}}
+	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", o.containerd))
+	lab.Need(t, "containerd", "kubernetes")
+	say("starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
+	w.dir = lab.Directory(t)
+	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
+	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{})
 	w.connect()
 
-	s.say("building the agent")
-	binary, err := build(s.ctx, w.dir)
-	s.must("make an agent", err)
+	say("building the agent")
+	binary, err := build(w.ctx, w.dir)
+	w.must("make an agent", err)
 	w.socket, err = newProxy(filepath.Join(w.dir, "cri.sock"), w.daemon.Endpoint[len("unix://"):])
-	s.must("make a socket", err)
-	s.Cleanup(func() { s.must("close the socket", w.socket.close()) })
-	s.must("make a directory", os.Mkdir(w.root(), 0o755))
-	s.must("make a file system for the agent", smallDisk(w.root(), agentDisk))
-	s.Cleanup(func() { s.must("clean up", unmountAll(w.root())) })
-	s.Cleanup(func() { s.must("remove cgroups", removeGroups(w.groups())) })
+	w.must("make a socket", err)
+	t.Cleanup(func() { w.must("close the socket", w.socket.close()) })
+	w.must("make a directory", os.Mkdir(w.root(), 0o755))
+	w.must("make a file system for the agent", smallDisk(w.root(), agentDisk))
+	t.Cleanup(func() { w.must("clean up", unmountAll(w.root())) })
+	t.Cleanup(func() { w.must("remove cgroups", removeGroups(w.groups())) })
 	addr, err := freeAddr()
-	s.must("find a port", err)
+	w.must("find a port", err)
 	w.agent = &keeper{judge: j, agent: agent{
 		binary: binary, addr: addr, log: w.agentLog(),
 		args: []string{
 			"--runtime=unix://" + w.socket.path, "--root=" + w.root(), "--pod-logs-dir=" + w.logs(), "--node-name=" + nodeName,
 			"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + w.control.BootstrapKubeconfig(),
-			"--listen=" + addr, "--cgroup-root=" + w.groups(), "--remember-pods", "-v",
+			"--listen=" + addr, "--port=-1", "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "-v",
 		},
 	}}
-	s.Cleanup(func() { s.must("keep the logs", w.keepLogs(o.logs)) })
-	s.Cleanup(func() { s.must("end the agent", w.agent.end()) })
-	w.agent.begin(s.ctx)
+	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })
+	t.Cleanup(func() { w.must("end the agent", w.agent.end()) })
+	w.agent.begin(w.ctx)
 	return w
 }
 

@@ -48,6 +48,10 @@ type ServingConfig struct {
 	// 15 min. Nothing in a cluster approves such requests by itself.
 	Patience time.Duration
 
+	// Renewed is told of each try to get a certificate, for metrics. It must not
+	// block. Nil: nobody is told.
+	Renewed func(err error)
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 }
@@ -98,6 +102,14 @@ func (s *Serving) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errors.New("certs: the cluster has given this node no serving certificate yet; its request waits for approval")
 }
 
+// Expires is when the certificate of the moment ends; the zero time if there is none.
+func (s *Serving) Expires() time.Time {
+	if is := s.current.Load(); is != nil && is.Leaf != nil {
+		return is.Leaf.NotAfter
+	}
+	return time.Time{}
+}
+
 // Run gets certificates until ctx ends, and returns nil. What fails is tried again,
 // with longer and longer waits; one that is denied is asked for again as well.
 func (s *Serving) Run(ctx context.Context) error {
@@ -124,9 +136,15 @@ func (s *Serving) turn(ctx context.Context) time.Duration {
 	if err != nil {
 		if ctx.Err() == nil {
 			s.files.Logger.Warn("serving certificate", "err", err)
+			if s.cfg.Renewed != nil {
+				s.cfg.Renewed(err)
+			}
 		}
 		s.retry = min(max(2*s.retry, firstRetry), lastRetry)
 		return s.retry
+	}
+	if s.cfg.Renewed != nil {
+		s.cfg.Renewed(nil)
 	}
 	s.take(next)
 	s.files.Logger.Info("there is a new serving certificate", "until", next.Leaf.NotAfter)

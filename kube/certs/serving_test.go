@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,8 +118,20 @@ func TestAServingCertificateIsAskedForUntilItIsGiven(t *testing.T) {
 		s, at := newSigner(t), new(place)
 		at.move("n1", net.IPv4(10, 0, 0, 1))
 		s.deny, s.fails = true, 3
-		runServing(t, servingConfig(t, s, at), func(serving *certs.Serving) {
+		cfg := servingConfig(t, s, at)
+		var renewed, failed atomic.Int32
+		cfg.Renewed = func(err error) {
+			if err != nil {
+				failed.Add(1)
+			} else {
+				renewed.Add(1)
+			}
+		}
+		runServing(t, cfg, func(serving *certs.Serving) {
 			time.Sleep(10 * time.Minute)
+			assert.Zero(t, serving.Expires())
+			assert.Zero(t, renewed.Load())
+			assert.Greater(t, failed.Load(), int32(3))
 			asked := len(s.names())
 			assert.InDelta(t, 20, asked, 6, "twice a minute at most")
 			_, err := serving.Certificate(nil)
@@ -129,6 +142,8 @@ func TestAServingCertificateIsAskedForUntilItIsGiven(t *testing.T) {
 			time.Sleep(time.Minute)
 			_, err = serving.Certificate(nil)
 			assert.NoError(t, err)
+			assert.EqualValues(t, 1, renewed.Load())
+			assert.True(t, serving.Expires().After(time.Now()))
 		})
 	})
 }

@@ -44,6 +44,30 @@ type CSINode struct {
 // conflicts is how often a change is tried that others get ahead of.
 const conflicts = 10
 
+// Ensure makes the CSINode if it is not there: pods whose volumes are placed by it wait
+// for one, and so does a kubelet before it is ready (ns-10). It needs the Node.
+func (c CSINode) Ensure(ctx context.Context) error {
+	node, err := c.Client.CoreV1().Nodes().Get(ctx, c.NodeName, metav1.GetOptions{})
+	if err == nil {
+		all := c.Client.StorageV1().CSINodes()
+		if _, err = all.Get(ctx, c.NodeName, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			_, err = all.Create(ctx, c.empty(node), metav1.CreateOptions{})
+		}
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("client: make CSINode %s: %w", c.NodeName, err)
+	}
+	return nil
+}
+
+// empty is the CSINode of a node without drivers.
+func (c CSINode) empty(node *v1.Node) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
+		Name:            c.NodeName,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
+	}}
+}
+
 // Add makes a driver known, or known anew. It needs the Node.
 func (c CSINode) Add(ctx context.Context, d CSIDriver) error {
 	node, err := c.annotate(ctx, func(ids map[string]string) { ids[d.Name] = d.NodeID }, d.Topology)
@@ -132,10 +156,7 @@ func (c CSINode) change(ctx context.Context, node *v1.Node, change func([]storag
 	return c.again(ctx, func() error {
 		there, err := all.Get(ctx, c.NodeName, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			made := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{
-				Name:            c.NodeName,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}},
-			}}
+			made := c.empty(node)
 			made.Spec.Drivers = change(nil)
 			if len(made.Spec.Drivers) == 0 {
 				return nil

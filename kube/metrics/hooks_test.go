@@ -28,6 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/status"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/csi"
@@ -77,6 +78,8 @@ func (w world) live(t testing.TB) world {
 	w.Sources().Failed(podsource.FailedInfo{Source: "file"})
 	_ = w.Check("healthz", "pleg", func() error { return nil })()
 	_ = w.Check("healthz", "runtime", func() error { return errBroken })()
+	w.Shutdown().Times(at, time.Time{})
+	w.Shutdown().Killed(shutdown.KilledInfo{Err: errBroken})
 	w.liveRemote(pod)
 	w.liveCluster(t)
 	return w

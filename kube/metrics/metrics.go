@@ -54,6 +54,7 @@ type Metrics struct {
 	resizes  *resizeMetrics
 	sources  sourceMetrics
 	health   healthMetrics
+	shutdown shutdownMetrics
 
 	// What is read for each scrape.
 	state     stateMetrics
@@ -85,6 +86,7 @@ func New(cfg Config) (*Metrics, error) {
 	m.resizes = newResizes(m.main)
 	m.sources.declare(m.main)
 	m.health.declare(m.slis)
+	m.shutdown.declare(m.main)
 	m.state.declare(m.main)
 	m.disks.declare(m.main)
 	m.usage.declare(m.resource)

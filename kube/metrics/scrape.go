@@ -24,8 +24,8 @@ type Sources struct {
 	// Wanted are the pods that this node is to run: podworker.Loop.Pods.
 	Wanted func() []*v1.Pod
 
-	// Mirrors are the copies of static pods by the UID of theirs:
-	// podworker.Loop.MirrorUIDs.
+	// Mirrors are the UIDs of the copies of static pods by the UID of theirs, empty
+	// where there is none: podworker.Loop.MirrorUIDs.
 	Mirrors func() map[types.UID]types.UID
 
 	// Working counts the pods by how far they are: podworker.Workers.Counts.
@@ -56,10 +56,6 @@ type Sources struct {
 	// ServerExpires and ClientExpires are when the certificates end that this node
 	// shows to others. A zero time: it has none.
 	ServerExpires, ClientExpires func() time.Time
-
-	// Shutdown is when the machine began to shut down, and when this node had ended
-	// its pods (sh-11). Zero times: it has not.
-	Shutdown func() (begun, ended time.Time)
 
 	// Timeout of a scrape. Zero: 10 s.
 	Timeout time.Duration

@@ -24,7 +24,6 @@ type stateMetrics struct {
 	ephemeral, pending, inProgress    *prometheus.Desc
 	volumes, cgroupVersion            *prometheus.Desc
 	serverTTL, clientTTL              *prometheus.Desc
-	shutdownBegan, shutdownEnded      *prometheus.Desc
 }
 
 func (d *stateMetrics) declare(s *family.Set) {
@@ -44,8 +43,6 @@ func (d *stateMetrics) declare(s *family.Set) {
 	d.cgroupVersion = gauge("Machine", "kubelet_cgroup_version", "Of the cgroups of this machine.")
 	d.serverTTL = gauge("ServerExpires", "kubelet_certificate_manager_server_ttl_seconds", "For how long the certificate is good that others see; +Inf if there is none.")
 	d.clientTTL = gauge("ClientExpires", "kubelet_certificate_manager_client_ttl_seconds", "For how long the certificate is good that the API server sees; +Inf if there is none.")
-	d.shutdownBegan = gauge("Shutdown", "kubelet_graceful_shutdown_start_time_seconds", "When the machine began to shut down, in Unix time; 0: it has not.")
-	d.shutdownEnded = gauge("Shutdown", "kubelet_graceful_shutdown_end_time_seconds", "When the pods had ended then, in Unix time; 0: they have not.")
 }
 
 func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
@@ -57,7 +54,13 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		d.wanted(s, out)
 	}
 	if s.Mirrors != nil {
-		out.gauge(d.mirrors, float64(len(s.Mirrors())))
+		there := 0
+		for _, mirror := range s.Mirrors() {
+			if mirror != "" {
+				there++
+			}
+		}
+		out.gauge(d.mirrors, float64(there))
 	}
 	if s.Working != nil {
 		d.counted(s.Working(), out)
@@ -77,11 +80,6 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		}
 	}
 	m.collectDisks(ctx, s, out)
-	if s.Shutdown != nil { // sh-11
-		begun, ended := s.Shutdown()
-		out.gauge(d.shutdownBegan, unix(begun))
-		out.gauge(d.shutdownEnded, unix(ended))
-	}
 }
 
 func (d *stateMetrics) held(pods []*runtime.Pod, out sink) {
@@ -167,12 +165,4 @@ func left(until time.Time) float64 {
 		return math.Inf(1)
 	}
 	return math.Trunc(time.Until(until).Seconds())
-}
-
-// unix is a time as Prometheus has it; 0 if it is not known.
-func unix(t time.Time) float64 {
-	if t.IsZero() {
-		return 0
-	}
-	return seconds(t)
 }

@@ -144,7 +144,7 @@ func psi() *statsapi.PSIStats {
 func (w world) known() world {
 	w.sources = metrics.Sources{
 		Wanted:  func() []*v1.Pod { return []*v1.Pod{web()} },
-		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b"} },
+		Mirrors: func() map[types.UID]types.UID { return map[types.UID]types.UID{"a": "b", "c": ""} },
 		Working: func() map[podworker.Count]int {
 			return map[podworker.Count]int{{State: podworker.Syncing, Config: "desired"}: 2, {State: podworker.Waiting, Config: "desired"}: 1,
 				{State: podworker.Stopping, Config: "orphan", Static: true}: 1, {State: podworker.Finished, Config: "runtime_only"}: 1}
@@ -170,7 +170,6 @@ func (w world) known() world {
 		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
 		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
 		ClientExpires: func() time.Time { return time.Time{} },
-		Shutdown:      func() (time.Time, time.Time) { return at, time.Time{} },
 	}
 	return w
 }

@@ -22,6 +22,11 @@ type Facts struct {
 	// KubeletPort is where the agent serves the kubelet's API; 0: it does not.
 	KubeletPort int32
 
+	// Declared are features by which others decide how to ask this node for something,
+	// such as ExtendWebSocketsToKubelet: the API server then passes on what kubectl
+	// speaks, and does not translate it. In the order of their names.
+	Declared []string
+
 	// Images that the node has; the biggest MaxImages of them are reported.
 	// Zero: 50; -1: all.
 	Images    func(ctx context.Context) ([]Image, error)
@@ -87,6 +92,7 @@ func (f Facts) setInfo(ctx context.Context, d *Draft) error {
 
 func (f Facts) setEndpoints(_ context.Context, d *Draft) error {
 	d.Node.Status.DaemonEndpoints.KubeletEndpoint.Port = f.KubeletPort
+	d.Node.Status.DeclaredFeatures = f.Declared
 	return nil
 }
 

@@ -281,11 +281,13 @@ func TestHandlersFeaturesAndVolumesAreReported(t *testing.T) { // ns-17
 		},
 		VolumesInUse: func() []v1.UniqueVolumeName { return []v1.UniqueVolumeName{"csi/x"} },
 		KubeletPort:  10250,
+		Declared:     []string{"ExtendWebSocketsToKubelet"},
 	}, &n)
 	assert.Equal(t, handlers, n.Status.RuntimeHandlers)
 	assert.True(t, *n.Status.Features.SupplementalGroupsPolicy)
 	assert.Equal(t, []v1.UniqueVolumeName{"csi/x"}, n.Status.VolumesInUse)
 	assert.EqualValues(t, 10250, n.Status.DaemonEndpoints.KubeletEndpoint.Port)
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet"}, n.Status.DeclaredFeatures)
 }
 
 func TestAddressesAreFoundInOrder(t *testing.T) { // ns-18

@@ -10,7 +10,7 @@ import (
 // or a reason here why it has none.
 func TestEachRuleOfContainerLogsIsNamedByATest(t *testing.T) {
 	rules := []ruletest.Span{
-		{Kind: "la", From: 1, To: 15},                                 // what the kubelet does
+		{Kind: "la", From: 1, To: 15},                                // what the kubelet does
 		{Kind: "F", From: 36, To: 37}, {Kind: "F", From: 73, To: 73}, // and what goes beyond it
 	}
 	without := map[string]string{

@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	pathvalidation "k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
@@ -58,7 +58,7 @@ func (s *Server) logRoutes() {
 func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader LogReader) {
 	namespace, name, container := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	for _, part := range []string{namespace, name, container} {
-		if wrong := pathvalidation.IsValidPathSegmentName(part); len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(part); len(wrong) > 0 {
 			refuse(w, http.StatusBadRequest, fmt.Sprintf("%q is no name: %s", part, wrong[0]))
 			return
 		}

@@ -17,21 +17,23 @@ type crew struct {
 	max, strangers, unread int
 	log                    *slog.Logger
 
-	mu      sync.Mutex // guards the fields below and those of its conns
-	all     map[*conn]struct{}
-	waiting list.List // of *conn; the one that has waited longest first
-	bytes   int       // that those who wait have sent
-	closed  bool
-	said    time.Time // when somebody was told last that there is no room
+	mu     sync.Mutex // guards the fields below and those of its conns
+	all    map[*conn]struct{}
+	hosts  map[string]*list.List // of *conn, those that wait; the one that has waited longest first
+	waits  int                   // how many do
+	bytes  int                   // that those who wait have sent
+	closed bool
+	said   time.Time // when somebody was told last that there is no room
 }
 
 // A conn is one connection.
 type conn struct {
 	net.Conn
 	crew *crew
+	host string // whence it is
 
 	// Guarded by crew.mu.
-	place   *list.Element // among those who wait; nil: it does not
+	place   *list.Element // among those of its host who wait; nil: it does not
 	bytes   int           // sent since the last request was complete
 	known   bool          // somebody has been let in on it
 	serving int           // handlers at work; HTTP/2 has more than one
@@ -58,10 +60,12 @@ func (d *door) Accept() (net.Conn, error) {
 	}
 }
 
-// admit takes a connection in; nil if there is no room. It may be another that goes.
+// admit takes a connection in; nil if there is no room. It may be another that goes:
+// that which has waited longest, of the host that has most who wait, so that one host
+// alone drives nobody out but its own.
 func (w *crew) admit(nc net.Conn) *conn {
 	w.mu.Lock()
-	if w.closed || len(w.all) >= w.max && w.waiting.Len() == 0 {
+	if w.closed || len(w.all) >= w.max && w.waits == 0 {
 		now := time.Now()
 		say := !w.closed && now.Sub(w.said) > time.Minute
 		if say {
@@ -74,16 +78,25 @@ func (w *crew) admit(nc net.Conn) *conn {
 		return nil
 	}
 	if w.all == nil {
-		w.all = map[*conn]struct{}{}
+		w.all, w.hosts = map[*conn]struct{}{}, map[string]*list.List{}
 	}
-	c := &conn{Conn: nc, crew: w}
+	c := &conn{Conn: nc, crew: w, host: nc.RemoteAddr().String()}
+	if host, _, err := net.SplitHostPort(c.host); err == nil {
+		c.host = host
+	}
 	var out *conn
-	if w.waiting.Len() >= w.strangers || len(w.all) >= w.max {
-		out = w.waiting.Front().Value.(*conn)
+	if w.waits >= w.strangers || len(w.all) >= w.max {
+		var most *list.List
+		for _, of := range w.hosts {
+			if most == nil || of.Len() > most.Len() {
+				most = of
+			}
+		}
+		out = most.Front().Value.(*conn)
 		out.leaveLocked()
 	}
 	w.all[c] = struct{}{}
-	c.place = w.waiting.PushBack(c)
+	c.waitLocked()
 	w.mu.Unlock()
 	if out != nil {
 		out.evict("too many wait")
@@ -108,9 +121,11 @@ func (w *crew) closeAll() {
 
 // biggestLocked returns who waits and has sent most.
 func (w *crew) biggestLocked() (most *conn) {
-	for e := w.waiting.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*conn); most == nil || c.bytes > most.bytes {
-			most = c
+	for _, of := range w.hosts {
+		for e := of.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*conn); most == nil || c.bytes > most.bytes {
+				most = c
+			}
 		}
 	}
 	return most
@@ -160,7 +175,7 @@ func (c *conn) end() {
 	defer w.mu.Unlock()
 	c.serving--
 	if c.serving == 0 && !c.known && !c.gone {
-		c.place = w.waiting.PushBack(c)
+		c.waitLocked()
 	}
 }
 
@@ -172,13 +187,29 @@ func (c *conn) trusted() {
 	c.standLocked()
 }
 
+// waitLocked puts c among those who wait.
+func (c *conn) waitLocked() {
+	of := c.crew.hosts[c.host]
+	if of == nil {
+		of = list.New()
+		c.crew.hosts[c.host] = of
+	}
+	c.place = of.PushBack(c)
+	c.crew.waits++
+}
+
 // standLocked takes c from those who wait.
 func (c *conn) standLocked() {
-	if c.place != nil {
-		c.crew.waiting.Remove(c.place)
-		c.crew.bytes -= c.bytes
-		c.place, c.bytes = nil, 0
+	if c.place == nil {
+		return
 	}
+	of := c.crew.hosts[c.host]
+	if of.Remove(c.place); of.Len() == 0 {
+		delete(c.crew.hosts, c.host)
+	}
+	c.crew.waits--
+	c.crew.bytes -= c.bytes
+	c.place, c.bytes = nil, 0
 }
 
 // leaveLocked takes c from the crew.

@@ -48,6 +48,10 @@
 //   - /logs shows regular files and directories below its root and nothing else, if
 //     the root is that of an os.Root.
 //   - Certificates, keys and CAs are read again when their files change.
+//   - Streams end with their client and with the request's context. Where a runtime has
+//     its streams is believed only on this machine, or at Config.StreamHosts: one that
+//     lies can't have this node ask others; and it is not shown the client's
+//     credentials.
 //
 // # Differences from the kubelet
 //
@@ -56,6 +60,8 @@
 //   - A connection whose user is refused with 401 is closed.
 //   - Unfinished headers have ten seconds, not four hours.
 //   - portForward counts as long-running in metrics, as exec does (sv-12).
+//   - exec and attach of a container that does not run are a 404, not a 500.
+//   - What is wrong with a request for streams is said before the runtime is asked.
 //   - /checkpoint of a container that does not run is a 404.
 //   - A query of the node's logs that is switched off says so.
 //   - /logs follows no link out of its directory.

@@ -42,7 +42,7 @@ func TestACrewIsEmptyWhenAllHaveGone(t *testing.T) {
 	a.sent(100) // its body
 	a.trusted()
 	a.end()
-	assert.Equal(t, 1, w.waiting.Len(), "one who was let in waits for nobody")
+	assert.Equal(t, 1, w.waits, "one who was let in waits for nobody")
 	c := pipe()
 	d := pipe() // b has to go
 	assert.True(t, b.gone)
@@ -54,13 +54,41 @@ func TestACrewIsEmptyWhenAllHaveGone(t *testing.T) {
 	c.begin()
 	require.NoError(t, c.Close())
 	c.end()
-	assert.Equal(t, 0, w.waiting.Len(), "one that has gone does not come back")
+	assert.Equal(t, 0, w.waits, "one that has gone does not come back")
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())
 	_ = b.Close()
 	_ = d.Close()
 	assert.Empty(t, w.all)
+	assert.Empty(t, w.hosts)
 	assert.Zero(t, w.bytes)
 	w.closeAll()
 	assert.Nil(t, pipe(), "it is over")
+}
+
+// A from is a connection of another host.
+type from struct {
+	net.Conn
+	host string
+}
+
+func (f from) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(f.host), Port: 1} }
+
+// Who floods the port drives out his own connections, not those of others.
+func TestAHostDrivesOutItsOwn(t *testing.T) {
+	w := &crew{max: 100, strangers: 10, unread: 1 << 20, log: slog.New(slog.DiscardHandler)}
+	call := func(host string) *conn {
+		c, other := net.Pipe()
+		t.Cleanup(func() { _ = other.Close() })
+		return w.admit(from{c, host})
+	}
+	good := []*conn{call("10.0.0.1"), call("fd00::1")}
+	for range 1000 {
+		call("10.0.0.66")
+	}
+	for _, c := range good {
+		assert.False(t, c.gone)
+	}
+	assert.Equal(t, 10, w.waits)
+	assert.Len(t, w.hosts, 3)
 }

@@ -57,8 +57,9 @@ type ListenerConfig struct {
 	MaxConnections int
 
 	// MaxStrangers is how many connections may wait that nobody has been let in on:
-	// when there are more, the one that has waited longest is closed. Zero: 512. A
-	// flood of them costs so many goroutines and buffers, some 30 KiB each.
+	// when there are more, one is closed of the host that has most, the one that has
+	// waited longest. Zero: 512. A flood of them costs so many goroutines and buffers,
+	// some 30 KiB each.
 	MaxStrangers int
 
 	// MaxUnread bounds the bytes that all strangers together have sent without a

@@ -80,8 +80,8 @@ func (c *caller) heard() (text string, there bool) {
 	return c.text.String(), !c.gone
 }
 
-// serve runs a listener on pipes, in a bubble, until the test is over.
-func serve(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
+// onPipes runs a listener on pipes, in a bubble, until the test is over.
+func onPipes(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
@@ -106,7 +106,7 @@ func ok(t *testing.T) http.Handler {
 
 // Slowloris: who sends a request byte by byte has ten seconds.
 func TestWhoIsSlowIsLeft(t *testing.T) {
-	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		silent, slow, good := p.call(), p.call(), p.call()
 		begun := time.Now()
 		for _, b := range []byte(get) {
@@ -134,7 +134,7 @@ func TestWhoIsSlowIsLeft(t *testing.T) {
 
 // sv-1: a connection on which nothing is asked stays 90 s.
 func TestAnIdleConnectionStays90Seconds(t *testing.T) {
-	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		c := p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(89 * time.Second)
@@ -156,7 +156,7 @@ func TestARequestLastsFourHoursAtMost(t *testing.T) {
 			time.Sleep(7 * time.Minute)
 		}
 	})
-	serve(t, server.ListenerConfig{Handler: log}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: log}, func(p *pipes) {
 		c := p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(4*time.Hour - time.Minute)
@@ -171,7 +171,7 @@ func TestARequestLastsFourHoursAtMost(t *testing.T) {
 
 // sv-1: headers of more than 1 MiB.
 func TestHugeHeadersAreRefused(t *testing.T) {
-	serve(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: ok(t)}, func(p *pipes) {
 		c := p.call()
 		fmt.Fprint(c, get)
 		sent := 0
@@ -194,7 +194,7 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
 	})
-	serve(t, server.ListenerConfig{Handler: s, MaxStrangers: 100}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: s, MaxStrangers: 100}, func(p *pipes) {
 		friend := p.call()
 		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
 		synctest.Wait()
@@ -238,7 +238,7 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 
 // Bytes that make no request are bounded, whoever sends them.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
-	serve(t, server.ListenerConfig{Handler: ok(t), MaxUnread: 1 << 20}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: ok(t), MaxUnread: 1 << 20}, func(p *pipes) {
 		var all []*caller
 		for range 20 {
 			c := p.call()
@@ -275,7 +275,7 @@ func TestConnectionsAreBoundedInAll(t *testing.T) {
 		case <-time.After(time.Minute):
 		}
 	})
-	serve(t, server.ListenerConfig{Handler: slow, MaxConnections: 10}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: slow, MaxConnections: 10}, func(p *pipes) {
 		var busy []*caller
 		for range 10 {
 			c := p.call()
@@ -313,7 +313,7 @@ func TestRunEndsStreamsThatWereTakenOver(t *testing.T) {
 		_, _ = io.Copy(io.Discard, rw) // until it is closed
 	})
 	var c *caller
-	serve(t, server.ListenerConfig{Handler: taken}, func(p *pipes) {
+	onPipes(t, server.ListenerConfig{Handler: taken}, func(p *pipes) {
 		c = p.call()
 		fmt.Fprint(c, get+"\r\n")
 		time.Sleep(24 * time.Hour) // no limit of a request holds for it

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -247,4 +248,48 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 	assert.ErrorContains(t, err, "there is no certificate in it")
 	_, err = server.NewKeyPair(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), nil)
 	assert.ErrorContains(t, err, "tls.key")
+}
+
+// Many nodes are served in one process, each on ports of its own, by certificates and
+// to users of its own; one ends, and the others go on (F-72).
+func TestServersOfManyNodesRunSideBySide(t *testing.T) {
+	type node struct {
+		ca            *issuer
+		full, healthz string
+	}
+	var nodes []node
+	for _, name := range []string{"n1", "n2", "n3", "n4", "n5"} {
+		ca := newIssuer(t, name)
+		roots := x509.NewCertPool()
+		roots.AddCert(ca.cert)
+		pair, err := tls.X509KeyPair(ca.sign(name, x509.ExtKeyUsageServerAuth))
+		require.NoError(t, err)
+		pod := web.DeepCopy()
+		pod.Name = "of-" + name
+		s := newServer(t, func(c *server.Config) {
+			c.NodeName, c.Pods = name, pods{pod}
+			c.Authenticator = auth.Chain{auth.Certificates{Roots: func() *x509.CertPool { return roots }}}
+		})
+		nodes = append(nodes, node{
+			ca, listen(t, server.ListenerConfig{Handler: s, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}),
+			listen(t, server.ListenerConfig{Handler: s.Healthz()}),
+		})
+	}
+	get := func(c *http.Client, url string) (int, string) {
+		answer, err := c.Get(url)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	for i, n := range nodes {
+		code, body := get(n.ca.client(n.ca, "user"), "https://"+n.full+"/pods")
+		assert.Equal(t, 200, code)
+		assert.Contains(t, body, fmt.Sprintf("of-n%d", i+1))
+		code, _ = get(n.ca.client(nodes[(i+1)%len(nodes)].ca, "user"), "https://"+n.full+"/pods")
+		assert.Equal(t, 401, code, "a user of another node")
+		code, body = get(http.DefaultClient, "http://"+n.healthz+"/healthz")
+		assert.Equal(t, "200 ok", fmt.Sprint(code, " ", body))
+	}
 }

@@ -158,16 +158,15 @@ func (m *serverMetrics) declare(s *family.Set) {
 // Server returns the hooks of a server.Server (sv-12).
 func (c *Metrics) Server() server.Hooks {
 	m := &c.server
-	labels := func(i server.RequestInfo) []string {
-		return []string{method(i.Method), i.Path, i.ServerType, strconv.FormatBool(i.LongRunning)}
-	}
 	return server.Hooks{
-		Started: func(i server.RequestInfo) { m.inflight.WithLabelValues(labels(i)...).Inc() },
+		Started: func(i server.RequestInfo) {
+			m.inflight.WithLabelValues(method(i.Method), i.Path, i.ServerType, strconv.FormatBool(i.LongRunning)).Inc()
+		},
 		Request: func(i server.RequestInfo) {
-			l := labels(i)
-			m.inflight.WithLabelValues(l...).Dec()
-			m.total.WithLabelValues(l...).Inc()
-			m.duration.WithLabelValues(l...).Observe(i.Seconds)
+			verb, long := method(i.Method), strconv.FormatBool(i.LongRunning)
+			m.inflight.WithLabelValues(verb, i.Path, i.ServerType, long).Dec()
+			m.total.WithLabelValues(verb, i.Path, i.ServerType, long).Inc()
+			m.duration.WithLabelValues(verb, i.Path, i.ServerType, long).Observe(i.Seconds)
 		},
 	}
 }

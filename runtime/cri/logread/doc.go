@@ -62,4 +62,9 @@
 // Random logs of many files against a model; a hundred rotations by logrotate under
 // readers that are quick, slow, and too slow, in virtual time and in real time; files
 // that lie; fuzzed lines and files; throughput as a benchmark.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
 package logread

@@ -35,7 +35,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-const much = 4 << 20
+const much = 3 << 20
 
 func TestHugeLinesNeedNoMemory(t *testing.T) {
 	long := func(head, tail string) []byte {
@@ -51,12 +51,12 @@ func TestHugeLinesNeedNoMemory(t *testing.T) {
 		"a line without an end":   {long(head, ""), counter{much, 0}},
 		"one of Docker's":         {long(`{"log":"`, "\n"+head+"x\n"), counter{2, 1}},
 		"no line at all":          {long("", "\n"+head+"x\n"), counter{2, 1}},
-		"empty lines":             {append(bytes.Repeat([]byte("\n"), much), head+"x\n"...), counter{2, 1}},
+		"empty lines":             {append(bytes.Repeat([]byte("\n"), much/32), head+"x\n"...), counter{2, 1}},
 		"lines, but no newline":   {append(bytes.Repeat([]byte("\x00"), much), "\n"+head+"x\n"...), counter{2, 1}},
 		"nothing in a short line": {append(bytes.Repeat([]byte(head+"\n"), 1000), head+"x\n"...), counter{1002, 1001}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, file := range []string{"0.log", "0.log.20261121-100000", "0.log.20261121-100000.gz"} {
+			for _, file := range []string{"0.log", "0.log.20261121-100000.gz"} {
 				l := newLog(t, "")
 				l.file(file, c.file)
 				r, err := logread.New(logread.Config{})

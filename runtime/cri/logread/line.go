@@ -61,7 +61,11 @@ var (
 // object of Docker's (la-6). What it returns of the former shares memory with text.
 func Parse(text []byte) (Line, error) {
 	var p parser
-	return p.parse(text)
+	var l Line
+	if err := p.parse(&l, text); err != nil {
+		return Line{}, err
+	}
+	return l, nil
 }
 
 // A parser parses lines that follow each other, whose seconds are mostly the same.
@@ -69,22 +73,23 @@ type parser struct {
 	seconds [len("2006-01-02T15:04:05")]byte // of the last stamp, if it was one
 }
 
-func (p *parser) parse(text []byte) (Line, error) {
+// parse makes *l the line that text is.
+func (p *parser) parse(l *Line, text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
-		return p.docker(text)
+		return p.docker(l, text)
 	}
-	return p.cri(text)
+	return p.cri(l, text)
 }
 
 // cri parses "<RFC3339Nano> <stdout|stderr> <tags, ':' between them> <content>".
-func (p *parser) cri(text []byte) (l Line, err error) {
+func (p *parser) cri(l *Line, text []byte) error {
 	at := bytes.IndexByte(text[:min(len(text), 40)], ' ')
 	if at < 0 || !p.isStamp(text[:at]) {
-		return l, errTime
+		return errTime
 	}
 	l.Stamp, text = text[:at], text[at+1:]
 	if len(text) < len("stdout ") || text[6] != ' ' {
-		return l, errStream
+		return errStream
 	}
 	switch string(text[:6]) {
 	case "stdout":
@@ -92,35 +97,35 @@ func (p *parser) cri(text []byte) (l Line, err error) {
 	case "stderr":
 		l.Stream = Stderr
 	default:
-		return l, errStream
+		return errStream
 	}
 	text = text[7:]
 	if len(text) >= 2 && text[1] == ' ' { // nearly always
 		l.Partial, l.Content = text[0] == 'P', text[2:]
-		return l, nil
+		return nil
 	}
 	at = bytes.IndexByte(text, ' ')
 	if at < 0 {
-		return l, errTags
+		return errTags
 	}
 	tag, _, _ := bytes.Cut(text[:at], []byte(":"))
 	l.Partial, l.Content = string(tag) == "P", text[at+1:]
-	return l, nil
+	return nil
 }
 
 // docker parses {"log":"…\n","stream":"stdout","time":"…"}.
-func (p *parser) docker(text []byte) (l Line, err error) {
+func (p *parser) docker(l *Line, text []byte) error {
 	var entry struct {
 		Log    string `json:"log"`
 		Stream string `json:"stream"`
 		Time   string `json:"time"`
 	}
 	if err := json.Unmarshal(text, &entry); err != nil {
-		return l, fmt.Errorf("%w: %w", ErrFormat, err)
+		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	l.Stamp, l.Content = []byte(entry.Time), []byte(entry.Log)
 	if !p.isStamp(l.Stamp) {
-		return Line{}, fmt.Errorf("%w: no time", ErrFormat)
+		return fmt.Errorf("%w: no time", ErrFormat)
 	}
 	switch entry.Stream {
 	case "stdout":
@@ -128,12 +133,12 @@ func (p *parser) docker(text []byte) (l Line, err error) {
 	case "stderr":
 		l.Stream = Stderr
 	default:
-		return Line{}, fmt.Errorf("%w: stream %q", ErrFormat, entry.Stream)
+		return fmt.Errorf("%w: stream %q", ErrFormat, entry.Stream)
 	}
 	var whole bool
 	l.Content, whole = bytes.CutSuffix(l.Content, []byte("\n"))
 	l.Partial = !whole
-	return l, nil
+	return nil
 }
 
 // isStamp reports whether time.Parse would take b as RFC 3339. Mostly it knows

@@ -18,8 +18,9 @@ type printer struct {
 	stream     Stream
 	timestamps bool
 	since      time.Time
-	physical   bool  // pieces of a line are lines of their own, as to since
-	left       int64 // how much may be written; negative: as much as there is
+	second     string // of since, in UTC
+	physical   bool   // pieces of a line are lines of their own, as to since
+	left       int64  // how much may be written; negative: as much as there is
 
 	buf     []byte // not written yet
 	written int64
@@ -29,7 +30,7 @@ type printer struct {
 		inside bool // a line of it has been begun
 		drop   bool // and is not wanted
 	}
-	long    Line // which the pieces that follow belong to, if there are any
+	line    Line // the last one; of the stream All, if it is not wanted
 	skipped int64
 	bad     []byte // the beginning of the first line that could not be read
 }
@@ -38,7 +39,10 @@ type printer struct {
 const batch = 64 << 10
 
 func newPrinter(w io.Writer, req Request, physical bool) *printer {
-	p := &printer{w: w, stream: req.Stream, timestamps: req.Timestamps, since: req.Since, physical: physical, left: -1}
+	p := &printer{
+		w: w, stream: req.Stream, timestamps: req.Timestamps, physical: physical, left: -1,
+		since: req.Since, second: req.Since.UTC().Format("2006-01-02T15:04:05"),
+	}
 	if req.Limit != nil {
 		p.left = *req.Limit
 	}
@@ -46,48 +50,40 @@ func newPrinter(w io.Writer, req Request, physical bool) *printer {
 	return p
 }
 
-// piece prints a piece of a file, if after says that its stream is wanted there.
+// piece prints a piece of a file. What comes before from is not wanted, of each stream.
 func (p *printer) piece(c piece, from *[3]int64) error {
-	if !c.head {
-		if p.long.Stream == All { // the line could not be read
+	l := &p.line
+	if !c.head { // it goes on
+		if l.Stream == All {
 			return nil
 		}
-		return p.print(Line{Stream: p.long.Stream, Partial: p.long.Partial, Content: c.text}, false, c.tail)
+		l.Content = c.text
+		return p.print(l, false, c.tail)
 	}
-	l, err := p.parser.parse(c.text)
-	p.long = Line{Stream: l.Stream, Partial: l.Partial}
-	if err != nil {
-		p.long.Stream = All
+	if err := p.parser.parse(l, c.text); err != nil {
 		if p.skipped == 0 {
 			p.bad = append(p.bad, c.text[:min(len(c.text), 80)]...)
 		}
 		p.skipped++
+		l.Stream = All
 		return nil
 	}
 	p.lines++
 	if from != nil && c.at < from[l.Stream] || p.stream != All && p.stream != l.Stream {
-		p.long.Stream = All
+		l.Stream = All
 		return nil
 	}
 	return p.print(l, true, c.tail)
 }
 
 // print prints a line or a part of one: its head, its tail, or both.
-func (p *printer) print(l Line, head, tail bool) error {
+func (p *printer) print(l *Line, head, tail bool) error {
 	s := &p.streams[l.Stream]
-	if head && (!s.inside || p.physical) {
-		s.drop = false
-		if !p.since.IsZero() {
-			at, err := l.Time()
-			s.drop = err == nil && at.Before(p.since)
-		}
-	}
 	begins := head && !s.inside
-	if tail {
-		s.inside = l.Partial
-	} else {
-		s.inside = true
+	if (begins || head && p.physical) && !p.since.IsZero() {
+		s.drop = p.older(l)
 	}
+	s.inside = l.Partial || !tail
 	if s.drop {
 		return nil
 	}
@@ -104,7 +100,17 @@ func (p *printer) print(l Line, head, tail bool) error {
 	return nil
 }
 
-func (p *printer) stamp(l Line) {
+// older reports whether a line is too old (la-7): mostly by the text of its second, as
+// reading times takes longer than all else.
+func (p *printer) older(l *Line) bool {
+	if n := len(p.second); l.Stamp[len(l.Stamp)-1] == 'Z' && string(l.Stamp[:n]) != p.second {
+		return string(l.Stamp[:n]) < p.second
+	}
+	at, err := l.Time()
+	return err == nil && at.Before(p.since)
+}
+
+func (p *printer) stamp(l *Line) {
 	if n := len(stampLayout) - len("07:00"); len(l.Stamp) == n && l.Stamp[n-1] == 'Z' {
 		p.buf = append(p.buf, l.Stamp...) // it has the form
 	} else if at, err := l.Time(); err == nil {

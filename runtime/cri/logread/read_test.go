@@ -35,6 +35,8 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 		"la-6: partial lines are joined":                                        {req: logread.Request{}, want: "zero\none\ntwo three four\nfive\n"},
 		"la-7: what is older is left out":                                       {req: logread.Request{Since: epoch.Add(5 * time.Second)}, want: "five\n"},
 		"la-7: what is as old is not":                                           {req: logread.Request{Since: epoch.Add(1 * time.Second)}, want: "one\ntwo three four\nfive\n"},
+		"la-7: a part of a second counts":                                       {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6300 * time.Millisecond)}, want: ""},
+		"la-7: whatever the zone":                                               {lines: []string{zone}, req: logread.Request{Since: epoch.Add(6200 * time.Millisecond).In(time.FixedZone("", -7200))}, want: "six\n"},
 		"la-7: a line is as old as its beginning":                               {req: logread.Request{Since: epoch.Add(3 * time.Second)}, want: "five\n"},
 		"la-7: pieces have their own age":                                       {req: logread.Request{Since: epoch.Add(3 * time.Second)}, physical: true, want: "three four\nfive\n"},
 		"la-8: the time stands at the beginning of a line":                      {req: logread.Request{Timestamps: true, Stream: logread.Stdout}, want: "2026-11-21T10:00:00.000000000Z zero\n2026-11-21T10:00:02.000000000Z two three four\n"},

@@ -136,7 +136,7 @@ func TestTailIsWhatAModelSaysOfRandomLogs(t *testing.T) { // F-36, F-37
 	seed := rand.Uint64()
 	t.Log("seed", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	for round := range 20 {
+	for round := range 10 {
 		var all model
 		var layout []string
 		l := newLog(t)

@@ -112,7 +112,7 @@ func backward(f io.ReaderAt, size int64, visit func(at int64, text []byte, ended
 		start := lo + int64(p) + 1 // of the file, if there is no newline
 		if start < end || ended {
 			n := min(end-start, maxLine)
-			text := buf[:0]
+			var text []byte
 			if start+n <= loaded {
 				text = buf[start-lo : start-lo+n]
 			} else {

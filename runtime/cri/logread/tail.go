@@ -200,7 +200,8 @@ func (l *locator) tell(p *parser, c piece, visit func(at, end int64, stream Stre
 	if l.physical {
 		return visit(c.at, end, Stdout, false)
 	}
-	line, err := p.parse(c.text)
+	var line Line
+	err := p.parse(&line, c.text)
 	if err != nil || l.stream != All && l.stream != line.Stream {
 		return true
 	}

@@ -1,0 +1,71 @@
+//go:build unix
+
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// systemd hears that the agent is ready, that it is well twice in each WatchdogSec, and
+// that it stops (sv-5).
+func TestSystemdHearsOfTheAgent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of real time")
+	}
+	dir, err := os.MkdirTemp("", "notify") // a socket's path must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	socket := filepath.Join(dir, "s")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", socket)
+	t.Setenv("WATCHDOG_USEC", "400000")
+	next := func() string {
+		text := make([]byte, 100)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		n, err := conn.Read(text)
+		require.NoError(t, err)
+		return string(text[:n])
+	}
+	a := newAgent(t, "process")
+	a.write("sleeper.yaml", sleeper("sleeper"))
+	a.start()
+	assert.Equal(t, []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"}, []string{next(), next(), next(), next()})
+	a.eventually("the pod runs", func() bool { return running(a.pods()["sleeper"]) })
+	require.NoError(t, a.interrupt())
+	a.start() // another one: its cleanup is that of newAgent
+	var heard []string
+	for len(heard) == 0 || heard[len(heard)-1] != "READY=1" {
+		heard = append(heard, next())
+	}
+	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
+}
+
+func TestTheAgentsScoreIsWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "oom_score_adj")
+	require.NoError(t, setOOMScore(file, -999), "this kernel has none")
+	require.NoFileExists(t, file)
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, setOOMScore(file, -999))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, "-999", string(text))
+	require.Error(t, setOOMScore(t.TempDir(), 0))
+
+	for says, lines := range map[string]string{
+		"oomScoreAdj is -1001: want -1000 to 1000": "oomScoreAdj: -1001\n",
+		"maxOpenFiles is negative: -1":             "maxOpenFiles: -1\n",
+	} {
+		a := &assembly{opts: options{kubelet: of(t, lines)}}
+		require.EqualError(t, a.settle(), says)
+	}
+}

@@ -1,0 +1,17 @@
+package cluster_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+// What it counts is client-go, and the server of a node.
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "kube/metrics/cluster", Max: 700, House: []string{
+		"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc",
+		"internal/checkpoint", "internal/qos", "internal/restart", "internal/staticpod", "internal/streamend", "kube/auth", "kube/client",
+		"kube/metrics", "kube/metrics/internal/family", "kube/node", "kube/server", "pleg", "podenv", "podsource", "podworker", "prober",
+		"runtime", "runtime/cri/logread", "shutdown", "status", "volume",
+	}, Allow: []string{"k8s.io/client-go"}}.Check(t)
+}

@@ -1,0 +1,122 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// samples are the lines of an answer that are no comments.
+func samples(text string) (out []string) {
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "#") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// st-16: names, labels, and the time of the measurement, but for starts and limits.
+func TestTheResourcesOfANode(t *testing.T) {
+	at := at.UnixMilli()
+	assert.Equal(t, []string{
+		fmt.Sprintf(`container_cpu_usage_seconds_total{container="nginx",namespace="prod",pod="web"} 2 %d`, at),
+		fmt.Sprintf(`container_memory_working_set_bytes{container="nginx",namespace="prod",pod="web"} 200 %d`, at),
+		`container_start_time_seconds{container="nginx",namespace="prod",pod="web"} 1.69999640025e+09`,
+		`container_swap_limit_bytes{container="nginx",namespace="prod",pod="web"} 100`,
+		fmt.Sprintf(`container_swap_usage_bytes{container="nginx",namespace="prod",pod="web"} 10 %d`, at),
+		fmt.Sprintf(`node_cpu_usage_seconds_total 9 %d`, at),
+		fmt.Sprintf(`node_memory_working_set_bytes 900 %d`, at),
+		fmt.Sprintf(`node_swap_usage_bytes 10 %d`, at),
+		fmt.Sprintf(`pod_cpu_usage_seconds_total{namespace="prod",pod="web"} 3 %d`, at),
+		fmt.Sprintf(`pod_memory_working_set_bytes{namespace="prod",pod="web"} 300 %d`, at),
+		fmt.Sprintf(`pod_swap_usage_bytes{namespace="prod",pod="web"} 10 %d`, at),
+		`resource_scrape_error 0`,
+		`scrape_error 0`,
+	}, samples(newWorld(t).known().scrape(t, metrics.ResourcePath)))
+}
+
+// st-17, oom-3: whose samples they are, and in which units.
+func TestTheContainersOfANode(t *testing.T) {
+	w := newWorld(t).known()
+	const (
+		pod       = `container="",id="/kubepods/podu1",image="",name="",namespace="prod",pod="web"`
+		container = `container="nginx",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"`
+		machine   = `boot_id="b",machine_id="m",system_uuid="s"`
+	)
+	all := w.scrape(t, metrics.CadvisorPath)
+	for _, want := range []string{
+		`container_cpu_usage_seconds_total{container="",cpu="total",id="/",image="",name="",namespace="",pod=""} 9 1700000000250`,
+		`container_cpu_usage_seconds_total{container="nginx",cpu="total",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 2 1700000000250`,
+		`container_memory_rss{` + pod + `} 150 1700000000250`,
+		`container_memory_working_set_bytes{` + container + `} 200 1700000000250`,
+		`container_memory_usage_bytes{` + container + `} 400 1700000000250`,
+		`container_cpu_cfs_throttled_seconds_total{` + container + `} 0.5 1700000000250`,
+		`container_pressure_cpu_waiting_seconds_total{` + container + `} 2 1700000000250`,
+		`container_pressure_cpu_stalled_seconds_total{` + container + `} 1 1700000000250`,
+		`container_oom_events_total{` + container + `} 2`,
+		`container_threads{` + container + `} 7 1700000000250`,
+		`container_threads_max{` + container + `} 100 1700000000250`,
+		`container_processes{` + pod + `} 5`,
+		`container_start_time_seconds{` + container + `} 1.69999640025e+09`,
+		`container_spec_cpu_shares{` + container + `} 256`,
+		`container_spec_cpu_quota{` + container + `} 50000`,
+		`container_spec_memory_limit_bytes{` + container + `} 6.7108864e+07`,
+		`container_network_receive_bytes_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 1 1700000000250`,
+		`container_fs_usage_bytes{container="nginx",device="",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 400 1700000000250`,
+		`machine_cpu_cores{` + machine + `} 8`,
+		`machine_memory_bytes{` + machine + `} 1.073741824e+09`,
+		`machine_scrape_error 0`,
+	} {
+		assert.Contains(t, all, want+"\n")
+	}
+	assert.NotContains(t, all, `container_threads{container=""`, "of a pod these are no threads of one program")
+}
+
+// A pod of which nobody knows more than its numbers has them.
+func TestAContainerThatNobodyKnowsHasANameAtLeast(t *testing.T) {
+	w := newWorld(t).known()
+	w.sources.Held = func() []*runtime.Pod { return nil }
+	w.sources.Wanted, w.sources.PodCgroup, w.sources.Group = nil, nil, nil
+	assert.Contains(t, w.scrape(t, metrics.CadvisorPath), `container_memory_rss{container="nginx",id="/podu1/nginx",image="",name="",namespace="prod",pod="web"} 100 1700000000250`)
+}
+
+// A number that nobody has is absent, never zero.
+func TestNumbersThatNobodyHasAreAbsent(t *testing.T) {
+	w := newWorld(t).known()
+	w.sources.Usage = func(ctx) (*statsapi.Summary, error) {
+		return &statsapi.Summary{Pods: []statsapi.PodStats{{Containers: []statsapi.ContainerStats{{Name: "c", CPU: new(statsapi.CPUStats), Memory: new(statsapi.MemoryStats), Swap: new(statsapi.SwapStats)}}}}}, nil
+	}
+	assert.Equal(t, []string{"resource_scrape_error 0", "scrape_error 0"}, samples(w.scrape(t, metrics.ResourcePath)))
+}
+
+// What many pods use is many series, and no more than that.
+func TestAScrapeOfManyPods(t *testing.T) {
+	w := newWorld(t).known()
+	w.sources.Summary = func(ctx, bool) (*statsapi.Summary, error) { return busy(110), nil }
+	all := w.families(t, metrics.CadvisorPath)
+	require.Len(t, all["container_memory_rss"].GetMetric(), 1+2*110)
+}
+
+// busy is a summary of n pods.
+func busy(n int) *statsapi.Summary {
+	s := summary()
+	one := s.Pods[0]
+	s.Pods = nil
+	for i := range n {
+		one.PodRef.Name, one.PodRef.UID = fmt.Sprintf("web-%d", i), string(types.UID(fmt.Sprintf("u%d", i)))
+		s.Pods = append(s.Pods, one)
+	}
+	return s
+}
+
+type ctx = context.Context
