@@ -95,7 +95,7 @@ func (j *judge) graceLocked(l *life) {
 	if end == nil || end.Reason == "ContainerStatusUnknown" {
 		return
 	}
-	if end.ExitCode == 255 && end.Reason == "Unknown" {
+	if end.ExitCode == 255 && end.Reason == "Unknown" && j.lostLocked(end.StartedAt.Time) {
 		j.tolerated["a containerd that was killed does not know how a container ended meanwhile (255, Unknown)"]++
 		return
 	}
