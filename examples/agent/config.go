@@ -121,7 +121,7 @@ func merge(into, patch map[string]any) {
 
 // complaints returns what is to be said of the fields that are not honoured, and an
 // error about those that are refused. What a file has as its type's zero value, as
-// "0s", asks for nothing, unless the row of its field says which value does.
+// "0s", asks for nothing; but a false does where true is fine.
 func complaints(cfg *kubeletconfig.KubeletConfiguration, file map[string]any) (warnings []string, err error) {
 	var errs []error
 	for _, c := range chapters {
@@ -130,7 +130,8 @@ func complaints(cfg *kubeletconfig.KubeletConfiguration, file map[string]any) (w
 			if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
 				continue
 			}
-			if asksForNothing(value) && (f.fine == "" || !isIn(file, f.name)) {
+			saysNo := value.Kind() == reflect.Bool && f.fine != "" && isIn(file, f.name)
+			if asksForNothing(value) && !saysNo {
 				continue
 			}
 			if f.does == refused {

@@ -182,7 +182,7 @@ Every field of the type is in one of these tables:
 
 - a field that is **honoured** decides here what it decides in a kubelet; the default is what holds where the file says nothing.
 - a field that is *warned about* changes nothing, and the agent says so by name when it starts, with the reason given here. A zero
-  value, as ` + "`0s`" + `, asks for nothing and is not warned about, unless another value is said to be fine.
+  value, as ` + "`0s`" + `, asks for nothing and is not warned about; but a ` + "`false`" + ` is where ` + "`true`" + ` is fine.
 - with a field that is **refused** the agent does not start.
 `
 

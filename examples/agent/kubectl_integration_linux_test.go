@@ -43,6 +43,7 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 			"what the node consumes": kubectlMetrics,
 			"what a scraper gets":    kubectlScrapes,
 			"a static pod":           kubectlStatic,
+			"a certificate to show":  kubectlServing,
 			"a node of processes":    kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
