@@ -18,7 +18,8 @@ type step struct {
 	*Runtime
 	pod      *v1.Pod
 	volumes  map[string]runtime.Volume
-	machines []Machine // of the pod, newest first, as they were before the step
+	machines []Machine          // of the pod, newest first, as they were before the step
+	status   *runtime.PodStatus // the same
 	result   runtime.SyncResult
 }
 
@@ -70,6 +71,15 @@ func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 	p, err := s.process(c)
 	if err != nil {
 		s.did(runtime.StartContainer, c.Name, err, "CreateContainerConfigError")
+		return
+	}
+	for _, old := range s.status.Containers { // one that waits for an image that is not wanted any more, say
+		if old.Name == c.Name && old.State == runtime.ContainerCreated && old.ID != st.Resume {
+			err = errors.Join(err, s.end(ctx, old.ID, 0))
+		}
+	}
+	if err != nil {
+		s.did(runtime.StartContainer, c.Name, err, "KillContainerError")
 		return
 	}
 	p.Tags = processTags(s.pod, st)
