@@ -131,6 +131,21 @@ func TestNodesShareACloudAndSeeTheirOwn(t *testing.T) {
 	})
 }
 
+func TestAProbeMayHaveItsOwnGracePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := over(t, programs(new(fakecloud.Cloud)))
+		pod := podOf("a", v1.Container{Image: "stubborn", LivenessProbe: &v1.Probe{TerminationGracePeriodSeconds: new(int64(5))}})
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+		require.NoError(t, err)
+		failed := &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{look(t, rt, "a").Container("app").ID: runtime.ProbeFailure}}
+		begun := time.Now()
+		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Probes: failed})
+		require.NoError(t, err)
+		assert.Equal(t, 5*time.Second, time.Since(begun))
+		assert.EqualValues(t, 1, look(t, rt, "a").Container("app").RestartCount)
+	})
+}
+
 // Nobody wrote down with which resources a process runs, so that none is resized or
 // restarted for them.
 func TestLimitsAreNoReasonToRestart(t *testing.T) {

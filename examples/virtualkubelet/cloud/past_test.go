@@ -58,6 +58,7 @@ func TestRestartCountsOutliveMachinesAndAgents(t *testing.T) {
 		})
 		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 		require.NoError(t, below.Crash(look(t, rt, "a").Sandboxes[0].ID))
+		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{})) // which needs what is written on it
 		rt = over(t, below)
 		begun := time.Now()
 		status := until(t, rt, pod, "app was restarted once more", func(s *runtime.PodStatus) bool { return s.Container("app") != nil })

@@ -33,7 +33,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	}
 	for _, k := range p.Kill {
-		grace := graceOf(runtime.KillRequest{Pod: s.pod, GracePeriodSeconds: s.graceAfter(k)}, nil)
+		grace := graceOf(runtime.KillRequest{Pod: s.pod, GracePeriodSeconds: k.GracePeriodSeconds}, nil) // rt-109
 		if !s.did(runtime.KillContainer, k.Name, s.end(ctx, k.ID, grace), "KillContainerError") {
 			return
 		}
@@ -131,15 +131,6 @@ func (s *step) remove(ctx context.Context, gone plan.Removal) error {
 		}
 	}
 	return s.forget(ctx, s.machines, gone.ID, gone.Ended != nil)
-}
-
-// graceAfter returns the grace period of a probe that condemned an instance, if it has
-// one that counts (rt-108, rt-109).
-func (s *step) graceAfter(k plan.Kill) *int64 {
-	if s.pod.DeletionGracePeriodSeconds != nil {
-		return nil
-	}
-	return k.GracePeriodSeconds
 }
 
 // did adds an action to the result, and reports whether it succeeded.
