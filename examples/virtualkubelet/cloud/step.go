@@ -56,6 +56,9 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	}
 	for i := range p.Start {
+		if ctx.Err() != nil {
+			return
+		}
 		s.start(ctx, machine, &p.Start[i])
 	}
 }
@@ -73,12 +76,7 @@ func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 		s.did(runtime.StartContainer, c.Name, err, "CreateContainerConfigError")
 		return
 	}
-	for _, old := range s.status.Containers { // one that waits for an image that is not wanted any more, say
-		if old.Name == c.Name && old.State == runtime.ContainerCreated && old.ID != st.Resume {
-			err = errors.Join(err, s.end(ctx, old.ID, 0))
-		}
-	}
-	if err != nil {
+	if err := s.callOff(ctx, st); err != nil {
 		s.did(runtime.StartContainer, c.Name, err, "KillContainerError")
 		return
 	}
@@ -93,6 +91,20 @@ func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 		reason = "ErrImagePull"
 	}
 	s.did(runtime.StartContainer, c.Name, err, reason)
+}
+
+// callOff ends what is still starting of a container and is not wanted any more, because
+// the spec has another image by now, say: it must not come up beside what is.
+func (s *step) callOff(ctx context.Context, st *plan.Start) error {
+	for _, old := range s.status.Containers {
+		if old.Name != st.Name || old.State != runtime.ContainerCreated || old.ID == st.Resume {
+			continue
+		}
+		if err := s.end(ctx, old.ID, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // process says what a container is on the cloud. It is an error if something that it
