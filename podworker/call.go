@@ -216,7 +216,7 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 	if p.queued {
 		return news
 	}
-	delay, wait := w.delays.after(p.called, next, err, w.cfg.Jitter)
+	delay, wait := w.delays.after(p.called, next, err, p.failures, w.cfg.Jitter)
 	p.next, p.wait = p.called.Add(delay), wait
 	if w.ended {
 		return news

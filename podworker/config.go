@@ -41,7 +41,8 @@ type Config struct {
 	Resync time.Duration
 
 	// Retry is how long to wait after an error, up to half as much more. Zero:
-	// 10 seconds. Short values turn one broken pod into load on the runtime.
+	// 10 seconds. Short values turn one broken pod into load on the runtime. A
+	// runtime that does not answer is asked again sooner at first, after 1, 2, 4 … s.
 	Retry time.Duration
 
 	// OrphanGrace is how many seconds a pod that nobody wants has to stop.

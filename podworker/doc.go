@@ -67,7 +67,10 @@
 // # Differences from the kubelet
 //
 // A delay that was named to the moment (a back-off, a deadline) is kept without
-// jitter and without a tick to wait for (lq-9, lq-10). A shorter grace period
+// jitter and without a tick to wait for (lq-9, lq-10). Work that failed because the
+// runtime did not answer is tried again after 1, 2, 4 … s, and so is a collection of
+// garbage that failed, after 5 s; what was removed from the API while the node was
+// away is collected as soon as all sources have spoken. A shorter grace period
 // reaches a stop that is in progress (lq-8). A grace of zero is a value (lq-7). The
 // waiter of a kill always hears of its end (lq-6). A static pod starts as soon as
 // the one it waits for has finished, not at a retry (pw-30). One that is told to end

@@ -83,9 +83,19 @@ func (l *Loop) Sweep() {
 			l.cfg.Hooks.Orphan(pod)
 		}
 	}
-	if l.cfg.Mirrors != nil && len(l.strayMirrors()) > 0 {
+	if l.takeHeard() || l.cfg.Mirrors != nil && len(l.strayMirrors()) > 0 {
 		signal(l.garbage)
 	}
+}
+
+// takeHeard reports whether the last source has spoken since it was asked last:
+// now it is known of which pods nothing has to be kept.
+func (l *Loop) takeHeard() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	heard := l.heard
+	l.heard = false
+	return heard
 }
 
 // endOrphan ends a pod of the runtime, and reports true, if nobody wants it.
@@ -123,18 +133,27 @@ func running(pod *runtime.Pod) bool {
 	})
 }
 
+// garbagePause is how long after a collection that has failed it is tried again.
+// It doubles, up to the period: what could be a short outage of the runtime does
+// not have a removed pod's leftovers stay for all of that.
+const garbagePause = 5 * time.Second
+
 // collect removes what is dead, and mirrors of what is gone, each period and
 // when told.
 func (l *Loop) collect(ctx context.Context) {
 	ticker := time.NewTicker(l.cfg.GarbagePeriod)
 	defer ticker.Stop()
-	failed := false
+	failed, pause := false, garbagePause
+	var again <-chan time.Time // nil: the last one did not fail, or the period will do
 	for {
+		retry := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		case <-l.garbage:
+		case <-again:
+			again, pause, retry = nil, 2*pause, true
 		}
 		l.deleteMirrors(ctx)
 		if l.cfg.Garbage == nil {
@@ -146,13 +165,19 @@ func (l *Loop) collect(ctx context.Context) {
 		}
 		if err != nil {
 			l.cfg.Logger.Warn("garbage collection failed", "err", err)
-			if l.cfg.Node.Name != "" {
+			if again == nil && pause < l.cfg.GarbagePeriod {
+				again = time.After(pause)
+			}
+			if l.cfg.Node.Name != "" && !retry {
 				l.cfg.Workers.cfg.Record(runtime.Event{
 					Object: l.cfg.Node, Type: v1.EventTypeWarning, Reason: "ContainerGCFailed", Message: err.Error(),
 				})
 			}
-		} else if failed {
-			l.cfg.Logger.Info("garbage collection works again")
+		} else {
+			again, pause = nil, garbagePause
+			if failed {
+				l.cfg.Logger.Info("garbage collection works again")
+			}
 		}
 		failed = err != nil // cg-9
 	}

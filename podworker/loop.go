@@ -36,8 +36,9 @@ type LoopConfig struct {
 	// Garbage removes dead containers; nil: nobody does.
 	Garbage runtime.GarbageCollector
 
-	// GarbagePeriod is how often, beside each time a pod is forgotten. Zero:
-	// 1 minute.
+	// GarbagePeriod is how often, beside each time a pod is forgotten, and once
+	// all sources have spoken. A failure is tried again before, after 5 s at
+	// first. Zero: 1 minute.
 	GarbagePeriod time.Duration
 
 	// KeepDead is how many dead instances of each container of a living pod
@@ -89,6 +90,7 @@ type Loop struct {
 	mu     sync.Mutex
 	wanted podSet
 	synced map[string]bool
+	heard  bool // all sources have spoken, and what that allows has not been done yet
 }
 
 // NewLoop returns a Loop for cfg, or an error if it lacks something. It starts
@@ -243,9 +245,11 @@ func (l *Loop) SyncStatic() {
 func (l *Loop) SourceSynced(source string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	first := !l.synced[source]
 	l.synced[source] = true
 	if len(l.silentLocked()) == 0 {
 		l.cfg.Inbox.setSynced()
+		l.heard = l.heard || first
 	}
 	signal(l.sweep)
 }

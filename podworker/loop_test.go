@@ -197,6 +197,61 @@ func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 	})
 }
 
+// What was removed while the node was away, and had ended before, nobody ends or
+// forgets: only a collection finds it.
+func TestWhatNobodyWantsIsCollectedOnceEverySourceHasSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		garbage := &bin{uids: []types.UID{"lost"}}
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
+		loop.SourceSynced("file")
+		synctest.Wait()
+		passes, _ := garbage.seen("lost")
+		assert.Zero(t, passes)
+		for range 2 {
+			loop.SourceSynced("api")
+			synctest.Wait()
+			passes, freed := garbage.seen("lost")
+			assert.Equal(t, 1, passes)
+			assert.True(t, freed)
+		}
+		stop()
+	})
+}
+
+func TestACollectionThatFailsIsTriedAgainBeforeThePeriodIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		garbage := &bin{fail: errors.New("the runtime is away")}
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		require.NoError(t, err)
+		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"}, Garbage: garbage})
+		time.Sleep(time.Second)
+		loop.SourceSynced("api") // after 1 s, and again after 6, 16 and 36; 76 is after the period
+		for _, c := range []struct {
+			until  time.Duration
+			passes int
+		}{{4, 1}, {4, 2}, {10, 3}, {20, 4}, {19, 4}, {4, 5}} {
+			time.Sleep(c.until * time.Second)
+			synctest.Wait()
+			passes, _ := garbage.seen("")
+			assert.Equal(t, c.passes, passes)
+		}
+		garbage.mu.Lock()
+		garbage.fail = nil
+		garbage.mu.Unlock()
+		time.Sleep(30 * time.Second) // 76 s and on
+		synctest.Wait()
+		passes, _ := garbage.seen("")
+		assert.Equal(t, 6, passes)
+		time.Sleep(26 * time.Second)
+		synctest.Wait()
+		passes, _ = garbage.seen("")
+		assert.Equal(t, 6, passes, "it works again, and nobody asks before the period is over")
+		stop()
+	})
+}
+
 func TestACollectionThatFailsIsToldOfTheNode(t *testing.T) { // cg-9
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{fail: errors.New("a sandbox is stuck")}

@@ -38,10 +38,20 @@ func TestDelayAfterACall(t *testing.T) {
 		"a deadline does not slow the retry for the network": {Next{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond, WaitNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
-			delay, wait := d.after(now, tc.next, tc.err, half)
+			delay, wait := d.after(now, tc.next, tc.err, 1, half)
 			assert.Equal(t, tc.want, delay)
 			assert.Equal(t, tc.wait, wait)
 		})
+	}
+}
+
+func TestARuntimeThatDoesNotAnswerIsAskedAgainSoonAtFirst(t *testing.T) {
+	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
+	away := fmt.Errorf("kill pod: %w", runtime.ErrUnavailable)
+	for failures, seconds := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 6: 10, 100: 10} {
+		delay, wait := d.after(time.Now(), Next{}, away, failures, func(d time.Duration) time.Duration { return d })
+		assert.Equal(t, seconds*time.Second, delay, failures)
+		assert.Equal(t, WaitRetry, wait)
 	}
 }
 

@@ -83,6 +83,8 @@ type Manager struct {
 	mu       sync.Mutex // guards the fields below
 	stopping bool
 	draining map[types.UID]bool // to be shown as not ready
+
+	start, over time.Time // of the last one
 }
 
 // New returns a Manager for cfg, or an error that says what of cfg can't be. It

@@ -330,6 +330,8 @@ func TestTheTimesAreRecorded(t *testing.T) { // sh-11
 		next := &machine{t: t, policy: twoGroups, file: m.file, hooks: m.hooks}
 		next.run()
 		assert.Equal(t, "00:00:00 00:00:02", times[2])
+		start, end := next.Times()
+		assert.Equal(t, 2*s, end.Sub(start))
 
 		require.NoError(t, os.WriteFile(m.file, []byte("{"), 0o600))
 		broken := &machine{t: t, policy: twoGroups, file: m.file, hooks: m.hooks}

@@ -22,7 +22,7 @@ type record struct {
 
 // keepTimes tells of the times of a shutdown, and keeps them for the next agent.
 func (m *Manager) keepTimes(start, end time.Time) {
-	m.cfg.Hooks.Times(start, end)
+	m.setTimes(start, end)
 	if m.cfg.File == "" {
 		return
 	}
@@ -33,6 +33,21 @@ func (m *Manager) keepTimes(start, end time.Time) {
 	if err != nil {
 		m.cfg.Logger.Warn("the times of the shutdown are not recorded", "err", err)
 	}
+}
+
+func (m *Manager) setTimes(start, end time.Time) {
+	m.mu.Lock()
+	m.start, m.over = start, end
+	m.mu.Unlock()
+	m.cfg.Hooks.Times(start, end)
+}
+
+// Times are when the last shutdown began and when all pods had ended, zero while they
+// have not; both are zero if none is known of (sh-11).
+func (m *Manager) Times() (start, end time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.start, m.over
 }
 
 // tellLast tells of the last shutdown, if there was one.
@@ -47,7 +62,7 @@ func (m *Manager) tellLast() {
 	}
 	switch {
 	case err == nil && !last.StartTime.IsZero():
-		m.cfg.Hooks.Times(last.StartTime, last.EndTime)
+		m.setTimes(last.StartTime, last.EndTime)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		m.cfg.Logger.Warn("the times of the last shutdown cannot be read", "err", err)
 	}

@@ -61,8 +61,8 @@ func TestTriggersThatCannotBeAreErrors(t *testing.T) {
 	}
 }
 
-// takesItsTime is a pod that writes down when it is told to end, and takes its time.
-func takesItsTime(name string, priority int, seconds int) string {
+// teller is a pod that writes down when it is told to end, and takes its time.
+func teller(name string, priority int, seconds int) string {
 	return manifest(name, fmt.Sprintf("priority: %d", priority), "terminationGracePeriodSeconds: 30",
 		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/told; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
 }
@@ -101,8 +101,8 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	}
 	t.Parallel()
 	w := &world{agent: newAgent(t, "process")}
-	w.put("dns", takesItsTime("dns", 2_000_000_000, 0))
-	w.put("web", takesItsTime("web", 0, 1))
+	w.put("dns", teller("dns", 2_000_000_000, 0))
+	w.put("web", teller("web", 0, 1))
 	w.start("--shutdown-on=http,sigterm", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "-v")
 	w.until("both are ready", func() error {
 		if pods := w.pods(); !runs(pods["web"]) || !runs(pods["dns"]) {
@@ -124,7 +124,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	assert.Equal(t, http.StatusForbidden, post(http.MethodPost, "cross-site"))
 	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
 	w.told("the machine is about to stop")
-	w.put("late", takesItsTime("late", 0, 0))
+	w.put("late", teller("late", 0, 0))
 	w.told("the machine may stop: 2 pods were ended in ")
 	assert.Equal(t, []string{"web", "dns"}, toldInOrder(t, w))
 	pods := w.pods()
@@ -144,7 +144,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 
 	assert.Equal(t, http.StatusOK, post(http.MethodDelete, ""))
 	w.told("the machine does not stop, after all")
-	w.put("after", takesItsTime("after", 0, 0))
+	w.put("after", teller("after", 0, 0))
 	w.until("who comes after that runs", func() error {
 		if after := w.pods()["after"]; !runs(after) {
 			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)

@@ -82,7 +82,7 @@ func stopAgent(w *world, _ step) (func() error, error) {
 }
 
 func killContainerd(w *world, _ step) (func() error, error) {
-	w.killedAt = append(w.killedAt, time.Now())
+	w.judge.containerdKilled()
 	w.daemon.Kill()
 	return func() error { w.daemon.Start(); return nil }, nil
 }

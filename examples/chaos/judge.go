@@ -13,6 +13,7 @@ import (
 // them, on any goroutine.
 type judge struct {
 	now func() time.Time
+	cry func(violation) // is told of each violation; nil: nobody is
 
 	mu         sync.Mutex
 	pods       map[string]*life // by UID
@@ -21,6 +22,7 @@ type judge struct {
 	violations []violation
 	tolerated  map[string]int  // what is somebody else's fault, in words
 	told       map[string]bool // what tolerateOnce has counted
+	killedAt   []time.Time     // containerd
 	context    string          // what is being done: it is told with a violation
 }
 
@@ -89,6 +91,25 @@ func (j *judge) during(what string) {
 	j.context = what
 }
 
+// containerdKilled says that containerd is killed now.
+func (j *judge) containerdKilled() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.killedAt = append(j.killedAt, j.now())
+}
+
+// lost reports whether containerd was killed since then, a time in whole seconds:
+// it may not know all of what went on.
+func (j *judge) lost(since time.Time) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lostLocked(since)
+}
+
+func (j *judge) lostLocked(since time.Time) bool {
+	return slices.ContainsFunc(j.killedAt, func(at time.Time) bool { return at.After(since.Add(-2 * time.Second)) })
+}
+
 // tolerate counts something that is not as it should be and not ours.
 func (j *judge) tolerate(what string) {
 	j.mu.Lock()
@@ -122,6 +143,9 @@ func (j *judge) checkLocked(name string, holds bool, pod, format string, args ..
 	same := func(o violation) bool { return o.law == v.law && o.pod == v.pod && o.what == v.what }
 	if !slices.ContainsFunc(j.violations, same) { // one that lasts is told once
 		j.violations = append(j.violations, v)
+		if j.cry != nil {
+			j.cry(v)
+		}
 	}
 }
 

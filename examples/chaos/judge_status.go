@@ -95,6 +95,10 @@ func (j *judge) graceLocked(l *life) {
 	if end == nil || end.Reason == "ContainerStatusUnknown" {
 		return
 	}
+	if end.ExitCode == 255 && end.Reason == "Unknown" && j.lostLocked(end.StartedAt.Time) {
+		j.tolerated["a containerd that was killed does not know how a container ended meanwhile (255, Unknown)"]++
+		return
+	}
 	if end.StartedAt.IsZero() || l.toldAt.Sub(end.StartedAt.Time) < 3*time.Second {
 		return // it may not have been ready for a TERM
 	}

@@ -146,6 +146,19 @@ func TestTheJudgeKnowsTheLaws(t *testing.T) {
 			j.status(again)
 			j.removed("u")
 		}},
+		"nobody knows how it ended": {graceGiven, func(j *judge) {
+			pod := deleted("steady", 255, time.Second)
+			pod.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
+			j.status(pod)
+			j.removed("u")
+		}},
+		"nobody knows how it ended, and containerd was killed": {"", func(j *judge) {
+			pod := deleted("steady", 255, time.Second)
+			pod.Status.ContainerStatuses[0].State.Terminated.Reason = "Unknown"
+			j.containerdKilled()
+			j.status(pod)
+			j.removed("u")
+		}},
 		"it has no time to end":        {graceGiven, func(j *judge) { j.status(deleted("graceful", 137, time.Second)); j.removed("u") }},
 		"it is killed before its time": {graceGiven, func(j *judge) { j.status(deleted("stubborn", 137, time.Second)); j.removed("u") }},
 		"it is killed in time":         {"", func(j *judge) { j.status(deleted("stubborn", 137, 4*time.Second)); j.removed("u") }},

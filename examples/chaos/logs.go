@@ -60,9 +60,9 @@ func number(fields []string) (int, error) {
 }
 
 // readLogs holds the law of logs against all containers that are said to run.
-// died says whether containerd was killed after a time: it had then read what it
-// had not yet written, which is lost.
-func (w *world) readLogs(wanted []string, died func(since time.Time) bool) {
+// A containerd that was killed meanwhile had read what it had not yet written, which
+// is lost.
+func (w *world) readLogs(wanted []string) {
 	for _, name := range wanted {
 		pod := w.judge.named(name)
 		if pod == nil {
@@ -81,7 +81,7 @@ func (w *world) readLogs(wanted []string, died func(since time.Time) bool) {
 				continue
 			}
 			r := readLog(string(data))
-			excused := died(c.State.Running.StartedAt.Time)
+			excused := w.judge.lost(c.State.Running.StartedAt.Time)
 			w.judge.check(logsRead, r.err == nil, name, "%v", r.err)
 			w.judge.check(logsRead, excused || r.torn == 0 && r.gaps == 0, name, "of %d lines %d are missing and %d torn, and containerd was not killed", r.lines, r.gaps, r.torn)
 			if excused && r.torn+r.gaps > 0 {

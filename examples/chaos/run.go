@@ -41,6 +41,7 @@ type outcome struct {
 // broken is in the result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
+	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
 	err = lab.Program(ctx, sayWriter(say), func(t testing.TB) error {
 		r := &runner{world: newWorld(t, o, res.judge, say), options: o, result: &res, hand: newHand(), say: say}
 		return r.all()
@@ -214,9 +215,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 	about := fmt.Sprintf("round %d", out.round.n)
 	r.judge.check(converges, len(unlike) == 0, about, "not within %v: %s", r.options.bound, strings.Join(unlike, "; "))
 	r.judge.check(nothingLeft, len(left) == 0, about, "not within %v: %s", r.options.bound, strings.Join(left, "; "))
-	r.readLogs(r.wanted, func(since time.Time) bool {
-		return slices.ContainsFunc(r.killedAt, func(at time.Time) bool { return at.After(since.Add(-2 * time.Second)) })
-	})
+	r.readLogs(r.wanted)
 	r.judge.settled()
 	return nil
 }

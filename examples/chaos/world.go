@@ -48,9 +48,8 @@ type world struct {
 	api kubernetes.Interface // with all rights
 	cri internalapi.RuntimeService
 
-	killedAt []time.Time // containerd; used by one goroutine, as is
-	noted    []string    // what is to be told of the round
-	doomed   []string    // instances of which the processes were killed in this round
+	noted  []string // what is to be told of the round; used by one goroutine, as is
+	doomed []string // instances of which the processes were killed in this round
 
 	healing sync.WaitGroup // what is not over with its round
 	mu      sync.Mutex

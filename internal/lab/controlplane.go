@@ -152,7 +152,9 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		return err
 	}
 	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
-		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn")
+		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn",
+		// What it has is thrown away: no need to wait for a disk that is busy.
+		"--unsafe-no-fsync")
 	c.api = c.child("kube-apiserver", filepath.Join(assets, "kube-apiserver"), append([]string{
 		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
 		// The address is a loopback one, which may not be that of a service.

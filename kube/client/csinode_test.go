@@ -54,3 +54,21 @@ func TestDriversAreMadeKnown(t *testing.T) {
 		require.ErrorContains(t, gone.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}), "client: make CSI driver a.example.com known")
 	})
 }
+
+// ns-10: the object is there before any driver is.
+func TestACSINodeIsMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
+		require.NoError(t, err)
+		known := client.CSINode{Client: conn.API, NodeName: "n"}
+		require.ErrorContains(t, known.Ensure(t.Context()), "client: make CSINode n: ")
+		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
+		require.NoError(t, known.Ensure(t.Context()))
+		require.NoError(t, known.Add(t.Context(), client.CSIDriver{Name: "a.example.com", NodeID: "ida"}))
+		require.NoError(t, known.Ensure(t.Context()))
+		csi := api.Get("csinodes", "", "n").(*storagev1.CSINode)
+		assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}, csi.OwnerReferences)
+		assert.Len(t, csi.Spec.Drivers, 1)
+	})
+}

@@ -67,7 +67,7 @@ func (a *agent) wireNode() (err error) {
 	cfg, conn := &a.of.cfg, a.of.conn
 	record := func(runtime.Event) {}
 	if !cfg.NoEvents {
-		a.events, err = client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: a.spec.Name, Logger: cfg.Logger})
+		a.events, err = client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: a.spec.Name, Queue: 200, Logger: cfg.Logger})
 		if err != nil {
 			return err
 		}

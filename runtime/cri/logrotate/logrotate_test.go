@@ -1,12 +1,14 @@
 package logrotate_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -281,6 +283,42 @@ func TestRunTriesAgain(t *testing.T) {
 	assert.Empty(t, rotated, "it does not run any more")
 	stop()
 	require.NoError(t, <-ended)
+}
+
+// An ending is a runtime whose container ends while a new log is asked for, if ends.
+type ending struct {
+	*fake
+	ends bool
+}
+
+func (e ending) ReopenLog(context.Context, string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ends {
+		e.state = runtime.ContainerExited
+	}
+	return errors.New("container is not running")
+}
+
+func TestALogOfWhatJustEndedIsNoTrouble(t *testing.T) {
+	for ends, level := range map[bool]string{true: "level=DEBUG", false: "level=WARN"} {
+		f := newFake(t)
+		require.NoError(t, os.Remove(f.path))
+		said, says := io.Pipe()
+		r, err := logrotate.New(logrotate.Config{
+			Runtime: ending{f, ends}, MaxSize: 10, Logger: slog.New(slog.NewTextHandler(says, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.Run(ctx) }()
+		line, err := bufio.NewReader(said).ReadString('\n')
+		require.NoError(t, err)
+		assert.Contains(t, line, level)
+		_ = said.Close()
+		stop()
+		require.NoError(t, <-ended)
+	}
 }
 
 // BenchmarkOvershoot: a writer of 50 MB/s; how far are logs beyond their size when

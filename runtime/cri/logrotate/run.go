@@ -171,7 +171,10 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 			t.rest = r.cfg.Period // the next list does not have it any more
 			err = nil
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && r.ended(ctx, t) {
+			r.cfg.Logger.Debug("the log of a container that has ended is not rotated", "container", t.id, "path", t.path, "err", err)
+			t.rest = r.cfg.Period
+		} else if err != nil && ctx.Err() == nil {
 			r.cfg.Logger.Warn("a log cannot be rotated", "container", t.id, "path", t.path, "err", err)
 			t.rest = r.cfg.Period // not again and again
 		}
@@ -192,6 +195,13 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 func (r *Rotator) gone(t *tail) bool {
 	_, err := os.Stat(filepath.Dir(t.path))
 	return errors.Is(err, fs.ErrNotExist)
+}
+
+// ended reports whether a container runs no longer, as who asks for a new log of it
+// may find out first.
+func (r *Rotator) ended(ctx context.Context, t *tail) bool {
+	running, err := r.running(ctx)
+	return err == nil && !running[t.id]
 }
 
 func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {
