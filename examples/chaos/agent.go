@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 )
@@ -25,14 +24,13 @@ type agent struct {
 	exited chan struct{}
 }
 
-// build makes the reference agent's binary in dir.
-func build(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "agent")
+// build makes the reference agent's binary.
+func build(ctx context.Context, binary string) error {
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/agent").CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the agent; run chaos in the repository: %w\n%s", err, out)
+		return fmt.Errorf("build the agent; run chaos in the repository: %w\n%s", err, out)
 	}
-	return binary, nil
+	return nil
 }
 
 // launch starts the agent.

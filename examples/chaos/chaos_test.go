@@ -23,7 +23,7 @@ import (
 func TestIntegrationClusterLivesThroughChaos(t *testing.T) {
 	lab.Need(t, "containerd", "kubernetes")
 	var out bytes.Buffer
-	o, err := parseFlags([]string{"--once", "--pods=10", "--seed=1"}, &out)
+	o, err := parseFlags([]string{"--once", "--pods=10", "--seed=109"}, &out)
 	require.NoError(t, err)
 	code := chaos(t.Context(), o, &out)
 	t.Logf("%s", &out)

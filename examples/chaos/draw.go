@@ -145,11 +145,11 @@ func (d *drawer) kind() string {
 
 func (d *drawer) fault(kind string) step {
 	k := kindNamed(kind)
-	most := k.most
+	most, begin := k.most, 2*time.Second
 	if d.short {
-		most = min(most, k.least+2*time.Second)
+		most, begin = min(most, k.least+time.Second), time.Second/2
 	}
-	s := step{at: d.upTo(2 * time.Second), fault: kind, pick: d.rng.Uint64(), length: k.least + d.upTo(most-k.least)}
+	s := step{at: d.upTo(begin), fault: kind, pick: d.rng.Uint64(), length: k.least + d.upTo(most-k.least)}
 	if k.about {
 		s.target = d.target()
 	}

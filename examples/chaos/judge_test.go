@@ -189,6 +189,17 @@ func TestAViolationThatLastsIsToldOnce(t *testing.T) {
 	assert.Equal(t, 3, j.total())
 }
 
+func TestAShimThatContainerdHasLostIsKnown(t *testing.T) {
+	const made = `level=info msg="CreateContainer within sandbox \"box\" for name:\"main\" returns container id \"c\""` + "\n"
+	const failed = `level=error msg="StartContainer for \"c\" failed" error="failed to create containerd task: context canceled"` + "\n"
+	const removed = `level=info msg="RemovePodSandbox \"box\" returns successfully"` + "\n"
+	assert.True(t, leaks(made+failed+removed, "box"))
+	for _, log := range []string{"", made + failed, made + removed, failed + removed} {
+		assert.False(t, leaks(log, "box"), log)
+	}
+	assert.False(t, leaks(made+failed+removed, "another"))
+}
+
 func TestALogIsRead(t *testing.T) {
 	const at = "2026-11-21T12:00:00.5Z stdout F "
 	for name, test := range map[string]struct {

@@ -80,15 +80,20 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	w := &world{TB: t, ctx: t.Context(), judge: j, later: map[string][]time.Duration{}}
 	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", o.containerd))
 	lab.Need(t, "containerd", "kubernetes")
-	say("starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
+	say("building the agent; starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", o.containerd, lab.KubernetesVersion)
 	w.dir = lab.Directory(t)
+	binary := filepath.Join(w.dir, "agent")
+	var building sync.WaitGroup
+	var failed error
+	building.Go(func() { failed = build(w.ctx, binary) })
+	t.Cleanup(building.Wait)
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{})
 	w.connect()
 
-	say("building the agent")
-	binary, err := build(w.ctx, w.dir)
-	w.must("make an agent", err)
+	building.Wait()
+	w.must("make an agent", failed)
+	var err error
 	w.socket, err = newProxy(filepath.Join(w.dir, "cri.sock"), w.daemon.Endpoint[len("unix://"):])
 	w.must("make a socket", err)
 	t.Cleanup(func() { w.must("close the socket", w.socket.close()) })

@@ -61,12 +61,9 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	if err != nil {
 		return runtime.SyncResult{}, fmt.Errorf("cloud: look at pod %s: %w", req.Pod.UID, err)
 	}
-	in := plan.Input{
-		Pod: req.Pod, Status: statusOf(req.Pod.UID, machines), Probes: req.Probes,
-		Backoff: r.backoff, Now: time.Now(),
-	}
+	s := &step{Runtime: r, pod: req.Pod, volumes: req.Volumes, machines: machines, status: statusOf(req.Pod.UID, machines)}
+	in := plan.Input{Pod: req.Pod, Status: s.status, Probes: req.Probes, Backoff: r.backoff, Now: time.Now()}
 	remember(&in, machines)
-	s := &step{Runtime: r, pod: req.Pod, volumes: req.Volumes, machines: machines}
 	s.carryOut(ctx, plan.Compute(in))
 	return s.result, errors.Join(ctx.Err(), s.result.Err())
 }

@@ -18,7 +18,8 @@ type step struct {
 	*Runtime
 	pod      *v1.Pod
 	volumes  map[string]runtime.Volume
-	machines []Machine // of the pod, newest first, as they were before the step
+	machines []Machine          // of the pod, newest first, as they were before the step
+	status   *runtime.PodStatus // the same
 	result   runtime.SyncResult
 }
 
@@ -32,7 +33,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	}
 	for _, k := range p.Kill {
-		grace := graceOf(runtime.KillRequest{Pod: s.pod, GracePeriodSeconds: s.graceAfter(k)}, nil)
+		grace := graceOf(runtime.KillRequest{Pod: s.pod, GracePeriodSeconds: k.GracePeriodSeconds}, nil) // rt-109
 		if !s.did(runtime.KillContainer, k.Name, s.end(ctx, k.ID, grace), "KillContainerError") {
 			return
 		}
@@ -55,6 +56,9 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		}
 	}
 	for i := range p.Start {
+		if ctx.Err() != nil {
+			return
+		}
 		s.start(ctx, machine, &p.Start[i])
 	}
 }
@@ -72,6 +76,10 @@ func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 		s.did(runtime.StartContainer, c.Name, err, "CreateContainerConfigError")
 		return
 	}
+	if err := s.callOff(ctx, st); err != nil {
+		s.did(runtime.StartContainer, c.Name, err, "KillContainerError")
+		return
+	}
 	p.Tags = processTags(s.pod, st)
 	p.Token = fmt.Sprintf("%s/%d", c.Name, st.RestartCount) // that of an instance to resume is its own
 	err = s.cloud.StartProcess(ctx, machine, p)
@@ -83,6 +91,20 @@ func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 		reason = "ErrImagePull"
 	}
 	s.did(runtime.StartContainer, c.Name, err, reason)
+}
+
+// callOff ends what is still starting of a container and is not wanted any more, because
+// the spec has another image by now, say: it must not come up beside what is.
+func (s *step) callOff(ctx context.Context, st *plan.Start) error {
+	for _, old := range s.status.Containers {
+		if old.Name != st.Name || old.State != runtime.ContainerCreated || old.ID == st.Resume {
+			continue
+		}
+		if err := s.end(ctx, old.ID, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // process says what a container is on the cloud. It is an error if something that it
@@ -121,15 +143,6 @@ func (s *step) remove(ctx context.Context, gone plan.Removal) error {
 		}
 	}
 	return s.forget(ctx, s.machines, gone.ID, gone.Ended != nil)
-}
-
-// graceAfter returns the grace period of a probe that condemned an instance, if it has
-// one that counts (rt-108, rt-109).
-func (s *step) graceAfter(k plan.Kill) *int64 {
-	if s.pod.DeletionGracePeriodSeconds != nil {
-		return nil
-	}
-	return k.GracePeriodSeconds
 }
 
 // did adds an action to the result, and reports whether it succeeded.
