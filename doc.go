@@ -123,6 +123,7 @@
 //	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
 //	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
 //	internal/streamend   the server's end of streams            runtime/cri/serve, kube/server
+//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim, kube
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
 //	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
 //	internal/deptest     pins the arrows                        tests

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -198,7 +199,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			continue
 		}
 		// Who speaks without end gets a pass in a while, not one after the other.
-		if sleep(ctx, min(leastPause, m.cfg.Period)) != nil {
+		if pause.For(ctx, min(leastPause, m.cfg.Period)) != nil {
 			return nil
 		}
 		rest := time.NewTimer(m.cfg.Period - min(leastPause, m.cfg.Period))
@@ -215,21 +216,10 @@ func (m *Manager) Run(ctx context.Context) error {
 // leastPause is between two passes, whoever asks for them.
 const leastPause = 100 * time.Millisecond
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // awaitCleaned waits until what the evicted held is given back (ev-28).
 func (m *Manager) awaitCleaned(ctx context.Context, evicted []Eviction) {
 	for waited := time.Duration(0); waited < cleanWait; waited += cleanPoll {
-		if sleep(ctx, cleanPoll) != nil {
+		if pause.For(ctx, cleanPoll) != nil {
 			return
 		}
 		if m.cfg.Cleaned == nil || !slices.ContainsFunc(evicted, func(e Eviction) bool { return !m.cfg.Cleaned(e.Pod) }) {

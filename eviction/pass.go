@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -189,7 +190,7 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Pla
 			if !result.After.old(plan, done) || waited >= newsWait {
 				return nil
 			}
-			if err := sleep(ctx, newsPoll); err != nil {
+			if err := pause.For(ctx, newsPoll); err != nil {
 				return err
 			}
 		}

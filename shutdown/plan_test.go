@@ -125,8 +125,8 @@ func TestAPolicyThatCannotBeIsAnError(t *testing.T) {
 	for says, p := range map[string]shutdown.Policy{
 		"the period of the group of priority 7 is negative": {Groups: []shutdown.Group{{7, -s}}},
 		"there are two groups of priority 7":                {Groups: []shutdown.Group{{7, s}, {7, s}}},
-		"Propagation is 31s: want 0 to 30s":                 {Propagation: 31 * s},
-		"Flush is negative":                                 {Flush: -s},
+		"the propagation is 31s: want 0 to 30s":             {Propagation: 31 * s},
+		"the flush is negative":                             {Flush: -s},
 	} {
 		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine).pods, Kill: new(machine).kill})
 		require.ErrorContains(t, err, says)

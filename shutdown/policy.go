@@ -110,9 +110,9 @@ func (p Policy) check() error {
 	}
 	switch {
 	case p.Propagation < 0 || p.Propagation > MaxPropagation:
-		return fmt.Errorf("Propagation is %v: want 0 to %v", p.Propagation, MaxPropagation)
+		return fmt.Errorf("the propagation is %v: want 0 to %v", p.Propagation, MaxPropagation)
 	case p.Flush < 0:
-		return fmt.Errorf("Flush is negative: %v", p.Flush)
+		return fmt.Errorf("the flush is negative: %v", p.Flush)
 	}
 	return nil
 }

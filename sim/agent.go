@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -103,7 +104,7 @@ func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, del
 		return dice(r.cfg.Seed, salt, uint64(a.agent), n, what.Method, string(what.UID), what.Of)
 	}
 
-	if err := pause(ctx, moment(roll(0))); err != nil {
+	if err := pause.For(ctx, moment(roll(0))); err != nil {
 		return err
 	}
 	kind, delay := r.fault(what, roll)
@@ -115,12 +116,12 @@ func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, del
 	case Error:
 		return a.failed(what, runtime.ErrUnavailable)
 	case Hung:
-		if err := pause(ctx, hangs); err != nil {
+		if err := pause.For(ctx, hangs); err != nil {
 			return err
 		}
 		return a.failed(what, context.DeadlineExceeded)
 	case Slow:
-		if err := pause(ctx, delay); err != nil {
+		if err := pause.For(ctx, delay); err != nil {
 			return err
 		}
 	}
@@ -137,7 +138,7 @@ func (a *Agent) call(ctx context.Context, what Call, do func(kind FaultKind, del
 	if kind == Lost && err == nil {
 		err = a.failed(what, context.DeadlineExceeded)
 	}
-	if late := pause(ctx, moment(roll(1))); late != nil && err == nil {
+	if late := pause.For(ctx, moment(roll(1))); late != nil && err == nil {
 		return late
 	}
 	return err

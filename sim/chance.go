@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
@@ -88,16 +87,4 @@ func (r *run) fault(what Call, roll func(uint64) uint64) (FaultKind, time.Durati
 		}
 	}
 	return "", 0
-}
-
-// pause waits for d, or for the end of ctx, which is an error.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -181,7 +182,7 @@ func (r *run) agents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if pause(ctx, down) != nil {
+		if pause.For(ctx, down) != nil {
 			break
 		}
 	}
@@ -287,7 +288,7 @@ func (s sink) DeletePod(ctx context.Context, pod *v1.Pod) error {
 // steps takes the steps at their times.
 func (r *run) steps(ctx context.Context) error {
 	for i, step := range r.cfg.Schedule {
-		if err := pause(ctx, time.Until(r.start.Add(step.At))); err != nil {
+		if err := pause.For(ctx, time.Until(r.start.Add(step.At))); err != nil {
 			return err
 		}
 		r.note(Entry{Kind: StepTaken, Pod: step.Pod, UID: step.uid(), Step: &step})
@@ -306,7 +307,7 @@ func (r *run) settle(ctx context.Context) error {
 		}
 	}
 	r.mu.Unlock()
-	if err := pause(ctx, time.Until(until)); err != nil {
+	if err := pause.For(ctx, time.Until(until)); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -316,7 +317,7 @@ func (r *run) settle(ctx context.Context) error {
 	}
 	r.noteLocked(Entry{Kind: FaultsOver})
 	r.mu.Unlock()
-	return pause(ctx, r.cfg.Settle)
+	return pause.For(ctx, r.cfg.Settle)
 }
 
 // rest holds every pod against what should have become of it.

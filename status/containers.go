@@ -26,9 +26,7 @@ const (
 // Instances of containers that the spec does not have are ignored.
 func ContainerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
 	spec, prev := &f.Pod.Spec, f.previous()
-	if f.Observed == nil && f.Ending.Failed {
-		// A pod that was turned away before anyone looked has no containers
-		// to speak of, beyond those that were spoken of already.
+	if f.turnedAway(prev) {
 		return slices.Clone(prev.InitContainerStatuses), slices.Clone(prev.ContainerStatuses), slices.Clone(prev.EphemeralContainerStatuses)
 	}
 	for i := range spec.InitContainers {
@@ -45,6 +43,17 @@ func ContainerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) 
 	slices.SortStableFunc(regular, byName)
 	slices.SortStableFunc(ephemeral, byName)
 	return init, regular, ephemeral
+}
+
+// turnedAway reports whether a pod has failed before any container of it was spoken
+// of, or before anyone looked: there are none to speak of then, beyond those that were
+// spoken of already (sl-18).
+func (f *Facts) turnedAway(prev *v1.PodStatus) bool {
+	if f.Observed == nil {
+		return f.Ending.Failed
+	}
+	return (f.Ending.Failed || prev.Phase == v1.PodFailed) && len(f.Observed.Containers) == 0 &&
+		len(prev.InitContainerStatuses)+len(prev.ContainerStatuses)+len(prev.EphemeralContainerStatuses) == 0
 }
 
 // kind is the part of the spec a container is from.

@@ -53,6 +53,24 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 	}
 }
 
+// sl-18: also when it has ended, and when another agent goes on with it.
+func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
+	pod, nothing := podOf(v1.RestartPolicyAlways, "a"), &runtime.PodStatus{}
+	f := status.Facts{Pod: pod, Ending: runtime.Ending{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
+	f.Previous = status.Compute(f)
+	f.Ending.Terminal = true
+	s := status.Terminate(pod, status.Compute(f), t0)
+	assert.Empty(t, s.ContainerStatuses)
+	assert.Equal(t, "NodeAffinity", s.Reason)
+
+	pod.Status = s
+	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Ending: runtime.Ending{Terminal: true}, Now: t0}), t0)
+	assert.Empty(t, s.ContainerStatuses, "after a start of the agent")
+
+	pod.Status, f.Previous = v1.PodStatus{}, v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{waits("a")}}
+	assert.Len(t, status.Compute(f).ContainerStatuses, 1, "of those that were spoken of the end is said (st-59)")
+}
+
 func TestTimesAreWholeSecondsAndStartTimeStays(t *testing.T) { // st-52, st-53
 	c := exitedC("a", 0, 1)
 	c.StartedAt = c.StartedAt.Add(123 * time.Millisecond).In(time.FixedZone("x", 3600))

@@ -10,7 +10,8 @@ import (
 )
 
 // Hooks observe a [Manager]. Each may be nil. They are called from many
-// goroutines, and must not block. The kubelet's metrics are made of them, and of
+// goroutines, and must not block. Of two steps that follow each other at once, the
+// second may be told of first. The kubelet's metrics are made of them, and of
 // [Manager.Totals]; each comment says which.
 type Hooks struct {
 	// Operated tells of each step that was taken with a volume (vol-81):

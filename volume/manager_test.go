@@ -409,7 +409,10 @@ func TestStepsAreObserved(t *testing.T) {
 			assert.Equal(t, "data", o.Volume)
 			seen = append(seen, o.Operation)
 		}
-		assert.Equal(t, []string{"volume_stage", "volume_mount", "volume_mount", "volume_refresh", "volume_unmount", "volume_unstage"}, seen)
+		require.Len(t, seen, 6)
+		assert.Equal(t, []string{"volume_stage", "volume_mount", "volume_mount", "volume_refresh"}, seen[:4])
+		// Nothing lies between the last two, whose hooks two goroutines call.
+		assert.ElementsMatch(t, []string{"volume_unmount", "volume_unstage"}, seen[4:])
 		assert.ErrorIs(t, n.ops[1].Err, volumetest.ErrFault)
 		assert.Equal(t, time.Second, n.ops[1].Duration)
 		assert.Zero(t, n.ops[1].Total)

@@ -161,13 +161,18 @@ func cpuTime(text string) (uint64, bool) {
 	return 0, false
 }
 
+// ofPods are how interfaces are called that are the node's end of a pod's. Each pod has
+// another, so that there is no end to their names.
+var ofPods = []string{"veth", "docker", "nerdctl"}
+
 // network reads /proc/net/dev; eth0 is the default interface, as the kubelet has it.
+// What pods send and receive is theirs.
 func network(at metav1.Time, text string) *statsapi.NetworkStats {
 	out := &statsapi.NetworkStats{Time: at}
 	for line := range strings.Lines(text) {
 		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		fields := strings.Fields(rest)
-		if !ok || len(fields) < 11 || name == "lo" {
+		if !ok || len(fields) < 11 || name == "lo" || slices.ContainsFunc(ofPods, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}
 		number := func(i int) *uint64 {

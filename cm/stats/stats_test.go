@@ -31,7 +31,7 @@ func machine() fstest.MapFS {
 		"proc/pressure/cpu":           file("some avg10=1.00 avg60=2.00 avg300=3.00 total=4\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"),
 		"proc/pressure/memory":        file("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"),
 		"proc/pressure/io":            file("some avg10=5.00 avg60=0.00 avg300=0.00 total=9\n"),
-		"proc/net/dev":                file("Inter-|   Receive  |  Transmit\n face |bytes packets\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 1000 5 2 0 0 0 0 0 3000 7 4 0 0 0 0 0\n"),
+		"proc/net/dev":                file("Inter-|   Receive  |  Transmit\n face |bytes packets\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 1000 5 2 0 0 0 0 0 3000 7 4 0 0 0 0 0\nvethb1f9: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n"),
 		"proc/loadavg":                file("0.1 0.2 0.3 2/345 6789\n"),
 		"proc/sys/kernel/pid_max":     file("4194304\n"),
 		"proc/sys/kernel/threads-max": file("63000\n"),
@@ -116,6 +116,7 @@ func TestTheNodeItself(t *testing.T) { // st-1, st-2, st-5, st-8, st-9, st-11, s
 	assert.EqualValues(t, 5, n.IO.PSI.Some.Avg10)
 	assert.EqualValues(t, 100<<10, *n.Swap.SwapUsageBytes)
 	assert.Equal(t, "eth0", n.Network.Name)
+	assert.Len(t, n.Network.Interfaces, 1, "a pod's is its own")
 	assert.EqualValues(t, 3000, *n.Network.TxBytes)
 	assert.EqualValues(t, 63000, *n.Rlimit.MaxPID, "st-11")
 	assert.EqualValues(t, 345, *n.Rlimit.NumOfRunningProcesses, "st-11")

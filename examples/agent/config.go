@@ -39,7 +39,7 @@ func readConfig(path, dir string) (cfg kubeletconfig.KubeletConfiguration, warni
 		err = json.Unmarshal(text, &cfg)
 	}
 	if err == nil {
-		warnings, err = complaints(&cfg)
+		warnings, err = complaints(&cfg, merged)
 	}
 	if err != nil {
 		return cfg, nil, fmt.Errorf("%s: %w", cmp.Or(path, dir), err)
@@ -121,13 +121,17 @@ func merge(into, patch map[string]any) {
 
 // complaints returns what is to be said of the fields that are not honoured, and an
 // error about those that are refused. What a file has as its type's zero value, as
-// "0s", asks for nothing.
-func complaints(cfg *kubeletconfig.KubeletConfiguration) (warnings []string, err error) {
+// "0s", asks for nothing; but a false does where true is fine.
+func complaints(cfg *kubeletconfig.KubeletConfiguration, file map[string]any) (warnings []string, err error) {
 	var errs []error
 	for _, c := range chapters {
 		for _, f := range c.fields {
 			value, ok := f.value(cfg, false)
-			if f.does == honoured || !ok || asksForNothing(value) || f.fine != "" && sameYAML(value, f.fine) {
+			if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
+				continue
+			}
+			saysNo := value.Kind() == reflect.Bool && f.fine != "" && isIn(file, f.name)
+			if asksForNothing(value) && !saysNo {
 				continue
 			}
 			if f.does == refused {
@@ -138,6 +142,17 @@ func complaints(cfg *kubeletconfig.KubeletConfiguration) (warnings []string, err
 		}
 	}
 	return append(warnings, gateWarnings(cfg.FeatureGates)...), errors.Join(errs...)
+}
+
+// isIn reports whether a file has a field, whatever its value.
+func isIn(file map[string]any, field string) bool {
+	name, below, deeper := strings.Cut(field, ".")
+	value := file[name]
+	if !deeper {
+		return value != nil
+	}
+	object, _ := value.(map[string]any)
+	return isIn(object, below)
 }
 
 // defaults sets the fields that the file left out to what the rows of the table say.

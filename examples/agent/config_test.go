@@ -101,3 +101,54 @@ func TestWhatIsDroppedInWins(t *testing.T) {
 	_, err = parseFlags([]string{"--manifests=/b", "--config-dir=/none/such"})
 	require.ErrorContains(t, err, "--config-dir: open /none/such")
 }
+
+// Such a file kubeadm leaves on a node: nothing of it is warned about, and what is zero
+// is as if it were not there.
+func TestAFileOfKubeadmIsTakenAsItIs(t *testing.T) {
+	file := configFile(t, `authentication:
+  anonymous: {enabled: false}
+  webhook: {cacheTTL: 0s, enabled: true}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+authorization:
+  mode: Webhook
+  webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}
+cgroupDriver: systemd
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cpuManagerReconcilePeriod: 0s
+crashLoopBackOff: {}
+evictionPressureTransitionPeriod: 0s
+fileCheckFrequency: 0s
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+httpCheckFrequency: 0s
+imageMaximumGCAge: 0s
+imageMinimumGCAge: 0s
+logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 0}
+memorySwap: {}
+nodeStatusReportFrequency: 0s
+nodeStatusUpdateFrequency: 0s
+resolvConf: /run/systemd/resolve/resolv.conf
+rotateCertificates: true
+runtimeRequestTimeout: 0s
+shutdownGracePeriod: 0s
+shutdownGracePeriodCriticalPods: 0s
+staticPodPath: /etc/kubernetes/manifests
+streamingConnectionIdleTimeout: 0s
+syncFrequency: 0s
+volumeStatsAggPeriod: 0s
+`)
+	o, err := parseFlags([]string{"--kubeconfig=/etc/kubernetes/kubelet.conf", "--config=" + file})
+	require.NoError(t, err)
+	assert.Empty(t, o.warnings)
+	k := o.kubelet
+	assert.Equal(t, "/etc/kubernetes/manifests", o.manifests)
+	assert.Equal(t, "unix:///run/containerd/containerd.sock", o.runtime)
+	assert.Equal(t, "/etc/kubernetes/pki/ca.crt", k.Authentication.X509.ClientCAFile)
+	assert.Equal(t, []time.Duration{time.Minute, 20 * time.Second, 10 * time.Second, 2 * time.Minute, 5 * time.Minute, 4 * time.Hour}, []time.Duration{
+		k.SyncFrequency.Duration, k.FileCheckFrequency.Duration, k.NodeStatusUpdateFrequency.Duration, k.ImageMinimumGCAge.Duration,
+		k.EvictionPressureTransitionPeriod.Duration, k.StreamingConnectionIdleTimeout.Duration,
+	})
+	assert.Empty(t, k.ShutdownGracePeriod)
+}

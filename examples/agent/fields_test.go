@@ -182,7 +182,7 @@ Every field of the type is in one of these tables:
 
 - a field that is **honoured** decides here what it decides in a kubelet; the default is what holds where the file says nothing.
 - a field that is *warned about* changes nothing, and the agent says so by name when it starts, with the reason given here. A zero
-  value, as ` + "`0s`" + `, asks for nothing and is not warned about.
+  value, as ` + "`0s`" + `, asks for nothing and is not warned about; but a ` + "`false`" + ` is where ` + "`true`" + ` is fine.
 - with a field that is **refused** the agent does not start.
 `
 
@@ -208,6 +208,21 @@ func TestFieldsOfWhichNothingComesAreNamedWithTheReason(t *testing.T) {
 		"hairpinMode changes nothing: the CNI plugin decides whether a pod reaches itself by its service (bridge: hairpinMode)",
 		"iptablesDropBit changes nothing: kube-proxy and the CNI plugins make their own chains",
 	}, o.warnings)
+}
+
+// A zero value is one that somebody has asked for, if the file has it.
+func TestWhetherAFileHasAFieldCounts(t *testing.T) {
+	const says = "rotateCertificates changes nothing: a certificate that the agent has asked for is always renewed, another never"
+	for lines, want := range map[string][]string{
+		"":                            nil,
+		"rotateCertificates: true\n":  nil,
+		"rotateCertificates: false\n": {says},
+		"rotateCertificates: null\n":  nil,
+	} {
+		o, err := parseFlags([]string{"--manifests=/b", "--config=" + configFile(t, lines)})
+		require.NoError(t, err)
+		assert.Equal(t, want, o.warnings, lines)
+	}
 }
 
 func TestAFieldThatIsRefusedIsAnError(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
@@ -43,6 +41,9 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 			"debug":                  kubectlDebug,
 			"delete with grace":      kubectlDelete,
 			"what the node consumes": kubectlMetrics,
+			"what a scraper gets":    kubectlScrapes,
+			"a static pod":           kubectlStatic,
+			"a certificate to show":  kubectlServing,
 			"a node of processes":    kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -285,29 +286,6 @@ func kubectlDelete(d desk) {
 		}
 		return nil
 	})
-}
-
-func kubectlMetrics(d desk) {
-	d.sleeper("web", "")
-	d.until("the node says what the pod consumes", func() error {
-		was := d.with("", "get", "--raw", "/api/v1/nodes/node/proxy/stats/summary")
-		var summary statsapi.Summary
-		if err := json.Unmarshal([]byte(was.out), &summary); err != nil {
-			return fmt.Errorf("%w: %+v", err, was)
-		}
-		if summary.Node.Memory == nil || summary.Node.CPU == nil {
-			return fmt.Errorf("the node consumes nothing: %s", was.out)
-		}
-		for _, pod := range summary.Pods {
-			if pod.PodRef.Name == "web" && pod.PodRef.Namespace == d.name && len(pod.Containers) == 1 && pod.Containers[0].Memory != nil {
-				return nil
-			}
-		}
-		return fmt.Errorf("there is no such pod: %s", was.out)
-	})
-	assert.Contains(d.t, d.ok("get", "--raw", "/api/v1/nodes/node/proxy/pods"), `"name":"web"`)
-	assert.Contains(d.t, d.ok("get", "--raw", "/api/v1/nodes/node/proxy/configz"), `"kubeletconfig"`)
-	assert.Equal(d.t, "ok", d.ok("get", "--raw", "/api/v1/nodes/node/proxy/healthz"))
 }
 
 func kubectlDrain(d desk) {

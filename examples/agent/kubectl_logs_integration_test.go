@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 func kubectlLogs(d desk) {
@@ -78,6 +80,22 @@ func kubectlLogsRotated(d desk) {
 	require.NoError(d.t, err)
 	require.Greater(d.t, len(files), 2, "it was rotated")
 	assert.Equal(d.t, 3000, strings.Count(d.ok("logs", "writer", "--tail=3000"), "\n"))
+}
+
+// A static pod is known by the name of its copy at the API server.
+func kubectlStatic(d desk) {
+	d.write("kept.yaml", fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: kept, namespace: %s}\nspec:\n  containers:\n"+
+		"  - {name: main, image: %q, command: [sh, -c, \"echo kept; trap 'exit 0' TERM; sleep 3600 & wait\"]}\n", d.name, lab.Busybox))
+	d.untilPhase("kept-node", v1.PodRunning)
+	d.until("its log", func() error { // la-5
+		if was := d.with("", "logs", "kept-node"); was.out != "kept\n" {
+			return fmt.Errorf("%+v", was)
+		}
+		return nil
+	})
+	assert.Equal(d.t, "here\n", d.ok("exec", "kept-node", "--", "echo", "here"))
+	d.remove("kept.yaml")
+	d.untilGone("kept-node")
 }
 
 // The same verbs on a node whose containers are plain processes: their streams end in

@@ -108,6 +108,11 @@ func clusterAPI(t *testing.T, r *room) {
 		assert.Equal(t, c.code, code, "%s: %s: %.200s", c.who, c.path, body)
 		assert.Contains(t, body, c.says, "%s: %s", c.who, c.path)
 	}
+	_, unknown := issue(t) // by a CA that is not the cluster's
+	answer, err := overTLS(unknown).Get(at + "/pods")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	assert.Equal(t, http.StatusUnauthorized, answer.StatusCode, "a certificate of another CA")
 	// And through the API server.
 	data, err := r.api.CoreV1().RESTClient().Get().Resource("nodes").Name("node").SubResource("proxy").Suffix("healthz").DoRaw(t.Context())
 	require.NoError(t, err)

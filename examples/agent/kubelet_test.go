@@ -44,6 +44,11 @@ func TestAnAgentThatStandsAloneOpensThePortsThatItIsToldTo(t *testing.T) {
 	_, err = openPorts(kubeletOptions(t, "healthzPort: -1\nport: "+taken+"\naddress: 127.0.0.1\n"), false)
 	assert.ErrorContains(t, err, "port: cannot serve the kubelet's API; choose another")
 
+	for _, typo := range []string{"-10250", "102500"} {
+		_, err = openPorts(kubeletOptions(t, "healthzPort: -1\nport: "+typo+"\naddress: 127.0.0.1\n"), false)
+		assert.ErrorContains(t, err, "port: "+typo+" is no port: want 1 to 65535")
+	}
+
 	off, err := openPorts(kubeletOptions(t, "enableServer: false\nport: -1\nreadOnlyPort: -1\nhealthzPort: 0\n"), true)
 	require.NoError(t, err)
 	assert.Equal(t, kubeletPorts{}, off)

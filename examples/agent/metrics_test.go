@@ -21,10 +21,15 @@ func (a *agent) families(path string) (map[string]*dto.MetricFamily, error) {
 	if err != nil {
 		return nil, err
 	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	all, err := parser.TextToMetricFamilies(bytes.NewReader(body))
+	all, err := parsed(body)
 	require.NoError(a.t, err)
 	return all, nil
+}
+
+// parsed reads what Prometheus gets.
+func parsed(text []byte) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	return parser.TextToMetricFamilies(bytes.NewReader(text))
 }
 
 // sample sums up the samples of a family that have these labels: name, value, name …

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,5 +76,23 @@ func (p *printer) mended(path string) { p.line("manifests", path+" is in order")
 func (p *printer) line(who, what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(p.w, "%s %-24s %s\n", time.Now().Format("15:04:05.000"), who, what)
+	fmt.Fprintf(p.w, "%s %-24s %s\n", time.Now().Format("15:04:05.000"), who, forTerminal(what))
+}
+
+// forTerminal is a text for people in which nothing is a command to their terminal, and
+// further lines don't look like lines of the agent: containers say some of it, as what
+// their probes print.
+func forTerminal(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			b.WriteString("\n    ")
+		case r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+	}
+	return b.String()
 }

@@ -24,3 +24,13 @@ func TestPeopleSeeTheWarningsThatTellThemSomething(t *testing.T) {
 	warn("FailedPreStopHook", "PreStopHook failed")
 	assert.Contains(t, out.String(), "FailedPreStopHook: PreStopHook failed\n")
 }
+
+func TestWhatAContainerSaysIsNoCommandToATerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{w: &out}
+	p.event(runtime.Event{
+		Object: v1.ObjectReference{Name: "web"}, Type: v1.EventTypeWarning, Reason: "Unhealthy",
+		Message: "probe failed: \x1b]0;title\a\x1b[2J\r\u202eé\u009b1m\xff\n15:04:05.000 agent  all is well",
+	})
+	assert.Contains(t, out.String(), "Unhealthy: probe failed: \\x1b]0;title\\a\\x1b[2J\\r\\u202eé\\u009b1m\ufffd\n    15:04:05.000 agent  all is well\n")
+}

@@ -191,4 +191,10 @@ func (r *recent) plan(uid types.UID) pages.Plan {
 	return r.plans[uid]
 }
 
-func firstBytes(s string) string { return s[:min(len(s), mostMessage)] }
+// firstBytes is a copy of its own, which does not keep all of s in memory.
+func firstBytes(s string) string {
+	if len(s) <= mostMessage {
+		return s
+	}
+	return strings.ToValidUTF8(strings.Clone(s[:mostMessage]), "")
+}

@@ -77,7 +77,7 @@ func healthz(w http.ResponseWriter, checks []check) {
 	for _, c := range checks {
 		if err := c.ask(); err != nil {
 			code = http.StatusServiceUnavailable
-			body += fmt.Sprintf("[-] %s: %v\n", c.name, err)
+			body += fmt.Sprintf("[-] %s: %s\n", c.name, forTerminal(err.Error()))
 			continue
 		}
 		body += fmt.Sprintf("[+] %s ok\n", c.name)
@@ -134,6 +134,6 @@ func explain(w http.ResponseWriter, r *http.Request, loop *podworker.Loop, worke
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	for _, e := range found {
-		fmt.Fprintln(w, e)
+		fmt.Fprintln(w, forTerminal(e.String()))
 	}
 }

@@ -54,9 +54,12 @@ func TestTriggersThatCannotBeAreErrors(t *testing.T) {
 		"--shutdown-on: pods have no time to end": {"sigterm", 0},
 		`--shutdown-on: "sun" is none of logind`:  {"sigterm,sun", time.Second},
 	} {
-		a := &assembly{opts: options{shutdown: shutdownOptions{on: k.on}, kubelet: kubeletconfig.KubeletConfiguration{}}, pods: new(view)}
+		a := &assembly{opts: options{nodeName: "n1", shutdown: shutdownOptions{on: k.on}, kubelet: kubeletconfig.KubeletConfiguration{}}, pods: new(view)}
 		a.opts.kubelet.ShutdownGracePeriod.Duration = k.period
-		_, err := a.departures()
+		var err error
+		a.count, err = newCounters(a.opts)
+		require.NoError(t, err)
+		_, err = a.departures()
 		assert.ErrorContains(t, err, says)
 	}
 }

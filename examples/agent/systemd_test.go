@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,5 +68,24 @@ func TestTheAgentsScoreIsWritten(t *testing.T) {
 	} {
 		a := &assembly{opts: options{kubelet: of(t, lines)}}
 		require.EqualError(t, a.settle(), says)
+	}
+}
+
+// The unit that is there as a sample starts this agent, with flags that it has, and lets
+// pods outlive it.
+func TestTheUnitStartsTheAgent(t *testing.T) {
+	text, err := os.ReadFile("agent.service")
+	require.NoError(t, err)
+	unit := strings.ReplaceAll(string(text), "\\\n", "")
+	_, command, found := strings.Cut(unit, "\nExecStart=")
+	require.True(t, found)
+	command, _, _ = strings.Cut(command, "\n")
+	flags := declare(new(defaulted()), "node")
+	for _, word := range strings.Fields(command)[1:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		assert.NotNil(t, flags.Lookup(name), word)
+	}
+	for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
+		assert.Contains(t, unit, "\n"+line+"\n")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 )
 
 // options are what a person can choose.
@@ -50,8 +52,6 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var faults string
 	fs := flag.NewFlagSet("chaos", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
-	fs.Usage = func() {}
 	fs.DurationVar(&o.duration, "duration", 10*time.Minute, "how `long` faults happen; the last round is brought to its end")
 	fs.IntVar(&o.pods, "pods", 50, "how many `pods` there are at a time")
 	fs.Uint64Var(&o.seed, "seed", 0, "`number` that the rounds are drawn from (0: another one each time; it is printed)")
@@ -63,18 +63,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.BoolVar(&o.once, "once", false, "each kind once, however long it takes, and no two at once")
 	fs.BoolVar(&o.list, "list", false, "list the kinds of faults and the laws, and do nothing")
 	fs.IntVar(&o.draw, "draw", 0, "list the first `rounds` of the seed, and do nothing")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(stdout)
-		fmt.Fprint(stdout, usage)
-		fs.PrintDefaults()
+	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
-	case err != nil:
-		return o, fmt.Errorf("%w; see --help", err)
 	}
 	switch {
-	case fs.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	case o.pods < 1 || o.pods > 100:
 		return o, errors.New("--pods is from 1 to 100: a node takes 110")
 	case o.duration <= 0 || o.bound <= 0:

@@ -27,7 +27,6 @@ type recovery struct {
 	kind     string
 	times    []time.Duration // sorted
 	never    int
-	skipped  int
 	p50, p99 time.Duration
 }
 

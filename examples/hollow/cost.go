@@ -43,7 +43,7 @@ type cost struct {
 	calls               int64
 }
 
-// What a node of kubemark needs, by its documentation.
+// What a node of kubemark needs, as the cluster autoscaler's documentation has it.
 const (
 	kubemarkMemory = 220 // MB
 	kubemarkCPU    = 0.09

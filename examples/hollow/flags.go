@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 )
 
 // options are what a person can choose.
@@ -42,8 +44,6 @@ Flags:
 func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("hollow", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
-	fs.Usage = func() {}
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; its user may make nodes, pods and leases")
 	fs.BoolVar(&o.lab, "lab", false, "start a control plane instead")
 	fs.IntVar(&o.nodes, "nodes", 200, "how `many` nodes")
@@ -53,18 +53,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.BoolVar(&o.ownWatches, "own-watches", false, "a watch of pods for each node, as real nodes have, instead of one for all")
 	fs.DurationVar(&o.length, "for", time.Minute, "how `long` to measure when all pods run")
 	fs.StringVar(&o.profile, "profile", "", "`file` to write a profile of the memory to, for go tool pprof")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(stdout)
-		fmt.Fprint(stdout, usage)
-		fs.PrintDefaults()
+	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
-	case err != nil:
-		return o, fmt.Errorf("%w; see --help", err)
 	}
 	switch {
-	case fs.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	case o.lab == (o.kubeconfig != ""):
 		return o, errors.New("either --kubeconfig or --lab says where the API server is; see --help")
 	case o.nodes < 1:

@@ -17,6 +17,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 )
 
 func main() {
@@ -38,21 +40,12 @@ Flags:
 
 func run(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("policy", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
-	fs.Usage = func() {}
 	seeds := fs.Int("seeds", 100, "how many `nodes` of each kind")
 	svg := fs.String("svg", "", "`file` to write the picture to")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(out)
-		fmt.Fprint(out, usage)
-		fs.PrintDefaults()
+	if err := cli.Parse(fs, args, usage, out); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("%w; see --help", err)
-	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
-	case *seeds < 1:
+	}
+	if *seeds < 1 {
 		return errors.New("--seeds is 1 or more")
 	}
 	studies, err := compare(*seeds)

@@ -20,17 +20,17 @@ import (
 func TestPoliciesAreCompared(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "policy.svg")
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"--seeds=4", "--svg=" + picture}, &out))
+	require.NoError(t, run([]string{"--seeds=2", "--svg=" + picture}, &out))
 	t.Logf("%s", &out)
 	for _, part := range []string{
-		"(4 nodes; less is better)", "pods evicted", "hours of work lost", "killed by the kernel", "least work",
+		"(2 nodes; less is better)", "pods evicted", "hours of work lost", "killed by the kernel", "least work",
 		"pulls", "GiB pulled", "idle bytes", "the picture is in " + picture,
 	} {
 		assert.Contains(t, out.String(), part)
 	}
 
 	var again bytes.Buffer
-	require.NoError(t, run([]string{"--seeds=4"}, &again))
+	require.NoError(t, run([]string{"--seeds=2"}, &again))
 	assert.Equal(t, again.String(), strings.Split(out.String(), "the picture")[0], "a seed is a run")
 
 	svg, err := os.ReadFile(picture)
@@ -46,7 +46,7 @@ func TestPoliciesAreCompared(t *testing.T) {
 			circles++
 		}
 	}
-	assert.Equal(t, 4*2*(len(memoryMeasures)+len(imageMeasures)), circles, "a dot for each node, policy and measure")
+	assert.Equal(t, 2*2*(len(memoryMeasures)+len(imageMeasures)), circles, "a dot for each node, policy and measure")
 }
 
 // The nodes are such that there is something to decide.

@@ -3,10 +3,11 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"time"
+
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 )
 
 // options are what a person can choose.
@@ -50,8 +51,6 @@ Flags:
 func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
-	fs.Usage = func() {}
 	fs.Uint64Var(&o.seed, "seed", 1, "`number` that everything is drawn from")
 	fs.IntVar(&o.pods, "pods", 0, "how many `pods` (0: as the seed says)")
 	fs.DurationVar(&o.length, "for", 0, "how `long` things happen, in virtual time (0: as the seed says; with --manifest, 10m)")
@@ -61,18 +60,10 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.svg, "svg", "", "`file` to write the timeline to as a picture")
 	fs.IntVar(&o.width, "width", 120, "`columns` of the timeline")
 	fs.BoolVar(&o.all, "all", false, "list everything that happened, not only the first lines")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(stdout)
-		fmt.Fprint(stdout, usage)
-		fs.PrintDefaults()
+	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
-	case err != nil:
-		return o, fmt.Errorf("%w; see --help", err)
 	}
 	switch {
-	case fs.NArg() > 0:
-		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	case o.manifest != "" && o.schedule != "":
 		return o, errors.New("--manifest and --schedule exclude each other")
 	case o.pods < 0 || o.length < 0:

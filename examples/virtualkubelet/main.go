@@ -1,8 +1,18 @@
-// Virtualkubelet shows the parts below a virtual-kubelet provider. What it plays is
-// virtual-kubelet's side: it calls the methods that virtual-kubelet calls, in that
-// order, and prints what it is told. It needs nothing and takes some seconds.
+// Virtualkubelet shows the parts in a virtual-kubelet provider, above and below. What it
+// plays is virtual-kubelet's side: it calls the methods that virtual-kubelet calls, in
+// that order, and prints what it is told. It needs nothing and takes some seconds.
 //
 //	go run ./examples/virtualkubelet
+//
+// For a provider of your own, copy
+//
+//   - provider: what virtual-kubelet calls, over any runtime.Runtime. There is nothing
+//     to change in it but what your pods may be (provider.Config.Admit).
+//   - cloud: a runtime.Runtime over a backend that takes whole pods. Put your backend's
+//     client behind cloud.API; cloud's documentation says what else is yours.
+//   - cloud/conformance_test.go: the test that says which promise your backend breaks.
+//
+// cloud/fakecloud is the backend that is missing here.
 package main
 
 import (
@@ -17,9 +27,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
+	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/examples/virtualkubelet/provider"
-	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -46,7 +56,11 @@ type podNotifier interface {
 
 // play runs a pod that crashes once, serves, and is deleted.
 func play(ctx context.Context, out io.Writer) error {
-	var rt runtime.Runtime = flaky()
+	backend := flaky()
+	rt, err := cloud.New(cloud.Config{Cloud: backend, Node: "virtual"})
+	if err != nil {
+		return err
+	}
 	p, err := provider.New(provider.Config{Runtime: rt})
 	if err != nil {
 		return err
@@ -90,16 +104,23 @@ func play(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// virtual-kubelet deletes the object now, and the provider forgets the pod.
-	for {
+	// virtual-kubelet deletes the object now, the provider forgets the pod, and its
+	// machine is destroyed.
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		left, err := handler.GetPods(ctx)
 		if err != nil {
 			return err
 		}
-		if len(left) == 0 {
+		machines, err := backend.ListMachines(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if len(left)+len(machines) == 0 {
 			break
 		}
-		time.Sleep(10 * time.Millisecond)
+		if time.Now().After(deadline) {
+			return fmt.Errorf("after two minutes there are %d pods and %d machines left", len(left), len(machines))
+		}
 	}
 	_, err = handler.GetPod(ctx, pod.Namespace, pod.Name)
 	unknown, ok := errors.AsType[interface {
@@ -111,13 +132,11 @@ func play(ctx context.Context, out io.Writer) error {
 	return <-ended
 }
 
-// flaky is a runtime in memory, whose container exits once and then runs.
-func flaky() *runtimetest.Runtime {
-	rt := new(runtimetest.Runtime)
-	rt.Behave("web:1", runtimetest.Behaviour{
-		Exit: &runtimetest.Exit{After: 300 * time.Millisecond, Code: 1}, Crashes: 1, StopDelay: 200 * time.Millisecond,
-	})
-	return rt
+// flaky is a cloud in memory, on which a process exits once and then runs.
+func flaky() *fakecloud.Cloud {
+	c := &fakecloud.Cloud{Latency: 5 * time.Millisecond, Boot: 500 * time.Millisecond, Launch: 100 * time.Millisecond}
+	c.Behave("web:1", fakecloud.Program{After: 300 * time.Millisecond, Code: 1, Crashes: 1, Stop: 200 * time.Millisecond})
+	return c
 }
 
 func web() *v1.Pod {

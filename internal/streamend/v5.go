@@ -75,16 +75,24 @@ func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run fu
 	_, _ = streams[remotecommand.StreamErr].Write(said) // a client that has gone need not know
 }
 
-// readSizes decodes the sizes of a terminal until there are no more, or ctx ends.
+// maxSize bounds what a client may say for one size of its terminal, in bytes.
+const maxSize = 4 << 10
+
+// readSizes decodes the sizes of a terminal until there are no more, or ctx ends. After
+// something that is none, none follows; all is read nevertheless, since the client's
+// input waits for that.
 func readSizes(ctx context.Context, from io.Reader) <-chan runtime.TerminalSize {
 	to := make(chan runtime.TerminalSize)
 	go func() {
-		decoder := json.NewDecoder(from)
+		defer func() { _, _ = io.Copy(io.Discard, from) }()
+		message := &io.LimitedReader{R: from, N: maxSize}
+		decoder := json.NewDecoder(message)
 		for {
 			var size runtime.TerminalSize
 			if decoder.Decode(&size) != nil {
 				return
 			}
+			message.N = maxSize
 			select {
 			case to <- size:
 			case <-ctx.Done():

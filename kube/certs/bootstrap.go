@@ -17,6 +17,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate/csr"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // How long to wait after a failed attempt, at first and at most.
@@ -59,7 +61,7 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 			return err
 		}
 		cfg.Logger.Warn("first certificate", "err", err)
-		if !sleep(ctx, wait) {
+		if pause.For(ctx, wait) != nil {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
@@ -142,18 +144,6 @@ func request(ctx context.Context, cfg Config, o order, client kubernetes.Interfa
 		return nil, fmt.Errorf("certs: remove the key's first copy: %w", err)
 	}
 	return cert, nil
-}
-
-// sleep waits, and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 func deniedBy(ctx context.Context, client kubernetes.Interface, name string) error {

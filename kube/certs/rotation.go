@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // A certificate is renewed when between these parts of its time are over: at
@@ -77,7 +79,7 @@ func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
 // since whoever denied it may think better of it.
 func (r *Rotation) Run(ctx context.Context) error {
 	for least := time.Duration(0); ; least = renewPause {
-		if !sleep(ctx, max(least, time.Until(renewAt(r.current.Load(), rand.Float64())))) {
+		if pause.For(ctx, max(least, time.Until(renewAt(r.current.Load(), rand.Float64())))) != nil {
 			return nil
 		}
 		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -92,7 +94,7 @@ func (r *Rotation) Run(ctx context.Context) error {
 				return nil
 			}
 			r.cfg.Logger.Warn("renew the certificate", "until", r.Expires(), "err", err)
-			if !sleep(ctx, wait) {
+			if pause.For(ctx, wait) != nil {
 				return nil
 			}
 		}

@@ -16,6 +16,8 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // The files of serving certificates are the kubelet's as well.
@@ -113,7 +115,7 @@ func (s *Serving) Expires() time.Time {
 // Run gets certificates until ctx ends, and returns nil. What fails is tried again,
 // with longer and longer waits; one that is denied is asked for again as well.
 func (s *Serving) Run(ctx context.Context) error {
-	for wait := time.Duration(0); sleep(ctx, wait); {
+	for wait := time.Duration(0); pause.For(ctx, wait) == nil; {
 		wait = s.turn(ctx)
 	}
 	return nil

@@ -54,13 +54,14 @@ func against(pod *v1.Pod, n *v1.Node, on []*v1.Pod) string {
 		}
 		return fmt.Sprintf("node(s) had untolerated taint {%s: %s}", t.Key, t.Value)
 	}
-	for _, r := range admission.Check(pod, on, admission.Node{Name: n.Name, Labels: n.Labels, Allocatable: n.Status.Allocatable}) {
-		if r.Lack != nil {
-			return fmt.Sprintf("Insufficient %s", r.Lack.Resource)
-		}
-		return fmt.Sprintf("node(s) didn't match: %s", r.Reason)
+	reasons := admission.Check(pod, on, admission.Node{Name: n.Name, Labels: n.Labels, Allocatable: n.Status.Allocatable})
+	switch {
+	case len(reasons) == 0:
+		return ""
+	case reasons[0].Lack != nil:
+		return fmt.Sprintf("Insufficient %s", reasons[0].Lack.Resource)
 	}
-	return ""
+	return fmt.Sprintf("node(s) didn't match: %s", reasons[0].Reason)
 }
 
 func tolerated(pod *v1.Pod, t *v1.Taint) bool {

@@ -129,10 +129,6 @@ func (s sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
 	s.put(d, prometheus.GaugeValue, time.Time{}, v, labels)
 }
 
-func (s sink) counter(d *prometheus.Desc, v float64, labels ...string) {
-	s.put(d, prometheus.CounterValue, time.Time{}, v, labels)
-}
-
 // put sends a sample; the time is that of the measurement, or zero: now.
 func (s sink) put(d *prometheus.Desc, typ prometheus.ValueType, at time.Time, v float64, labels []string) {
 	sample, err := prometheus.NewConstMetric(d, typ, v, labels...)

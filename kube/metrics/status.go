@@ -31,7 +31,7 @@ func (m *Metrics) Status() status.Hooks {
 	return status.Hooks{
 		Changed: m.starts.changed,
 		Terminated: func(i status.TerminatedInfo) { // st-58
-			s.terminated.WithLabelValues(i.Type, strconv.Itoa(int(i.Exit.ExitCode)), i.Exit.Reason).Inc()
+			s.terminated.WithLabelValues(i.Type, exitCode(i.Exit.ExitCode), exitReason(i.Exit.Reason)).Inc()
 		},
 		Refused: func(status.RefusedInfo) { s.refused.Inc() },
 		Delivered: func(i status.DeliveredInfo) { // st-69
@@ -45,4 +45,26 @@ func (m *Metrics) Status() status.Hooks {
 			}
 		},
 	}
+}
+
+// exits are the reasons of exits that runtimes and agents give, which are counted by
+// their name; those of others are "Other": a runtime may say any.
+var exits = names(
+	"Completed", "Error", "OOMKilled", "StartError", "ContainerCannotRun", "ContainerStatusUnknown", "RestartingAllContainers", "Unknown", "",
+)
+
+func exitReason(reason string) string {
+	if exits[reason] {
+		return reason
+	}
+	return "Other"
+}
+
+// exitCode is one that a program can have; of others (those of Windows have 32 bits)
+// there may be any number.
+func exitCode(code int32) string {
+	if code < -1 || code > 255 {
+		return "other"
+	}
+	return strconv.Itoa(int(code))
 }

@@ -8,6 +8,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 const (
@@ -21,7 +23,7 @@ func (n *Node) lease(ctx context.Context) {
 	var last *coordinationv1.Lease // as last written or read; nil: to be looked for
 	for {
 		last = n.renew(ctx, last)
-		if !sleep(ctx, jittered(n.cfg.LeaseDuration/renewalsPerDur)) {
+		if pause.For(ctx, jittered(n.cfg.LeaseDuration/renewalsPerDur)) != nil {
 			return
 		}
 	}
@@ -93,7 +95,7 @@ func (n *Node) ensureLease(ctx context.Context) (lease *coordinationv1.Lease, fr
 			n.renewedHook(ctx, err)
 			n.cfg.Logger.Warn("make lease", "err", err)
 		}
-		if !sleep(ctx, wait) {
+		if pause.For(ctx, wait) != nil {
 			return nil, false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -30,8 +31,8 @@ const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 7 * time.Second
 
-	// pause is kept between a pass that was asked for and the one before it.
-	pause = time.Second
+	// rest is kept between a pass that was asked for and the one before it.
+	rest = time.Second
 )
 
 // A Node keeps this machine's object in an API server. Make one with [New].
@@ -66,7 +67,7 @@ func (n *Node) Run(ctx context.Context) error {
 			return nil
 		case <-time.After(jittered(n.cfg.Period)):
 		case <-n.due:
-			if !sleep(ctx, pause) {
+			if pause.For(ctx, rest) != nil {
 				return nil
 			}
 		}
@@ -80,7 +81,7 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) becomeReady(ctx context.Context, p *pass) error {
 	p.run(ctx)
 	for last := time.Now(); !p.ready && time.Since(p.started) < readyTimeout; {
-		if !sleep(ctx, readyPeriod) {
+		if pause.For(ctx, readyPeriod) != nil {
 			return ctx.Err()
 		}
 		if n.cfg.Refresh != nil {
@@ -162,16 +163,4 @@ func (n *Node) call(ctx context.Context) (context.Context, context.CancelFunc) {
 // jittered returns d and a random part of what others wait less.
 func jittered(d time.Duration) time.Duration {
 	return d + time.Duration(rand.Float64()*jitter*float64(d))
-}
-
-// sleep waits, and reports whether ctx goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }

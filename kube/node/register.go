@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 const (
@@ -121,7 +123,7 @@ func hugePages(name v1.ResourceName) bool {
 // when ctx has ended before.
 func (n *Node) register(ctx context.Context, started time.Time) bool {
 	for wait := firstBackoff; ; wait = min(2*wait, maxBackoff) {
-		if !sleep(ctx, wait) {
+		if pause.For(ctx, wait) != nil {
 			return false
 		}
 		made, err := n.tryRegister(ctx, started)

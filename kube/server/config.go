@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -158,16 +159,21 @@ func (c *Config) check() error {
 		return errors.New("server: Config.Pods is nil")
 	}
 	for path, h := range c.Metrics {
-		if first := firstSegment(path); first != "metrics" || !clean(path) || h == nil {
+		if first := firstSegment(path); first != "metrics" || path != "/metrics" && !plain(strings.TrimPrefix(path, "/metrics/")) || h == nil {
 			return fmt.Errorf("server: Config.Metrics: %q is no path below /metrics with a handler", path)
 		}
 	}
 	seen := map[string]bool{"ping": true, "log": true}
 	for _, check := range c.Checks {
-		if seen[check.Name] || check.Ask == nil || check.Name == "" || strings.ContainsAny(check.Name, "/{} ") {
+		if seen[check.Name] || check.Ask == nil || !plain(check.Name) {
 			return fmt.Errorf("server: Config.Checks: %q is no new name with a question", check.Name)
 		}
 		seen[check.Name] = true
 	}
 	return nil
+}
+
+// plain reports whether name can be one segment of a path, as it is written.
+func plain(name string) bool {
+	return name != "" && name != "." && name != ".." && url.PathEscape(name) == name && !strings.ContainsAny(name, "{}")
 }

@@ -235,6 +235,20 @@ func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2, F-73
 		assert.Equal(t, "one\nthree and a ha", body)
 		assert.Equal(t, "lines are missing here: rotated files were removed before they were read; the log ends early: the disk is broken", trailer.Get(server.LogErrorTrailer))
 	})
+	t.Run("in a few words", func(t *testing.T) {
+		rotated := reader(func(_ context.Context, req logread.Request, w io.Writer) error {
+			_, _ = io.WriteString(w, "one\n")
+			for range 10_000 {
+				req.Gap(logread.ErrRemoved)
+			}
+			return errors.New("the disk is broken")
+		})
+		_, trailer, err := get(t, server.ContainerLogs{Reader: rotated, Trailer: true})
+		assert.NoError(t, err)
+		said := trailer.Get(server.LogErrorTrailer)
+		assert.Less(t, len(said), 1000)
+		assert.True(t, strings.HasSuffix(said, "; and more; the log ends early: the disk is broken"), said)
+	})
 	t.Run("by lines of it", func(t *testing.T) {
 		body, _, err := get(t, server.ContainerLogs{Reader: broken, Marker: true})
 		assert.NoError(t, err)

@@ -50,6 +50,9 @@ func (w *logWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
+// maxTold bounds what a trailer tells: a log may be followed for as long as it likes.
+const maxTold = 8
+
 // gap tells that something is missing here.
 func (w *logWriter) gap(err error) {
 	w.tell("lines are missing here", err)
@@ -57,7 +60,10 @@ func (w *logWriter) gap(err error) {
 
 func (w *logWriter) tell(what string, err error) {
 	text := strings.Map(printable, fmt.Sprintf("%s: %v", what, err))
-	w.told = append(w.told, text)
+	if w.told = append(w.told, text); len(w.told) > maxTold {
+		w.told[maxTold-2] = "and more"
+		w.told = append(w.told[:maxTold-1], text) // the last one says how it ended
+	}
 	if !w.cfg.Marker {
 		return
 	}

@@ -209,6 +209,9 @@ func TestAServerIsNotMadeOfNothing(t *testing.T) {
 		"Config.Pods is nil":              func(c *server.Config) { c.Pods = nil },
 		`"/exec" is no path below`:        func(c *server.Config) { c.Metrics = map[string]http.Handler{"/exec": http.NotFoundHandler()} },
 		`"/metrics/../x" is no path`:      func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/../x": http.NotFoundHandler()} },
+		`"/metrics/" is no path`:          func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/": http.NotFoundHandler()} },
+		`"/metrics/{x}" is no path`:       func(c *server.Config) { c.Metrics = map[string]http.Handler{"/metrics/{x}": http.NotFoundHandler()} },
+		`".." is no new name`:             func(c *server.Config) { c.Checks = []server.Check{{Name: "..", Ask: func() error { return nil }}} },
 		`"ping" is no new name`:           func(c *server.Config) { c.Checks = []server.Check{{Name: "ping", Ask: func() error { return nil }}} },
 		`"x" is no new name with a quest`: func(c *server.Config) { c.Checks = []server.Check{{Name: "x"}} },
 	} {

@@ -89,6 +89,8 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 		return nil, errors.New("server: ListenerConfig.Listener is nil")
 	case cfg.Handler == nil:
 		return nil, errors.New("server: ListenerConfig.Handler is nil")
+	case min(cfg.MaxConnections, cfg.MaxStrangers, cfg.MaxUnread) < 0 || cfg.HeaderTimeout < 0:
+		return nil, errors.New("server: ListenerConfig: HeaderTimeout, MaxConnections, MaxStrangers or MaxUnread is negative")
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

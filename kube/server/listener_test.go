@@ -340,4 +340,6 @@ func TestAListenerThatCannotListenSaysSo(t *testing.T) {
 	assert.ErrorContains(t, err, "ListenerConfig.Listener is nil")
 	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes()})
 	assert.ErrorContains(t, err, "ListenerConfig.Handler is nil")
+	_, err = server.NewListener(server.ListenerConfig{Listener: newPipes(), Handler: ok(t), MaxStrangers: -1})
+	assert.ErrorContains(t, err, "is negative")
 }

@@ -83,7 +83,13 @@ func podList() v1.PodList {
 
 // summary answers /stats/summary (st-3).
 func (s *Server) summary(w http.ResponseWriter, r *http.Request) {
-	only, _ := strconv.ParseBool(r.FormValue("only_cpu_and_memory"))
+	// Not FormValue: it keeps files that come with a form, of any size, on the disk.
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		refuse(w, http.StatusBadRequest, "the options can't be read: "+err.Error()+"\n")
+		return
+	}
+	only, _ := strconv.ParseBool(r.Form.Get("only_cpu_and_memory"))
 	summary, err := s.cfg.Summary(r.Context(), only)
 	if summary == nil {
 		s.fail(w, r, err)

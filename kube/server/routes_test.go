@@ -157,6 +157,22 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, 404, ask(newServer(t, nil), "GET", "/stats/summary", "").Code)
 }
 
+// Nobody has to say who he is at the read-only port.
+func TestWhatIsSentAsAFormTakesNoDisk(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := newServer(t, func(c *server.Config) {
+		c.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+			left, err := os.ReadDir(os.TempDir())
+			assert.Empty(t, left)
+			return &statsapi.Summary{}, err
+		}
+	})
+	file := "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" + strings.Repeat("x", 48<<20) + "\r\n--x--\r\n"
+	assert.Equal(t, 200, ask(s.ReadOnly(), "POST", "/stats/summary", file, "Content-Type: multipart/form-data; boundary=x").Code)
+	form := "a=" + strings.Repeat("x", 2<<20)
+	assert.Equal(t, 400, ask(s.ReadOnly(), "POST", "/stats/summary", form, "Content-Type: application/x-www-form-urlencoded").Code)
+}
+
 func TestConfigzIsWhatTheAgentGave(t *testing.T) {
 	s := newServer(t, func(c *server.Config) {
 		c.Configz = map[string]any{"kubeletconfig": map[string]int{"maxPods": 110}}

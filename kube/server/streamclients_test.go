@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/client-go/transport/spdy"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/kubeparts/kubeparts/kube/server"
 )
@@ -109,10 +109,10 @@ var dialers = map[string]func(s *site, u *url.URL) (httpstream.Dialer, error){
 		if err != nil {
 			return nil, err
 		}
-		return spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, u), nil
+		return spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u), nil
 	},
 	"SPDY in a WebSocket": func(s *site, u *url.URL) (httpstream.Dialer, error) {
-		return portforward.NewSPDYOverWebsocketDialer(u, s.rest)
+		return portforward.NewSPDYOverWebsocketDialerForStreaming(u, s.rest)
 	},
 }
 
@@ -123,7 +123,7 @@ func (s *site) forward(ctx context.Context, client, path string, port int) (addr
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(ctx)
 	ready, said := make(chan struct{}), new(locked)
-	f, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, said)
+	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, said)
 	require.NoError(s.t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- f.ForwardPorts() }()

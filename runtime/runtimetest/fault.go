@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // A Call is one call of a method of the contract.
@@ -82,7 +84,7 @@ func (r *Runtime) callAged(ctx context.Context, c Call, do func(age time.Duratio
 }
 
 func (f Fault) strike(ctx context.Context) error {
-	if err := pause(ctx, f.Delay); err != nil {
+	if err := pause.For(ctx, f.Delay); err != nil {
 		return err
 	}
 	if f.Hang {
@@ -90,19 +92,4 @@ func (f Fault) strike(ctx context.Context) error {
 		return ctx.Err()
 	}
 	return f.Err
-}
-
-// pause waits for d, or for the end of ctx, which is an error.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

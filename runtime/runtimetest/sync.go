@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -141,7 +142,7 @@ func (s *syncing) start(ctx context.Context, st start) runtime.Action {
 	if b.Fail != nil {
 		return fail(b.Fail.Reason, "%s", b.Fail.Message)
 	}
-	if err := pause(ctx, b.StartDelay); err != nil {
+	if err := pause.For(ctx, b.StartDelay); err != nil {
 		a.Err, a.Reason, a.Message = err, "CreateContainerError", err.Error()
 		return a
 	}

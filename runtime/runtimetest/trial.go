@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -206,7 +207,7 @@ func (t *trial) settle() {
 
 func (t *trial) pause(d time.Duration) {
 	t.Helper()
-	if err := pause(t.Context(), d); err != nil {
+	if err := pause.For(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 }

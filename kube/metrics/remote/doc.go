@@ -33,9 +33,4 @@
 //
 // Growing: more will come; a minor version may change what is here, and
 // CHANGELOG.md says how to follow.
-//
-// # Stability
-//
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
 package remote

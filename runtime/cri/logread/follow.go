@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 // A follower waits for something to happen to a log.
@@ -190,20 +192,9 @@ func (d *reading) settle(ctx context.Context, c *cursor) error {
 		if c.scan.at+int64(c.scan.to-c.scan.from) > before {
 			quiet = -1
 		}
-		if err := pause(ctx, d.r.cfg.Settle/steps); err != nil {
+		if err := pause.For(ctx, d.r.cfg.Settle/steps); err != nil {
 			return err
 		}
 	}
 	return d.drain(ctx, c)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

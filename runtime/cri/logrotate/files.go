@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
 const (
@@ -145,7 +147,7 @@ func compress(ctx context.Context, name string, share float64) (err error) {
 		if err != nil {
 			return fmt.Errorf("compress %s: %w", name, err)
 		}
-		if err := pause(ctx, time.Duration(float64(time.Since(began))*(1/share-1))); err != nil {
+		if err := pause.For(ctx, time.Duration(float64(time.Since(began))*(1/share-1))); err != nil {
 			return err
 		}
 	}
@@ -161,15 +163,4 @@ func compress(ctx context.Context, name string, share float64) (err error) {
 		return err
 	}
 	return remove(name)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

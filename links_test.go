@@ -1,0 +1,38 @@
+package kubeparts_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// link is one of Markdown's, to a file of this repository.
+var link = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
+
+func TestTheDocumentsLinkToWhatThereIs(t *testing.T) {
+	if _, err := os.Stat("examples"); err != nil {
+		t.Skip("this is the module without the modules below it")
+	}
+	top, err := filepath.Glob("*.md")
+	require.NoError(t, err)
+	docs, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	links := 0
+	for _, file := range append(top, docs...) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			links++
+			to := filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1]))
+			_, err := os.Stat(to)
+			assert.NoError(t, err, "%s links to %s", file, m[1])
+			assert.False(t, strings.HasPrefix(to, ".."), "%s links out of the repository: %s", file, m[1])
+		}
+	}
+	assert.Greater(t, links, 50)
+}
