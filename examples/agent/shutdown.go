@@ -38,7 +38,7 @@ type shutdownOptions struct {
 func (o *shutdownOptions) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off). Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
 	fs.DurationVar(&o.propagation, "shutdown-propagation", 0, "`time` that pods run on, beside their grace, after it was said that they are not ready, so that no more traffic comes to them; 30s at most")
-	fs.DurationVar(&o.flush, "shutdown-flush", 0, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
+	fs.DurationVar(&o.flush, "shutdown-flush", 5*time.Second, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
 	fs.BoolVar(&o.carryOver, "shutdown-carry-over", false, "give the time that pods of one priority do not need to those after them")
 }
 
