@@ -198,6 +198,9 @@ func TestAShimThatContainerdHasLostIsKnown(t *testing.T) {
 		assert.False(t, leaks(log, "box"), log)
 	}
 	assert.False(t, leaks(made+failed+removed, "another"))
+	const never = `level=error msg="RunPodSandbox failed" error="failed to start sandbox \"box\": failed to create containerd task: context canceled"` + "\n"
+	assert.True(t, leaks(never, "box"))
+	assert.False(t, leaks(never, "another"))
 }
 
 func TestALogIsRead(t *testing.T) {

@@ -79,24 +79,27 @@ func (w *world) stuck(uid string, s sight) bool {
 	return false
 }
 
-// leaked reports whether containerd has removed a sandbox and left its shim, as it
-// does if the start of a container in it was cut short: nobody has a name for what
-// is left.
+// leaked reports whether containerd has no sandbox, and has left its shim, as it does
+// if the start of the sandbox, or of a container in it, was cut short: nobody has a
+// name for what is left.
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
-		w.judge.tolerateOnce("containerd has removed a sandbox and left its shim, because the start of a container in it was cut short", box)
+		w.judge.tolerateOnce("containerd has left the shim of a sandbox of which the start, or that of a container in it, was cut short (\"context canceled\")", box)
 	}
 	return leaks
 }
 
-// leaks reports whether containerd's log says that a sandbox was removed, and that a
-// container in it could not be started because who asked for it went away.
+// leaks reports whether containerd's log says that a sandbox, or a container in one
+// that was removed, could not be started because who asked for it went away.
 func leaks(log, box string) bool {
 	var removed, short bool
 	ids := map[string]bool{}
 	for line := range strings.Lines(log) {
 		line = strings.ReplaceAll(line, `\"`, `"`)
+		if strings.Contains(line, `failed to start sandbox "`+box+`"`) && strings.Contains(line, "context canceled") {
+			return true // it never was one
+		}
 		if strings.Contains(line, `RemovePodSandbox "`+box+`" returns successfully`) {
 			removed = true
 		}

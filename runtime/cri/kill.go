@@ -200,12 +200,37 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	left := max(int64(math.Ceil(time.Until(deadline).Seconds())), r.cfg.Compat.least(grace))
-	err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
-	if err != nil && !isNotFound(err) {
-		return fmt.Errorf("cri: stop container %s: %w", t.name, err)
+	for {
+		left := max(int64(math.Ceil(time.Until(deadline).Seconds())), r.cfg.Compat.least(grace))
+		err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
+		if err == nil || isNotFound(err) {
+			return nil
+		}
+		if !errors.Is(err, runtime.ErrUnavailable) || !pause(ctx, deadline) {
+			return fmt.Errorf("cri: stop container %s: %w", t.name, err)
+		}
 	}
-	return nil
+}
+
+// askAgain is how long after it did not answer a runtime is asked again to stop a
+// container, within its grace: who gave up at once would have the container killed
+// with its sandbox by the time the runtime is back, without ever a TERM.
+const askAgain = time.Second / 2
+
+// pause waits for askAgain, and reports whether that ended before the deadline and
+// ctx did.
+func pause(ctx context.Context, deadline time.Time) bool {
+	if !time.Now().Add(askAgain).Before(deadline) {
+		return false
+	}
+	timer := time.NewTimer(askAgain)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // graceOf returns how long a container of pod may take to stop, in seconds; own

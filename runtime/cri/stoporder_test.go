@@ -222,6 +222,54 @@ func TestSidecarsWaitForWhatCouldNotBeStopped(t *testing.T) {
 	})
 }
 
+// A runtime that is away for a part of the grace is asked until it is back: a TERM
+// comes late, but before the end of the sandbox, which would be a KILL.
+func TestARuntimeThatIsBackWithinTheGraceIsAskedToStopWhatItWasNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		begun := time.Now()
+		f.before = func(op, name string) error {
+			if away := time.Since(begun); op == "StopContainer" && away > 0 && away < 2*time.Second {
+				return status.Error(codes.Unavailable, "no such file or directory")
+			}
+			return nil
+		}
+		rt, told := f.story(t, cri.Config{})
+		pod := podOf(container("web"))
+		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
+		up(t, f, rt, pod)
+		time.Sleep(time.Millisecond)
+		told()
+		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
+		lines := told()
+		assert.Equal(t, 2., when(lines, "StopContainer proxy"), "after the fifth call for web")
+		assert.Equal(t, 2., when(lines, "StopPodSandbox web/0"))
+		assert.Equal(t, []int64{28}, f.stops("proxy"))
+		stops := f.stops("web")
+		assert.EqualValues(t, 28, stops[len(stops)-1])
+	})
+}
+
+// One that stays away is not asked for longer than the grace is.
+func TestARuntimeThatStaysAwayIsNotAskedForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(container("web"))
+		up(t, f, rt, pod)
+		f.before = func(op, _ string) error {
+			if op == "StopContainer" || op == "StopPodSandbox" {
+				return status.Error(codes.Unavailable, "no such file or directory")
+			}
+			return nil
+		}
+		begun := time.Now()
+		err := rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(3))})
+		require.ErrorIs(t, err, runtime.ErrUnavailable)
+		assert.Less(t, time.Since(begun), 4*time.Second)
+	})
+}
+
 // Of a pod, what runs is stopped, then every sandbox of it, of which none is
 // removed; what is gone by then is stopped, too (rt-121).
 func TestWhatAStopOfAPodStops(t *testing.T) {
