@@ -155,6 +155,19 @@ func (l *Loop) collect(ctx context.Context) {
 		case <-again:
 			again, pause, retry = nil, 2*pause, true
 		}
+		// One collection does for all who have asked for one by now.
+		for asked := true; asked; {
+			select {
+			case <-ticker.C:
+				retry = false
+			case <-l.garbage:
+				retry = false
+			case <-again:
+				again, pause = nil, 2*pause
+			default:
+				asked = false
+			}
+		}
 		l.deleteMirrors(ctx)
 		if l.cfg.Garbage == nil {
 			continue
