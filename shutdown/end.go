@@ -24,6 +24,7 @@ func (m *Manager) end(ctx context.Context, deadline time.Time) {
 	m.keepTimes(begun, time.Time{})
 	last := begun.Add(policy.Total())
 	ended := map[types.UID]bool{}
+	var late []*v1.Pod
 	upTo := begun // when the groups so far would have ended with all of their time
 	groups := policy.sorted()
 	for i, g := range groups {
@@ -44,12 +45,16 @@ func (m *Manager) end(ctx context.Context, deadline time.Time) {
 		if policy.CarryOver {
 			until = upTo // F-65
 		}
-		m.endGroup(ctx, g, pods, policy.Propagation, until)
+		late = append(late, m.endGroup(ctx, g, pods, policy.Propagation, until)...)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 	err := m.flush(ctx, last)
+	if err == nil && len(late) > 0 && policy.Flush > 0 && m.cfg.Cleaned != nil {
+		m.await(ctx, late, earlier(time.Now().Add(policy.Flush), last))
+		err = m.flush(ctx, last)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -57,26 +62,46 @@ func (m *Manager) end(ctx context.Context, deadline time.Time) {
 	m.cfg.Hooks.Ended(EndedInfo{Pods: len(ended), Took: time.Since(begun), FlushErr: err})
 }
 
-// endGroup ends pods, and returns when they have, or at the time given.
-func (m *Manager) endGroup(ctx context.Context, g Group, pods []*v1.Pod, propagation time.Duration, until time.Time) {
+// await waits for pods that were late: who ignores that he is to end is killed when his
+// time is over, and has a last status a moment later.
+func (m *Manager) await(ctx context.Context, late []*v1.Pod, until time.Time) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, pod := range late {
+		wg.Go(func() { _ = m.cfg.Cleaned(ctx, pod) }) // that it is late has been said
+	}
+	wg.Wait()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// endGroup ends pods, and returns when they have, or at the time given, with those that
+// have not.
+func (m *Manager) endGroup(ctx context.Context, g Group, pods []*v1.Pod, propagation time.Duration, until time.Time) (late []*v1.Pod) {
 	begun := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	m.drain(ctx, pods, propagation)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	left := 0
 	for _, pod := range pods {
 		wg.Go(func() {
 			if m.kill(ctx, pod, until) != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				left++
+				late = append(late, pod)
 			}
 		})
 	}
 	wg.Wait()
-	m.cfg.Hooks.GroupEnded(GroupInfo{Group: g, Pods: len(pods), Left: left, Took: time.Since(begun)})
+	m.cfg.Hooks.GroupEnded(GroupInfo{Group: g, Pods: len(pods), Left: len(late), Took: time.Since(begun)})
+	return late
 }
 
 // drain has it said that the pods are not ready, and waits for those to hear of it who

@@ -181,6 +181,24 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	}
 }
 
+// F-64: who ignores TERM is killed in the moment in which his group's time is over, and
+// its last status comes after that.
+func TestTheLastStatusOfAPodThatWasKilledIsRecorded(t *testing.T) { // sh-12
+	for flush, want := range map[time.Duration][]string{
+		5 * s: {"10.1s recorded", "12.2s recorded"},
+		1 * s: {"10.1s recorded", "11s not recorded"}, // it was waited for as long as may be
+		0:     {"10s not recorded"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{t: t, policy: twoGroups, all: webAndDNS()[1:], takes: map[string]time.Duration{"dns": time.Hour}, unmount: map[string]time.Duration{"dns": 2 * s}, sink: s / 10}
+			m.policy.Groups, m.policy.Flush = []shutdown.Group{{Priority: 0, Period: 10 * s}}, flush
+			m.run()
+			m.stop()
+			assert.Equal(t, want, m.lines("recorded", "not"))
+		})
+	}
+}
+
 func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5, F-62
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: append(webAndDNS(), podOf("slow", 0, 60)), takes: map[string]time.Duration{"slow": 15 * s}}

@@ -40,8 +40,8 @@ type Policy struct {
 	// once.
 	Propagation time.Duration
 
-	// Flush is how long, in addition, the last statuses may take to be recorded.
-	// Zero: they have what the pods have left of their time (F-64).
+	// Flush is how long, in addition, the last statuses may take to be recorded,
+	// those of pods too that were killed when their time was over. Zero: they have what the pods have left of their time (F-64).
 	Flush time.Duration
 }
 

@@ -3,11 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/eviction"
 )
 
 // configFile writes a KubeletConfiguration with these lines.
@@ -151,4 +154,29 @@ volumeStatsAggPeriod: 0s
 		k.EvictionPressureTransitionPeriod.Duration, k.StreamingConnectionIdleTimeout.Duration,
 	})
 	assert.Empty(t, k.ShutdownGracePeriod)
+}
+
+// A file makes a node: what it does not say of evictions and cgroups is as in a kubelet.
+// Who only tries the agent has his pods neither evicted nor where a kubelet has its own.
+func TestAFileBringsAKubeletsThresholdsAndCgroups(t *testing.T) { // ev-9
+	hard := eviction.DefaultHard(goruntime.GOOS)
+	for name, tc := range map[string]struct {
+		args []string
+		want map[string]string
+		root string
+	}{
+		"no file":                  {nil, map[string]string{}, "/kubeparts"},
+		"a file that says nothing": {[]string{"--config=" + configFile(t, "")}, hard, ""},
+		"a directory that does":    {[]string{"--config-dir=" + t.TempDir()}, hard, ""},
+		"a file that wants none":   {[]string{"--config=" + configFile(t, "evictionHard: {}\n")}, map[string]string{}, ""},
+		"a file that wants one":    {[]string{"--config=" + configFile(t, "evictionHard: {pid.available: \"5\"}\n")}, map[string]string{"pid.available": "5"}, ""},
+		"a flag":                   {[]string{"--config=" + configFile(t, ""), "--eviction-hard=pid.available<7", "--cgroup-root=/x"}, map[string]string{"pid.available": "7"}, "/x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parseFlags(append(tc.args, "--manifests=/b"))
+			require.NoError(t, err)
+			assert.Equal(t, tc.want, eviction.Settings{Hard: o.kubelet.EvictionHard}.WithDefaults(goruntime.GOOS, false).Hard)
+			assert.Equal(t, tc.root, o.kubelet.CgroupRoot)
+		})
+	}
 }

@@ -72,8 +72,8 @@ func declare(o *options, host string) *flagSet {
 		fs.alias("container-runtime-endpoint", "runtime")
 	})
 	fs.group("The agent", func() {
-		fs.StringVar(&o.config, "config", "", "KubeletConfiguration `file`; flags win over it, and fields of which nothing comes are named in warnings")
-		fs.StringVar(&o.configDir, "config-dir", "", "`directory` of files *.conf that are merged into it, in the order of their names")
+		fs.StringVar(&o.config, "config", o.config, "KubeletConfiguration `file`; flags win over it, and fields of which nothing comes are named in warnings")
+		fs.StringVar(&o.configDir, "config-dir", o.configDir, "`directory` of files *.conf that are merged into it, in the order of their names")
 		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")

@@ -25,7 +25,7 @@ import (
 func TestIntegrationClusterKubectl(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "kubelet.yaml")
 	require.NoError(t, os.WriteFile(config, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
-		"containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 50\ncontainerLogMonitorInterval: 3s\n"), 0o600))
+		"containerLogMaxSize: 64Ki\ncontainerLogMaxFiles: 50\ncontainerLogMonitorInterval: 3s\nevictionHard: {} # however full the disk is\n"), 0o600))
 	w := onCluster(t, "--config="+config)
 	kubectl := lab.NewKubectl(t, w.control.Kubeconfig)
 	t.Run("together", func(t *testing.T) {

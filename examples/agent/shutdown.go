@@ -45,6 +45,11 @@ func (o *shutdownOptions) flags(fs *flag.FlagSet) {
 // shutdownGroups reads a KubeletConfiguration (sh-2, sh-3).
 func shutdownGroups(k kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
 	total, critical := k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration
+	for name, d := range map[string]time.Duration{"shutdownGracePeriod": total, "shutdownGracePeriodCriticalPods": critical} {
+		if d != 0 && d < time.Second { // periods are whole seconds: it would be none, without a word
+			return nil, fmt.Errorf("%s is %v: want 0, or 1s at least", name, d)
+		}
+	}
 	switch {
 	case len(k.ShutdownGracePeriodByPodPriority) == 0 && critical > total:
 		return nil, fmt.Errorf("shutdownGracePeriodCriticalPods is %v, and part of shutdownGracePeriod, which is %v", critical, total)

@@ -51,6 +51,15 @@ func TestPartsThatAreNotThereAreLeftOut(t *testing.T) {
 	assert.Equal(t, []string{"machine_scrape_error 1"}, w.lines(t, metrics.CadvisorPath, "machine_scrape_error"))
 }
 
+// A check that nobody has asked yet raises no alarm.
+func TestACheckThatWasNotAskedIsNotIll(t *testing.T) { // st-18
+	w := newWorld(t)
+	ask := w.Check("healthz", "syncloop", func() error { return nil })
+	assert.Empty(t, w.lines(t, metrics.SLIsPath, "kubernetes_healthcheck"))
+	require.NoError(t, ask())
+	assert.Equal(t, []string{`kubernetes_healthcheck{name="syncloop",type="healthz"} 1`}, w.lines(t, metrics.SLIsPath, "kubernetes_healthcheck"))
+}
+
 // A runtime that fails leaves what is known of the node.
 func TestAScrapeGoesOnWhereAPartFails(t *testing.T) {
 	w := newWorld(t).known()

@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 )
@@ -12,7 +13,7 @@ const maxLine = 1 << 20
 
 // logFile writes the lines of a file that are asked for. To find the last ones it reads
 // the file twice, instead of keeping them.
-func (s *Server) logFile(w io.Writer, q LogQuery, name string) error {
+func (s *Server) logFile(ctx context.Context, w io.Writer, q LogQuery, name string) error {
 	f, err := (plainFiles{s.cfg.NodeLogs}).Open(name)
 	if err != nil {
 		return err
@@ -22,7 +23,7 @@ func (s *Server) logFile(w io.Writer, q LogQuery, name string) error {
 	if err != nil {
 		return err
 	}
-	var whole io.Reader = io.LimitReader(f, info.Size())
+	var whole io.Reader = io.LimitReader(wanted{ctx, f}, info.Size())
 	skip := 0
 	if q.Tail >= 0 {
 		back, can := f.(io.Seeker)
@@ -36,7 +37,7 @@ func (s *Server) logFile(w io.Writer, q LogQuery, name string) error {
 		if _, err := back.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		whole = io.LimitReader(f, info.Size())
+		whole = io.LimitReader(wanted{ctx, f}, info.Size())
 	}
 	return eachLine(whole, q, func(line []byte) error {
 		if skip > 0 {
@@ -46,6 +47,20 @@ func (s *Server) logFile(w io.Writer, q LogQuery, name string) error {
 		_, err := w.Write(line)
 		return err
 	})
+}
+
+// wanted is read as long as somebody wants it: all of a file may be read for a pattern
+// that it has nothing of.
+type wanted struct {
+	ctx context.Context // of the one request
+	io.Reader
+}
+
+func (r wanted) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // eachLine calls do with each line that is wanted, with what ends it.

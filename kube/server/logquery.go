@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,17 +120,17 @@ func (s *Server) logQuery(w http.ResponseWriter, r *http.Request) {
 	out := &began{ResponseWriter: w}
 	err = errors.ErrUnsupported
 	if q.File != "" {
-		err = s.logFile(out, q, q.File)
+		err = s.logFile(r.Context(), out, q, q.File)
 	} else {
 		if s.cfg.ServiceLogs != nil {
 			err = s.cfg.ServiceLogs(r.Context(), q, out)
 		}
 		if errors.Is(err, errors.ErrUnsupported) && !out.did {
-			err = s.serviceFiles(out, q)
+			err = s.serviceFiles(r.Context(), out, q)
 		}
 	}
 	switch {
-	case err == nil:
+	case err == nil, r.Context().Err() != nil: // nobody listens any more
 	case out.did:
 		s.log.Warn("a log was cut short", "err", err)
 	case errors.Is(err, fs.ErrNotExist):
@@ -144,7 +145,7 @@ func (s *Server) logQuery(w http.ResponseWriter, r *http.Request) {
 }
 
 // serviceFiles writes the files of services that the journal has nothing of.
-func (s *Server) serviceFiles(w *began, q LogQuery) error {
+func (s *Server) serviceFiles(ctx context.Context, w *began, q LogQuery) error {
 	if !q.Since.IsZero() || !q.Until.IsZero() || q.Boot != nil {
 		return fmt.Errorf("this node has no journal, only files, whose lines have no time that is known: %w", errors.ErrUnsupported)
 	}
@@ -157,7 +158,7 @@ func (s *Server) serviceFiles(w *began, q LogQuery) error {
 		if at < 0 {
 			return fs.ErrNotExist
 		}
-		if err := s.logFile(w, q, places[at]); err != nil {
+		if err := s.logFile(ctx, w, q, places[at]); err != nil {
 			return err
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -123,6 +125,15 @@ func TestALogQueryOfFiles(t *testing.T) {
 	for query, code := range map[string]int{"query=/none": 404, "query=none": 404, "query=/pods/": 400, "query=kubelet&boot=0": 400, "query=-": 400} {
 		assert.Equal(t, code, ask(s, "GET", "/logs/?"+query, "").Code, query)
 	}
+}
+
+func TestALogQueryThatNobodyWaitsForReadsNothing(t *testing.T) {
+	s := newServer(t, func(c *server.Config) { c.NodeLogs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/logs/?query=/a", nil))
+	assert.Empty(t, w.Body.String())
 }
 
 func TestALogQueryOfServicesAsksTheJournal(t *testing.T) {

@@ -211,7 +211,7 @@ func (d *reading) run(ctx context.Context) error {
 	}
 	var from start
 	if d.req.Tail != nil {
-		if from, err = locate(segments, *d.req.Tail, d.req.Stream, d.r.cfg.PhysicalLines, d.req.Follow); err != nil {
+		if from, err = locate(ctx, segments, *d.req.Tail, d.req.Stream, d.r.cfg.PhysicalLines, d.req.Follow); err != nil {
 			return err
 		}
 	}

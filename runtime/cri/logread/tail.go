@@ -1,6 +1,9 @@
 package logread
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // reach is how far it is looked back for the beginning of a line whose end is
 // wanted, from the last that was found of it.
@@ -41,13 +44,16 @@ type locator struct {
 	start    start
 	open     [3]bool // what is wanted of a stream may begin earlier still
 	mark     int64   // where something was last found in this segment
+
+	ctx    context.Context // of the one search: nobody may want the answer any more
+	looked int             // lines
 }
 
 // locate returns where the last n lines of segments begin (F-37).
-func locate(segments []*segment, n int64, stream Stream, physical, follow bool) (start, error) {
-	l := &locator{need: n, physical: physical, stream: stream}
+func locate(ctx context.Context, segments []*segment, n int64, stream Stream, physical, follow bool) (start, error) {
+	l := &locator{ctx: ctx, need: n, physical: physical, stream: stream}
 	last := len(segments) - 1
-	for i := last; i >= 0 && (i == last || !l.done()); i-- {
+	for i := last; i >= 0 && (i == last || !l.done()) && ctx.Err() == nil; i-- {
 		s := segments[i]
 		if s.gz {
 			if i == last {
@@ -59,6 +65,9 @@ func locate(segments []*segment, n int64, stream Stream, physical, follow bool) 
 		if err := l.plain(i, s, i == last, follow); err != nil {
 			return start{}, err
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return start{}, err
 	}
 	if l.need > 0 {
 		return start{}, nil // there are fewer
@@ -106,7 +115,13 @@ func (l *locator) near(at int64) bool {
 	if l.need == 0 && l.mark-at > reach {
 		l.open = [3]bool{}
 	}
-	return !l.done()
+	return !l.done() && !l.calledOff()
+}
+
+// calledOff looks from time to time whether somebody still waits.
+func (l *locator) calledOff() bool {
+	l.looked++
+	return l.looked%1024 == 0 && l.ctx.Err() != nil
 }
 
 func (l *locator) line(segment int, at int64, s Stream, partial bool) {
@@ -189,7 +204,7 @@ func (l *locator) forward(s *segment, visit func(at, end int64, stream Stream, p
 				return sc.at
 			}
 		}
-		if c.head && !l.tell(&p, c, visit) || last {
+		if c.head && !l.tell(&p, c, visit) || last || l.calledOff() {
 			return sc.at
 		}
 	}
