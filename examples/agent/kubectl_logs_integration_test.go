@@ -16,7 +16,7 @@ import (
 )
 
 func kubectlLogs(d desk) {
-	pod := spec("n=$(cat /kept/n 2>/dev/null || echo 0); echo instance $n; echo to stderr >&2; echo $((n+1)) > /kept/n; [ $n = 0 ] && exit 1; trap 'exit 0' TERM; sleep 3600 & wait")
+	pod := spec("n=$(cat /kept/n 2>/dev/null || echo 0); echo instance $n; echo and more; echo $((n+1)) > /kept/n; [ $n = 0 ] && exit 1; trap 'exit 0' TERM; sleep 3600 & wait")
 	pod.Volumes = []v1.Volume{{Name: "kept", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	pod.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "kept", MountPath: "/kept"}}
 	d.make("again", pod)
@@ -26,11 +26,11 @@ func kubectlLogs(d desk) {
 		}
 		return nil
 	})
-	assert.Equal(d.t, "instance 0\nto stderr\n", d.ok("logs", "again", "--previous"))
-	assert.Equal(d.t, "instance 1\nto stderr\n", d.ok("logs", "again"))
-	assert.Equal(d.t, "to stderr\n", d.ok("logs", "again", "--tail=1"))
+	assert.Equal(d.t, "instance 0\nand more\n", d.ok("logs", "again", "--previous"))
+	assert.Equal(d.t, "instance 1\nand more\n", d.ok("logs", "again"))
+	assert.Equal(d.t, "and more\n", d.ok("logs", "again", "--tail=1"))
 	assert.Empty(d.t, d.ok("logs", "again", "--tail=0"))
-	assert.Equal(d.t, "instance 1\nto stderr\n", d.ok("logs", "again", "--since=1h"))
+	assert.Equal(d.t, "instance 1\nand more\n", d.ok("logs", "again", "--since=1h"))
 	assert.Empty(d.t, d.ok("logs", "again", "--since-time="+time.Now().Add(time.Hour).Format(time.RFC3339)))
 	assert.Equal(d.t, "instan", d.ok("logs", "again", "--limit-bytes=6"))
 	assert.Regexp(d.t, `^\d{4}-\d\d-\d\dT\S+ instance 1\n`, d.ok("logs", "again", "--timestamps"))
@@ -42,10 +42,11 @@ func kubectlLogs(d desk) {
 		}
 		return nil
 	})
-	// A follower sees what is written while it looks.
+	// A follower sees what is written while it looks, to the other stream too. (Of two that
+	// are written at once nobody knows the order.)
 	_, said := d.background("logs", "--follow", "again", "--tail=0")
 	d.until("what is written comes through", func() error {
-		d.ok("exec", "again", "--", "sh", "-c", "echo later > /proc/1/fd/1")
+		d.ok("exec", "again", "--", "sh", "-c", "echo later > /proc/1/fd/2")
 		if !strings.Contains(said.String(), "later\n") {
 			return fmt.Errorf("%q", said)
 		}
@@ -107,7 +108,7 @@ func kubectlProcesses(d desk) {
 		"--register-with-taints=for=processes:NoSchedule",
 	}
 	a.start()
-	d.ok("wait", "node/plain", "--for=condition=Ready", "--timeout="+(2*patience).String())
+	d.nodeReady("plain")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(d.t, err)
 	port := free.Addr().(*net.TCPAddr).Port

@@ -22,7 +22,7 @@ func kubectlServing(d desk) {
 		"--register-with-taints=for=processes:NoSchedule", "--rotate-server-certificates",
 	}
 	a.start()
-	d.ok("wait", "node/signed", "--for=condition=Ready", "--timeout="+(2*patience).String())
+	d.nodeReady("signed")
 	node, err := d.api.CoreV1().Nodes().Get(d.t.Context(), "signed", metav1.GetOptions{})
 	require.NoError(d.t, err)
 	at := net.JoinHostPort(node.Status.Addresses[0].Address, strconv.Itoa(int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)))

@@ -73,6 +73,14 @@ func (d desk) ok(args ...string) string {
 	return was.out
 }
 
+// nodeReady waits for a node to come, and to be ready.
+func (d desk) nodeReady(name string) {
+	d.t.Helper()
+	for _, is := range []string{"create", "condition=Ready"} {
+		d.ok("wait", "node/"+name, "--for="+is, "--timeout="+(2*patience).String())
+	}
+}
+
 // sleeper makes a pod that runs until it is told to go, and waits for it.
 func (d desk) sleeper(name string, script string) {
 	d.t.Helper()
