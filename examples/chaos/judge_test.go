@@ -201,6 +201,10 @@ func TestAShimThatContainerdHasLostIsKnown(t *testing.T) {
 	const never = `level=error msg="RunPodSandbox failed" error="failed to start sandbox \"box\": failed to create containerd task: context canceled"` + "\n"
 	assert.True(t, leaks(never, "box"))
 	assert.False(t, leaks(never, "another"))
+	const lost = `level=error msg="failed to load shim /x/box" error="unable to load shim \"box\": failed to read bootstrap.json when restoring bundle"` + "\n"
+	assert.True(t, leaks(lost+removed, "box"), "it was killed before it knew of the shim")
+	assert.False(t, leaks(lost, "box"))
+	assert.False(t, leaks(lost+removed, "another"))
 }
 
 func TestALogIsRead(t *testing.T) {

@@ -80,26 +80,29 @@ func (w *world) stuck(uid string, s sight) bool {
 }
 
 // leaked reports whether containerd has no sandbox, and has left its shim, as it does
-// if the start of the sandbox, or of a container in it, was cut short: nobody has a
-// name for what is left.
+// if the start of the sandbox, or of a container in it, was cut short, or if it was
+// killed before it had written down where the shim listens: nobody has a name for what
+// is left.
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
-		w.judge.tolerateOnce("containerd has left the shim of a sandbox of which the start, or that of a container in it, was cut short (\"context canceled\")", box)
+		w.judge.tolerateOnce("containerd has left the shim of a sandbox of which the start, or that of a container in it, was cut short (\"context canceled\", or after its own death \"unable to load shim\")", box)
 	}
 	return leaks
 }
 
 // leaks reports whether containerd's log says that a sandbox, or a container in one
-// that was removed, could not be started because who asked for it went away.
+// that was removed, could not be started because who asked for it went away, or that a
+// sandbox was removed of which its next life could not find the shim.
 func leaks(log, box string) bool {
-	var removed, short bool
+	var removed, short, lost bool
 	ids := map[string]bool{}
 	for line := range strings.Lines(log) {
 		line = strings.ReplaceAll(line, `\"`, `"`)
 		if strings.Contains(line, `failed to start sandbox "`+box+`"`) && strings.Contains(line, "context canceled") {
 			return true // it never was one
 		}
+		lost = lost || strings.Contains(line, `unable to load shim "`+box+`"`)
 		if strings.Contains(line, `RemovePodSandbox "`+box+`" returns successfully`) {
 			removed = true
 		}
@@ -112,7 +115,7 @@ func leaks(log, box string) bool {
 			short = short || failed && ids[id]
 		}
 	}
-	return removed && short
+	return removed && (short || lost)
 }
 
 // leftLogs returns the directories of logs of pods that the API does not have.
