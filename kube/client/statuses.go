@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -274,7 +275,7 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 		case apierrors.IsNotFound(err):
 			s.lost(e)
 			return nil
-		case apierrors.IsConflict(err) && conflicts < 3:
+		case isAnother(err) && conflicts < 3:
 			conflicts++
 			fresh, getErr := s.get(ctx, object)
 			if apierrors.IsNotFound(getErr) || getErr == nil && fresh.UID != object.UID { // st-66
@@ -339,6 +340,13 @@ func (s *Statuses) tell(e *saidPod, message string) {
 	s.cfg.Record(runtime.Event{
 		Object: runtime.PodRef(e.pod), Type: v1.EventTypeWarning, Reason: "FailedToUpdateStatus", Message: message,
 	})
+}
+
+// isAnother reports whether a patch was of another version of the object than that
+// which is there, or of another object under its name: an API server whose own look at
+// it was late takes the UID of a patch for an attempt to change it.
+func isAnother(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.uid: Invalid value")
 }
 
 // refuses reports whether the server will say the same the next time.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
@@ -110,6 +111,29 @@ func TestAConflictIsReadOnceAndWritten(t *testing.T) { // L-37: GET only after c
 		next.PodIP = "10.0.0.1"
 		require.Error(t, d.UpdatePodStatus(t.Context(), d.api.Pod("prod", "web"), next))
 		assert.Len(t, d.api.Calls("patch"), 4, "a conflict that stays is the caller's to retry")
+	})
+}
+
+// A real API server has said so, once in many runs, of a pod that was just made anew.
+func TestAUIDThatCannotBeChangedIsAnotherPod(t *testing.T) { // st-66
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("web"))
+		web := d.api.Pod("prod", "web")
+		d.faults.set(about("watch", apitest.Fault{Refuse: true}))
+		d.api.DropWatches()
+		synctest.Wait()
+		d.api.Remove("pods", "prod", "web")
+		second := newPod("web")
+		second.UID = "another"
+		d.api.Put(second)
+		d.api.Forget()
+		d.faults.set(about("patch", apitest.Fault{
+			Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+			Message: `Pod "web" is invalid: metadata.uid: Invalid value: "uid-of-web": field is immutable`,
+		}))
+		require.NoError(t, d.UpdatePodStatus(t.Context(), web, failedStatus()))
+		assert.Equal(t, []string{"patch pods/status prod/web", "get pods prod/web"}, said(d.api.Calls()))
+		assert.Equal(t, v1.PodPending, d.api.Pod("prod", "web").Status.Phase)
 	})
 }
 
