@@ -2,9 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gorilla/websocket"
@@ -39,14 +39,10 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 		return
 	}
 	forwarder, here := s.cfg.Runtime.(runtime.PortForwarder)
-	if there, ok := s.cfg.Runtime.(runtime.StreamServer); ok && !tunnelled {
-		u, err := there.PortForwardURL(r.Context(), pod.UID, options.Ports)
-		if !errors.Is(err, runtime.ErrUnsupported) {
-			if !s.isRefused(w, r, err) {
-				through.serve(w, r, u)
-			}
-			return
-		}
+	if s.passedOn(w, r, through, tunnelled, func(there runtime.StreamServer) (*url.URL, error) {
+		return there.PortForwardURL(r.Context(), pod.UID, options.Ports)
+	}) {
+		return
 	}
 	if !here {
 		refuse(w, http.StatusNotFound, "this node's runtime forwards no ports")

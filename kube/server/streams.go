@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -150,67 +151,72 @@ func upgradeOf(r *http.Request) error {
 	return nil
 }
 
+// asked reads what /exec and /attach are about: a running container, and which streams.
+func (s *Server) asked(w http.ResponseWriter, r *http.Request) (id string, want runtime.StreamOptions, err error) {
+	if want, err = streamOptions(w, r); err != nil {
+		return "", want, err
+	}
+	if id, err = s.containerOf(r); err != nil {
+		return "", want, err
+	}
+	return id, want, upgradeOf(r)
+}
+
+// passedOn has the runtime's own server answer, if it has one and the streams do not end
+// here, as those of clients do who speak what such servers don't; it reports whether it
+// did.
+func (s *Server) passedOn(w http.ResponseWriter, r *http.Request, through *passage, endHere bool, where func(runtime.StreamServer) (*url.URL, error)) bool {
+	there, ok := s.cfg.Runtime.(runtime.StreamServer)
+	if !ok || endHere {
+		return false
+	}
+	u, err := where(there)
+	if errors.Is(err, runtime.ErrUnsupported) {
+		return false
+	}
+	if !s.isRefused(w, r, err) {
+		through.serve(w, r, u)
+	}
+	return true
+}
+
 // exec answers /exec: a command in a container, with its streams.
 func (s *Server) exec(w http.ResponseWriter, r *http.Request, through *passage) {
-	want, err := streamOptions(w, r)
-	var id string
-	if err == nil {
-		id, err = s.containerOf(r)
-	}
-	if err == nil {
-		err = upgradeOf(r)
-	}
+	id, want, err := s.asked(w, r)
 	if s.isRefused(w, r, err) {
 		return
 	}
 	cmd := r.Form["command"]
 	execer, here := s.cfg.Runtime.(runtime.StreamExecer)
-	if there, ok := s.cfg.Runtime.(runtime.StreamServer); ok && !(here && streamend.WantsV5(r)) {
-		u, err := there.ExecURL(r.Context(), id, cmd, want)
-		if !errors.Is(err, runtime.ErrUnsupported) {
-			if !s.isRefused(w, r, err) {
-				through.serve(w, r, u)
-			}
-			return
-		}
-	}
-	if !here {
+	switch {
+	case s.passedOn(w, r, through, here && streamend.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
+		return there.ExecURL(r.Context(), id, cmd, want)
+	}):
+	case !here:
 		refuse(w, http.StatusNotFound, "this node's runtime runs no commands with streams")
-		return
+	default:
+		streamend.Exec(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) (int32, error) {
+			return execer.StreamExec(ctx, id, cmd, streams)
+		})
 	}
-	streamend.Exec(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) (int32, error) {
-		return execer.StreamExec(ctx, id, cmd, streams)
-	})
 }
 
 // attach answers /attach: the streams of a container.
 func (s *Server) attach(w http.ResponseWriter, r *http.Request, through *passage) {
-	want, err := streamOptions(w, r)
-	var id string
-	if err == nil {
-		id, err = s.containerOf(r)
-	}
-	if err == nil {
-		err = upgradeOf(r)
-	}
+	id, want, err := s.asked(w, r)
 	if s.isRefused(w, r, err) {
 		return
 	}
 	attacher, here := s.cfg.Runtime.(runtime.Attacher)
-	if there, ok := s.cfg.Runtime.(runtime.StreamServer); ok && !(here && streamend.WantsV5(r)) {
-		u, err := there.AttachURL(r.Context(), id, want)
-		if !errors.Is(err, runtime.ErrUnsupported) {
-			if !s.isRefused(w, r, err) {
-				through.serve(w, r, u)
-			}
-			return
-		}
-	}
-	if !here {
+	switch {
+	case s.passedOn(w, r, through, here && streamend.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
+		return there.AttachURL(r.Context(), id, want)
+	}):
+	case !here:
 		refuse(w, http.StatusNotFound, "this node's runtime attaches to no containers")
-		return
+	default:
+		streamend.Attach(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) error {
+			return attacher.Attach(ctx, id, streams)
+		})
 	}
-	streamend.Attach(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) error {
-		return attacher.Attach(ctx, id, streams)
-	})
 }
