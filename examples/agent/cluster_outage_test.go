@@ -85,7 +85,14 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	for _, name := range []string{"ends", "restarts", "leaving"} {
 		r.untilPhase(name, v1.PodRunning)
 	}
-	r.delete("leaving", -1) // and off goes the API server, before it is gone
+	// As soon as the agent has heard of it, and before it is gone, off goes the API server.
+	r.delete("leaving", -1)
+	r.until("the agent knows that the pod is to go", func() error {
+		if w.pods()["leaving"].DeletionTimestamp == nil {
+			return errors.New("it does not")
+		}
+		return nil
+	})
 	w.control.StopAPI()
 	stopped := time.Now()
 

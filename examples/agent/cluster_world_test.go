@@ -114,7 +114,7 @@ func (r *room) until(what string, check func() error) {
 	}
 }
 
-// describe logs the pods and events of the namespace.
+// describe logs the pods and events of the namespace, and what the agent said of it.
 func (r *room) describe() {
 	ctx := context.WithoutCancel(r.t.Context())
 	pods, err := r.api.CoreV1().Pods(r.name).List(ctx, metav1.ListOptions{})
@@ -125,8 +125,15 @@ func (r *room) describe() {
 	for _, p := range pods.Items {
 		r.t.Logf("pod %s %s deleted %v: %s %s %v %v", p.Name, p.UID, p.DeletionTimestamp, p.Status.Phase, p.Status.Reason, p.Status.Conditions, p.Status.ContainerStatuses)
 	}
+	names := map[string]bool{}
 	for _, e := range r.events("") {
 		r.t.Logf("event %s %s %s: %s (%d)", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message, e.Count)
+		names[e.InvolvedObject.Name] = true
+	}
+	for line := range strings.Lines(r.out.String()) {
+		if words := strings.Fields(line); len(words) > 1 && names[words[1]] || strings.Contains(line, r.name+"/") {
+			r.t.Log(strings.TrimSpace(line))
+		}
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -63,7 +63,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 	require.NoError(t, os.Mkdir(a.manifests, 0o755))
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the agent said:\n%s", a.out)
+			t.Logf("the agent said, at the end of it:\n%s", a.out.tail(60))
 		}
 		if a.cmd == nil || a.cmd.ProcessState != nil {
 			a.start() // something may run that only an agent can stop
@@ -77,21 +77,26 @@ func newAgent(t *testing.T, runtime string) *agent {
 	return a
 }
 
+// pageAt is where an agent says that it shows what runs.
+var pageAt = regexp.MustCompile(`http://(\S+)/ shows what runs here`)
+
 // start starts the agent, and returns when it serves.
 func (a *agent) start(more ...string) {
 	a.t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(a.t, err)
-	a.addr = free.Addr().String()
-	require.NoError(a.t, free.Close())
+	before := len(a.out.String())
 	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
 		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
-		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=" + a.addr, "--cgroup-root=" + a.cgroupRoot(),
+		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=127.0.0.1:0", "--cgroup-root=" + a.cgroupRoot(),
 	}, a.flags, more)...)
 	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.t, a.cmd.Start())
 	a.eventually("the agent serves", func() bool {
+		where := pageAt.FindStringSubmatch(a.out.String()[before:])
+		if where == nil {
+			return false
+		}
+		a.addr = where[1]
 		_, _, err := a.get("/healthz")
 		return err == nil
 	})
@@ -186,6 +191,12 @@ func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.buf.String()
+}
+
+// tail returns the last lines of it.
+func (o *output) tail(lines int) string {
+	all := strings.Split(strings.TrimSpace(o.String()), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // told waits until the agent has said something.
