@@ -16,19 +16,22 @@ import (
 )
 
 // resize gives what runs the resources that it was granted (al-16 … al-21). What
-// the plan stops, to start it again with them, is left out. A runtime that can't
-// do it fails one sync of the pod, which says so, and is not asked for the same
-// again: the pod runs on with what it has.
+// starts again with other resources than it had, stopped for that (al-15) or ended
+// meanwhile, is left out; but the pod's cgroup is made to fit it first: on cgroup v1
+// nothing starts in one that is narrower. A runtime that can't do it fails one sync of
+// the pod, which says so, and is not asked for the same again: the pod runs on with
+// what it has.
 func (s *step) resize(ctx context.Context, p plan.Plan) {
-	if len(p.Resize) == 0 && p.ResizePod == nil {
+	given := s.r.journal.of(s.pod.UID).Pod
+	had := s.had(p)
+	if len(p.Resize) == 0 && p.ResizePod == nil && (had == s.status || !allocation.InProgress(s.pod, had, given)) {
 		return
 	}
-	given := s.r.journal.of(s.pod.UID).Pod
 	observed := *s.status
 	observed.Containers = slices.DeleteFunc(slices.Clone(observed.Containers), func(c runtime.ContainerStatus) bool {
 		return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID })
 	})
-	steps := allocation.Steps(allocation.Actuated(s.pod, &observed, given), s.pod, &observed)
+	steps := allocation.Steps(allocation.Actuated(s.pod, had, given), s.pod, &observed)
 	asked := fmt.Sprint(steps)
 	if s.r.unable.of(s.pod.UID) == asked {
 		return
@@ -48,6 +51,22 @@ func (s *step) resize(ctx context.Context, p plan.Plan) {
 		s.mendable = true
 	}
 	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: calledOff(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
+}
+
+// had returns the pod's status as if what starts again still ran: what its cgroup was
+// last made for. It is the status itself if nothing does.
+func (s *step) had(p plan.Plan) *runtime.PodStatus {
+	if p.CreateSandbox || p.KillPod || len(p.Start) == 0 {
+		return s.status
+	}
+	had := *s.status
+	had.Containers = slices.Clone(had.Containers)
+	for i := range p.Start {
+		if last := had.Container(p.Start[i].Name); last != nil {
+			last.State = runtime.ContainerRunning
+		}
+	}
+	return &had
 }
 
 // settled records as given what the plan found to differ, also where no step had

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -145,9 +147,55 @@ func TestAResizeThatWantsARestartGetsOne(t *testing.T) { // al-15
 	pod = pod.DeepCopy()
 	pod.Spec.Containers[0].Resources.Limits[v1.ResourceMemory] = resource.MustParse("256Mi")
 	syncs(t, rt, pod)
-	assert.Equal(t, []string{"StopContainer web", "ImageStatus img:1", "CreateContainer web", "StartContainer web"}, f.did())
+	assert.Equal(t, []string{"StopContainer web", "UpdatePod shares=102 quota=20000 memory=256", "ImageStatus img:1", "CreateContainer web", "StartContainer web"}, f.did())
 	assert.EqualValues(t, 256<<20, f.newest("web").Config.Linux.Resources.MemoryLimitInBytes)
 	assert.Empty(t, syncs(t, rt, pod).Actions)
+}
+
+// On cgroup v1 a container cannot start with a quota that is more than its pod's.
+func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, al-16, cm-43
+	for _, tc := range []struct {
+		name   string
+		policy v1.ResourceResizeRestartPolicy
+		ends   bool // by itself, before it is resized
+		limit  string
+		wanted []string
+	}{
+		{"stopped for it", v1.RestartContainer, false, "400m", []string{
+			"StopContainer web", "cgroup cpu limit 400m", "CreateContainer web", "StartContainer web",
+		}},
+		{"ended meanwhile", v1.NotRequired, true, "400m", []string{"cgroup cpu limit 400m", "CreateContainer web", "StartContainer web"}},
+		{"with less", v1.RestartContainer, false, "150m", []string{
+			"StopContainer web", "cgroup cpu limit 150m", "CreateContainer web", "StartContainer web",
+		}},
+		{"with the same", v1.NotRequired, true, "200m", []string{"CreateContainer web", "StartContainer web"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := &resizing{fakeCRI: newFake()}
+			f.has("img:1")
+			rt := engineOver(t, f, cri.Config{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+				limit := s.After.Limits[v1.ResourceCPU]
+				f.note(fmt.Sprintf("cgroup %s limit %s", s.Resource, &limit))
+				return nil
+			}})
+			web := sized("web", "100m", "64Mi", "200m", "128Mi")
+			web.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: tc.policy}}
+			pod := podOf(web)
+			syncs(t, rt, pod)
+			f.did()
+			if tc.ends {
+				f.exits("web", 1)
+			}
+			pod = pod.DeepCopy()
+			pod.Spec.Containers[0].Resources.Limits[v1.ResourceCPU] = resource.MustParse(tc.limit)
+			syncs(t, rt, pod)
+			did := slices.DeleteFunc(f.did(), func(call string) bool {
+				return strings.HasPrefix(call, "UpdatePod ") || strings.HasPrefix(call, "ImageStatus ")
+			})
+			assert.Equal(t, tc.wanted, did)
+			assert.Empty(t, syncs(t, rt, pod).Actions, "done is done")
+		})
+	}
 }
 
 func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33

@@ -3,7 +3,6 @@ package cri
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -123,15 +122,8 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 			return
 		}
 	}
-	regular := slices.IndexFunc(p.Start, func(st plan.Start) bool { return st.Kind == plan.Regular })
-	if regular < 0 {
-		regular = len(p.Start)
-	}
-	if !s.startAll(ctx, p.Start[:regular]) {
-		return
-	}
 	s.resize(ctx, p)
-	s.startAll(ctx, p.Start[regular:])
+	s.startAll(ctx, p.Start)
 }
 
 // placed sees to the sandbox that containers are to go into.
