@@ -93,7 +93,7 @@ func run(t *testing.T, tree *host.Tree, name cgroups.Name, act string) (cmd *exe
 // eventually waits for what happens on a busy machine.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("not in 20 s: " + what)
 		}
@@ -109,7 +109,7 @@ func needRealCgroups(t *testing.T) (*host.Tree, cgroups.Name) {
 	require.NoError(t, err)
 	base := cgroups.Name{fmt.Sprintf("kubeparts-test-%d", os.Getpid())}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 90*time.Second)
 		defer cancel()
 		assert.NoError(t, tree.Remove(ctx, base))
 	})
