@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -132,6 +133,18 @@ func TestOthersSaySoByHTTP(t *testing.T) { // F-62
 		expect(http.MethodDelete, "/", 200, `{"stopping":false,"done":false}`)
 		require.NoError(t, m.Err())
 	})
+}
+
+func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) { // F-62
+	got := make(chan os.Signal, 1)
+	got <- os.Interrupt
+	ctx, stop := context.WithCancel(t.Context())
+	var told shutdown.Notice
+	require.NoError(t, shutdown.Signals{Got: got}.Watch(ctx, 0, func(n shutdown.Notice) {
+		told = n
+		stop()
+	}))
+	assert.True(t, told.Stopping)
 }
 
 func TestWhoWaitsIsToldWhenItIsCalledOff(t *testing.T) {
