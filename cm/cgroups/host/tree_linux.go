@@ -237,8 +237,7 @@ func (t *Tree) exists(name cgroups.Name) bool {
 func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, error) {
 	cg := &oci.Cgroup{Resources: res}
 	if t.driver == cgroups.Systemd && len(name) > 0 {
-		path := name.Path(t.driver)
-		cg.Systemd, cg.Name, cg.Parent = true, filepath.Base(path), filepath.Dir(path)
+		cg.Systemd, cg.Name, cg.Parent = true, name.Slice(), name.Parent().Slice() // a unit, not a path
 		if t.version == 2 {
 			return ocisystemd.NewUnifiedManager(cg, t.dir("", name))
 		}
