@@ -220,7 +220,12 @@ func (t *Tree) exists(name cgroups.Name) bool {
 			return false
 		}
 		has := strings.Fields(string(text))
-		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool { return t.facts.Has(c) && !slices.Contains(has, c) })
+		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool {
+			// Systemd takes cpuset from slices that say nothing of it; containers get
+			// it nonetheless, whose scopes are delegated.
+			given := c == "cpuset" && t.driver == cgroups.Systemd
+			return t.facts.Has(c) && !slices.Contains(has, c) && !given
+		})
 	}
 	for _, controller := range append(t.facts.Needed(), "hugetlb") {
 		if t.at[controller] == "" {
