@@ -89,6 +89,11 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	release, err := a.claim("/proc")
+	if err != nil {
+		return err
+	}
+	defer release()
 	node, err := a.ground(ctx)
 	if err != nil {
 		return err
