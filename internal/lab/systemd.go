@@ -89,9 +89,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	judge(t, strings.ReplaceAll(string(said), "\r", ""), console, packages)
 }
 
-// systemdConfig are the files that a machine of [Systemd] is configured with. The
-// targets are those of a Debian system as far as they matter: what begins, and what ends,
-// the machine.
+// systemdConfig are the files that a machine of [Systemd] is configured with.
 func systemdConfig(pattern string) map[string]string {
 	unit := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 	const alone = "DefaultDependencies=no"
@@ -108,15 +106,16 @@ func systemdConfig(pattern string) map[string]string {
 		"etc/systemd/system/sysinit.target":  unit("[Unit]", alone, "Conflicts=shutdown.target"),
 		"etc/systemd/system/basic.target":    unit("[Unit]", "Requires=sysinit.target", "After=sysinit.target"),
 		"etc/systemd/system/shutdown.target": unit("[Unit]", alone, "RefuseManualStart=yes"),
-		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "Requires=shutdown.target", "After=shutdown.target suites.service"),
+		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "After=suites.service"),
 		"etc/systemd/system/dbus.socket":     unit("[Socket]", "ListenStream=/run/dbus/system_bus_socket"),
 		"etc/systemd/system/dbus.service": unit("[Unit]", "Requires=dbus.socket", "[Service]", "Type=notify",
 			"ExecStart=/usr/bin/dbus-daemon --config-file=/etc/dbus-1/system.conf --address=systemd: --nofork --nopidfile --systemd-activation"),
 		"etc/systemd/system/systemd-logind.service": unit("[Unit]", "Requires=dbus.socket", "After=dbus.socket", "[Service]", "Type=dbus", "BusName=org.freedesktop.login1",
 			"ExecStart=/usr/lib/systemd/systemd-logind", "Restart=always", "RestartSec=0",
 			"RuntimeDirectory=systemd/sessions systemd/seats systemd/users systemd/inhibit systemd/shutdown", "RuntimeDirectoryPreserve=yes"),
-		// Not stopped by a shutdown, which waits for it: what it finds out is to be heard.
-		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Requires=basic.target", "After=basic.target systemd-logind.service",
+		// A shutdown waits for it, and stops nothing meanwhile: what it finds out is to be
+		// heard. It stops the machine itself at its end.
+		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Wants=basic.target", "After=basic.target systemd-logind.service",
 			"[Service]", "Type=oneshot", "ExecStart=/bin/busybox sh /suites.sh", "StandardInput=null", "StandardOutput=tty", "StandardError=tty", "TTYPath=/dev/ttyS1",
 			"TimeoutStartSec=infinity", "Delegate=no"),
 		"suites.sh": `/bin/busybox --install /usr/bin
