@@ -23,10 +23,6 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown/logind"
 )
 
-func TestIntegrationOnSystemd(t *testing.T) {
-	lab.Systemd(t, "TestSystemd", "github.com/kubeparts/kubeparts/shutdown/logind")
-}
-
 // A real logind, which is patient for five seconds by itself, waits for the node's pods
 // when somebody stops the machine, and then it goes: its poweroff.target waits for this
 // test, and for nothing else.
@@ -50,7 +46,7 @@ func TestSystemdStopsTheMachineOnceThePodsHaveEnded(t *testing.T) { // sh-4, sh-
 	node, err := shutdown.New(shutdown.Config{
 		Policy:   shutdown.Policy{Groups: []shutdown.Group{{Priority: 0, Period: need}}},
 		Triggers: []shutdown.Trigger{trigger}, Logger: logger,
-		Pods:     func() []*v1.Pod { return []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}} },
+		Pods: func() []*v1.Pod { return []*v1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "1"}}} },
 		Kill: func(context.Context, shutdown.Kill) error {
 			close(dying)
 			<-die
