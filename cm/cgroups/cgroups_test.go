@@ -194,7 +194,13 @@ func TestWhichFileGivesWhichNumber(t *testing.T) { // F-70
 			assert.EqualValues(t, 100, s.Pids.Limit)
 			assert.EqualValues(t, 8192, s.IO.ReadBytes)
 			assert.EqualValues(t, 12288, s.IO.WriteBytes)
+			first := cgroups.DeviceIO{Major: 8, ReadBytes: 4096, WriteBytes: 8192, Reads: 1, Writes: 2}
+			if version == 1 {
+				first = cgroups.DeviceIO{Major: 8, ReadBytes: 8192, WriteBytes: 12288, Reads: 2, Writes: 3}
+			}
+			assert.Equal(t, first, s.IO.Devices[0])
 			if version == 2 { // st-14
+				assert.Equal(t, cgroups.DeviceIO{Major: 254, ReadBytes: 4096, WriteBytes: 4096, Reads: 1, Writes: 1}, s.IO.Devices[1])
 				assert.Equal(t, cgroups.PSIData{Avg10: 1.5, Avg60: 0.25, Avg300: 0.1, TotalMicros: 4711}, s.CPU.PSI.Some)
 				assert.NotNil(t, s.Memory.PSI)
 				assert.NotNil(t, s.IO.PSI)
