@@ -78,7 +78,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	// What the suites say has a line of its own, which neither kernel nor systemd write
 	// to.
 	line := filepath.Join(dir, "suites.txt")
-	ctx, cancel := context.WithTimeout(t.Context(), 12*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	console, err := emulate(ctx, initrd, "systemd.log_target=console systemd.log_level=notice systemd.log_color=0 systemd.show_status=0 systemd.default_standard_output=kmsg+console systemd.default_timeout_start_sec=300",
 		"-serial", "mon:stdio", "-serial", "file:"+line)
@@ -124,7 +124,7 @@ ip link set lo up
 export ` + insideKernel + `=1 ` + insideSystemd + `=1 PATH=/bin HOME=/tmp TMPDIR=/tmp
 cd /tmp
 for suite in /suites/*; do
-	$suite -test.v -test.timeout 5m -test.run '` + pattern + `'
+	$suite -test.v -test.timeout 10m -test.run '` + pattern + `'
 	echo "kubeparts-suite ${suite##*/} exit $?"
 done
 sync
