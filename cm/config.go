@@ -83,6 +83,14 @@ type Config struct {
 	Enforce                                  []string
 	SystemReservedCgroup, KubeReservedCgroup string
 
+	// AgentCgroup and SystemCgroup are what this process, and all that are right in
+	// the root of all cgroups, are moved into, by Setup and whenever Run finds them
+	// elsewhere (kubeletCgroups, systemCgroups; cm-46). With the driver systemd they
+	// are slices; the agent's may be a service too, which it has to be in already:
+	// only systemd puts processes there. Empty: nobody is moved. They need a Tree that
+	// can move processes, as host.Tree can.
+	AgentCgroup, SystemCgroup string
+
 	// Node is whom events are about.
 	Node v1.ObjectReference
 
@@ -232,6 +240,9 @@ func New(cfg Config) (*Manager, error) {
 		return nil, err
 	}
 	if err := CheckReserved(cfg.Capacity, cfg.Reserved); err != nil {
+		return nil, err
+	}
+	if err := checkResidents(cfg); err != nil {
 		return nil, err
 	}
 	root := cfg.Root

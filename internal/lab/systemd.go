@@ -78,7 +78,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	// What the suites say has a line of its own, which neither kernel nor systemd write
 	// to.
 	line := filepath.Join(dir, "suites.txt")
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	console, err := emulate(ctx, initrd, "systemd.log_target=console systemd.log_level=notice systemd.log_color=0 systemd.show_status=0 systemd.default_standard_output=kmsg+console systemd.default_timeout_start_sec=300",
 		"-serial", "mon:stdio", "-serial", "file:"+line)
@@ -89,9 +89,7 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	judge(t, strings.ReplaceAll(string(said), "\r", ""), console, packages)
 }
 
-// systemdConfig are the files that a machine of [Systemd] is configured with. The
-// targets are those of a Debian system as far as they matter: what begins, and what ends,
-// the machine.
+// systemdConfig are the files that a machine of [Systemd] is configured with.
 func systemdConfig(pattern string) map[string]string {
 	unit := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 	const alone = "DefaultDependencies=no"
@@ -108,15 +106,16 @@ func systemdConfig(pattern string) map[string]string {
 		"etc/systemd/system/sysinit.target":  unit("[Unit]", alone, "Conflicts=shutdown.target"),
 		"etc/systemd/system/basic.target":    unit("[Unit]", "Requires=sysinit.target", "After=sysinit.target"),
 		"etc/systemd/system/shutdown.target": unit("[Unit]", alone, "RefuseManualStart=yes"),
-		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "Requires=shutdown.target", "After=shutdown.target suites.service"),
+		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "After=suites.service"),
 		"etc/systemd/system/dbus.socket":     unit("[Socket]", "ListenStream=/run/dbus/system_bus_socket"),
 		"etc/systemd/system/dbus.service": unit("[Unit]", "Requires=dbus.socket", "[Service]", "Type=notify",
 			"ExecStart=/usr/bin/dbus-daemon --config-file=/etc/dbus-1/system.conf --address=systemd: --nofork --nopidfile --systemd-activation"),
 		"etc/systemd/system/systemd-logind.service": unit("[Unit]", "Requires=dbus.socket", "After=dbus.socket", "[Service]", "Type=dbus", "BusName=org.freedesktop.login1",
 			"ExecStart=/usr/lib/systemd/systemd-logind", "Restart=always", "RestartSec=0",
 			"RuntimeDirectory=systemd/sessions systemd/seats systemd/users systemd/inhibit systemd/shutdown", "RuntimeDirectoryPreserve=yes"),
-		// Not stopped by a shutdown, which waits for it: what it finds out is to be heard.
-		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Requires=basic.target", "After=basic.target systemd-logind.service",
+		// A shutdown waits for it, and stops nothing meanwhile: what it finds out is to be
+		// heard. It stops the machine itself at its end.
+		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Wants=basic.target", "After=basic.target systemd-logind.service",
 			"[Service]", "Type=oneshot", "ExecStart=/bin/busybox sh /suites.sh", "StandardInput=null", "StandardOutput=tty", "StandardError=tty", "TTYPath=/dev/ttyS1",
 			"TimeoutStartSec=infinity", "Delegate=no"),
 		"suites.sh": `/bin/busybox --install /usr/bin
@@ -125,7 +124,7 @@ ip link set lo up
 export ` + insideKernel + `=1 ` + insideSystemd + `=1 PATH=/bin HOME=/tmp TMPDIR=/tmp
 cd /tmp
 for suite in /suites/*; do
-	$suite -test.v -test.timeout 5m -test.run '` + pattern + `'
+	$suite -test.v -test.timeout 10m -test.run '` + pattern + `'
 	echo "kubeparts-suite ${suite##*/} exit $?"
 done
 sync

@@ -254,6 +254,14 @@ func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, erro
 	return ocifs.NewManager(cg, t.paths(name))
 }
 
+// scope is manager for a scope of systemd's.
+func (t *Tree) scope(cg *oci.Cgroup) (oci.Manager, error) {
+	if t.version == 2 {
+		return ocisystemd.NewUnifiedManager(cg, "")
+	}
+	return ocisystemd.NewLegacyManager(cg, nil)
+}
+
 // paths are the cgroup's directories of v1, as the library names them.
 func (t *Tree) paths(name cgroups.Name) map[string]string {
 	paths := make(map[string]string, len(t.order))
