@@ -1,12 +1,15 @@
 package cgroups_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +67,20 @@ func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
 }
 
+// What the driver systemd makes of a quota is no drift.
+func TestQuotasOfSystemdAreWholePercents(t *testing.T) { // F-57
+	facts := cgroups.Facts{Version: 2, Controllers: []string{"cpu"}, Driver: cgroups.Systemd}
+	for _, tc := range []struct{ quota, period, has int64 }{
+		{50_500, 100_000, 51_000}, {51_000, 100_000, 51_000}, {1000, 100_000, 1000}, {1001, 100_000, 2000}, {12_345, 50_000, 12_500}, {cgroups.Unlimited, 100_000, cgroups.Unlimited},
+	} {
+		for facts.Version = 1; facts.Version <= 2; facts.Version++ {
+			want := cgroups.Resources{CPUQuota: &tc.quota, CPUPeriod: &tc.period}
+			has := facts.AsRead(want)
+			assert.Equal(t, tc.has, *has.CPUQuota, "v%d: %d of %d", facts.Version, tc.quota, tc.period)
+		}
+	}
+}
+
 func TestNamesOfBothDrivers(t *testing.T) {
 	uid := "5ba3ab6c-6d12-4c1c-8d4c-8e9e1a5f9c11"
 	pods := cgroups.Name{"kubepods"}
@@ -85,6 +102,7 @@ func TestNamesOfBothDrivers(t *testing.T) {
 		t.Run(tc.rule, func(t *testing.T) {
 			assert.Equal(t, tc.cgroupfs, tc.name.Path(cgroups.Cgroupfs))
 			assert.Equal(t, tc.systemd, tc.name.Path(cgroups.Systemd))
+			assert.Equal(t, cmp.Or(strings.TrimPrefix(path.Base(tc.systemd), "/"), "-.slice"), tc.name.Slice())
 			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.cgroupfs, cgroups.Cgroupfs).String())
 			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.systemd, cgroups.Systemd).String())
 		})

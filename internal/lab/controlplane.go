@@ -46,6 +46,10 @@ type ControlPlane struct {
 	// URL is where the API server listens. It stays the same over restarts.
 	URL string
 
+	// Etcd is where the store listens, for tests that need what nobody may do over
+	// the API: to forget history, to have been written by another clock.
+	Etcd string
+
 	// Kubeconfig is the file of somebody who may do everything.
 	Kubeconfig string
 
@@ -102,7 +106,7 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		}
 	}
 	c.URL = "https://" + net.JoinHostPort(c.ip.String(), ports["api"])
-	etcdURL := "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
+	c.Etcd = "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
 	peerURL := "http://" + net.JoinHostPort(c.ip.String(), ports["peer"])
 
 	serving, err := c.ca.server([]string{"kubernetes", "kubernetes.default.svc", "localhost"}, c.ip, net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1))
@@ -156,12 +160,12 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
+	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+c.Etcd, "--advertise-client-urls="+c.Etcd,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn",
 		// What it has is thrown away: no need to wait for a disk that is busy.
 		"--unsafe-no-fsync")
 	c.api = c.child("kube-apiserver", filepath.Join(assets, "kube-apiserver"), append([]string{
-		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
+		"--etcd-servers=" + c.Etcd, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
 		// The address is a loopback one, which may not be that of a service.
 		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
 		// As it asks nodes, for kubectl exec and logs.
