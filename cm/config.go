@@ -266,6 +266,11 @@ func checkEnforce(cfg Config) error {
 			return fmt.Errorf("cm: Config.Enforce: unknown key %q", key)
 		}
 	}
+	for _, path := range []string{cfg.SystemReservedCgroup, cfg.KubeReservedCgroup} {
+		if path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+			return fmt.Errorf("cm: Config.Enforce: %q is no cgroup that can be limited with the driver %s", path, cfg.Driver)
+		}
+	}
 	if has(EnforceSystemReserved) && has(EnforceSystemReservedCompressible) || has(EnforceKubeReserved) && has(EnforceKubeReservedCompressible) {
 		return fmt.Errorf("cm: Config.Enforce: %q: a key and its compressible form exclude each other", cfg.Enforce)
 	}

@@ -10,3 +10,8 @@ import (
 func TestIntegrationOnCgroupV2(t *testing.T) {
 	lab.Kernel(t, "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm/oom", "github.com/kubeparts/kubeparts/cm")
 }
+
+// The same on a machine whose cgroups are systemd's, and what is systemd's alone.
+func TestIntegrationOnSystemd(t *testing.T) {
+	lab.Systemd(t, "Integration|TestSystemd", "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm")
+}

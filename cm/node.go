@@ -42,10 +42,12 @@ func (m *Manager) Setup(ctx context.Context) error {
 	return nil
 }
 
-// reservedThere checks that the cgroups exist of what is reserved and enforced.
+// reservedThere checks that the cgroups exist of what is reserved and enforced. A
+// controller that one has not got, as slices of systemd's own have few, it gets with the
+// limit.
 func (m *Manager) reservedThere() error {
 	for _, e := range m.reservedCgroups() {
-		if _, err := m.cfg.Tree.Read(e.name); err != nil {
+		if _, err := m.cfg.Tree.Children(e.name); err != nil {
 			return fmt.Errorf("cm: enforce %s: cgroup %s has to exist: %w", e.key, e.name, err)
 		}
 	}

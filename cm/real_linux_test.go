@@ -23,12 +23,16 @@ import (
 func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.Name) {
 	t.Helper()
 	lab.NeedHere(t, "root")
-	tree, err := host.New(host.Config{})
+	driver := cgroups.Cgroupfs
+	if lab.InsideSystemd() {
+		driver = cgroups.Systemd
+	}
+	tree, err := host.New(host.Config{Driver: driver})
 	require.NoError(t, err)
 	base := cgroups.Name{fmt.Sprintf("kubeparts-cm-%d", os.Getpid())}
 	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
 	m, err := cm.New(cm.Config{
-		Tree: tree, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
+		Tree: tree, Driver: driver, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
 		Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768")},
 	})
 	require.NoError(t, err)

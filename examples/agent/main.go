@@ -55,6 +55,7 @@ func main() {
 	}
 	opts, err := parseFlags(os.Args[1:])
 	if err == nil {
+		opts.shutdown.hear()
 		err = run(opts)
 	}
 	exit(err)

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ func (l layout) socket() string     { return filepath.Join(l.dir, "containerd.so
 func (l layout) root() string       { return filepath.Join(l.dir, "root") }
 func (l layout) state() string      { return filepath.Join(l.dir, "state") }
 func (l layout) cniConf() string    { return filepath.Join(l.dir, "cni") }
+func (l layout) hosts() string      { return filepath.Join(l.dir, "hosts") }
 func (l layout) configFile() string { return filepath.Join(l.dir, "config.toml") }
 func (l layout) bridgeFile() string { return filepath.Join(l.dir, "bridge") }
 func (l layout) logFile() string    { return filepath.Join(l.dir, "containerd.log") }
@@ -63,6 +65,8 @@ imports = []
   disable = true
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
   sandbox = %[2]q
+[plugins.'io.containerd.cri.v1.images'.registry]
+  config_path = %[6]q
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
   netns_mounts_under_state_dir = true
@@ -73,7 +77,22 @@ imports = []
   runtime_type = 'io.containerd.runc.v2'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc")), nil
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts()), nil
+}
+
+// mirror has a registry asked for the images of other ones.
+func (l layout) mirror(url string, hosts []string) error {
+	for _, host := range hosts {
+		dir := filepath.Join(l.hosts(), host)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		text := fmt.Sprintf("[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", url)
+		if err := os.WriteFile(filepath.Join(dir, "hosts.toml"), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // conflist returns the CNI network: a bridge that the host is on as well, so

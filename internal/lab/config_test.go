@@ -2,6 +2,8 @@ package lab
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +49,17 @@ func TestParseVersionReadsWhatContainerdsPrint(t *testing.T) {
 	}
 	_, err := parseVersion("containerd\n")
 	require.ErrorContains(t, err, `"containerd\n"`)
+}
+
+func TestAMirrorIsNamedWhereContainerdLooks(t *testing.T) {
+	l := layout{dir: t.TempDir()}
+	config, err := l.config("2.4.2")
+	require.NoError(t, err)
+	require.Contains(t, config, "config_path = \""+l.hosts()+"\"")
+	require.NoError(t, l.mirror("", nil))
+	require.NoDirExists(t, l.hosts())
+	require.NoError(t, l.mirror("http://127.0.0.1:5000", []string{"registry.k8s.io"}))
+	hosts, err := os.ReadFile(filepath.Join(l.hosts(), "registry.k8s.io", "hosts.toml"))
+	require.NoError(t, err)
+	require.Equal(t, "[host.\"http://127.0.0.1:5000\"]\n  capabilities = [\"pull\", \"resolve\"]\n", string(hosts))
 }

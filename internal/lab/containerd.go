@@ -31,6 +31,11 @@ type ContainerdConfig struct {
 	// Images are imported besides Busybox and Pause.
 	Images []Image
 
+	// Mirror is the URL of a registry that is asked for all images whose names begin
+	// with one of these hosts, such as [Registry]'s. 2.x only.
+	Mirror      string
+	MirrorHosts []string
+
 	// RootMiB gives the daemon a file system of its own of that size for its root,
 	// where images and writable layers are, so that a test can fill it. 0: it has
 	// the machine's.
@@ -55,11 +60,12 @@ func Containerd(t testing.TB, cfg ContainerdConfig) *Daemon {
 	d.layout.dir = dir
 	t.Cleanup(d.cleanup)
 	d.must("prepare", d.prepare(cfg.Binary))
+	d.must("name a mirror", d.layout.mirror(cfg.Mirror, cfg.MirrorHosts))
 	if cfg.RootMiB > 0 {
 		d.must("make a file system", smallDisk(d.layout.root(), cfg.RootMiB))
 	}
 	d.Start()
-	for _, build := range []func() (Image, error){busyboxImage, func() (Image, error) { return pauseImage(dir) }} {
+	for _, build := range []func() (Image, error){BusyboxImage, func() (Image, error) { return PauseImage(dir) }} {
 		img, err := build()
 		d.must("build an image", err)
 		d.Import(img)

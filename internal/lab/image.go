@@ -34,8 +34,9 @@ type Image struct {
 	// come before what is in it.
 	Files []File
 
-	// Entrypoint, Env and User are the image's defaults; all may be empty.
+	// Entrypoint, Cmd, Env and User are the image's defaults; all may be empty.
 	Entrypoint []string
+	Cmd        []string
 	Env        []string
 	User       string
 }
@@ -73,6 +74,37 @@ func (img Image) WriteArchive(w io.Writer) error {
 	})
 }
 
+// A Manifest is an image as a registry has it. The manifest names config and layer by
+// their digests.
+type Manifest struct {
+	Manifest, Config, Layer []byte
+}
+
+// ManifestType is the media type of a [Manifest].
+const ManifestType = "application/vnd.docker.distribution.manifest.v2+json"
+
+// Manifest returns what a registry has of the image.
+func (img Image) Manifest() (m Manifest, err error) {
+	if m.Config, m.Layer, err = img.blobs(); err != nil {
+		return m, err
+	}
+	type descriptor struct {
+		MediaType string `json:"mediaType"`
+		Size      int    `json:"size"`
+		Digest    string `json:"digest"`
+	}
+	about := func(mediaType string, data []byte) descriptor {
+		return descriptor{"application/vnd.docker." + mediaType, len(data), "sha256:" + digest(data)}
+	}
+	m.Manifest, err = json.Marshal(map[string]any{
+		"schemaVersion": 2,
+		"mediaType":     ManifestType,
+		"config":        about("container.image.v1+json", m.Config),
+		"layers":        []descriptor{about("image.rootfs.diff.tar", m.Layer)},
+	})
+	return m, err
+}
+
 // blobs returns what the image consists of.
 func (img Image) blobs() (config, layer []byte, err error) {
 	if layer, err = img.layer(); err != nil {
@@ -82,7 +114,7 @@ func (img Image) blobs() (config, layer []byte, err error) {
 	config, err = json.Marshal(object{
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
-		"config":       object{"Entrypoint": img.Entrypoint, "Env": img.Env, "User": img.User},
+		"config":       object{"Entrypoint": img.Entrypoint, "Cmd": img.Cmd, "Env": img.Env, "User": img.User},
 		"rootfs":       object{"type": "layers", "diff_ids": []string{"sha256:" + digest(layer)}},
 	})
 	if err != nil {
@@ -143,9 +175,9 @@ func busybox() (string, error) {
 	return bin, nil
 }
 
-// busyboxImage has a link in /bin for each of busybox's applets, and the few
+// BusyboxImage has a link in /bin for each of busybox's applets, and the few
 // directories and files that programs expect.
-func busyboxImage() (Image, error) {
+func BusyboxImage() (Image, error) {
 	bin, err := busybox()
 	if err != nil {
 		return Image{}, err
@@ -179,9 +211,9 @@ func busyboxImage() (Image, error) {
 	return img, nil
 }
 
-// pauseImage compiles the program in the directory pause. The Go build cache
+// PauseImage compiles the program of the package pause, in dir. The Go build cache
 // makes that cheap from the second time on.
-func pauseImage(dir string) (Image, error) {
+func PauseImage(dir string) (Image, error) {
 	bin := filepath.Join(dir, "pause")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "github.com/kubeparts/kubeparts/internal/lab/pause")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -14,6 +14,7 @@ func TestWriteArchiveIsWhatDockerLoadReads(t *testing.T) {
 	img := Image{
 		Ref:        "kubeparts.test/web:1",
 		Entrypoint: []string{"/web"},
+		Cmd:        []string{"--all"},
 		Env:        []string{"A=b"},
 		User:       "1:1",
 		Files: []File{
@@ -40,8 +41,8 @@ func TestWriteArchiveIsWhatDockerLoadReads(t *testing.T) {
 	var config struct {
 		OS     string
 		Config struct {
-			Entrypoint, Env []string
-			User            string
+			Entrypoint, Cmd, Env []string
+			User                 string
 		}
 		RootFS struct {
 			DiffIDs []string `json:"diff_ids"`
@@ -50,6 +51,7 @@ func TestWriteArchiveIsWhatDockerLoadReads(t *testing.T) {
 	require.NoError(t, json.Unmarshal(files[manifest[0].Config].data, &config))
 	require.Equal(t, "linux", config.OS)
 	require.Equal(t, img.Entrypoint, config.Config.Entrypoint)
+	require.Equal(t, img.Cmd, config.Config.Cmd)
 	require.Equal(t, img.Env, config.Config.Env)
 	require.Equal(t, "1:1", config.Config.User)
 	layer := files["layer.tar"].data

@@ -50,6 +50,7 @@ var needs = map[string]need{
 	"cni":      {check: cniInstalled, get: "apt-get install containernetworking-plugins"},
 	"qemu":     {check: inPath("qemu-system-x86_64"), get: "apt-get install qemu-system-x86"},
 	"kernel":   {check: kernelThere, get: "bash .ci/run kernel, or set KUBEPARTS_KERNEL to a vmlinuz with cgroup v2 built in"},
+	"systemd":  {check: systemdThere, get: "apt-get install systemd dbus-daemon"},
 	"busybox":  {check: busyboxInstalled, get: "apt-get install busybox-static"},
 	"chromium": {check: inPath("chromium"), get: "apt-get install chromium fonts-dejavu-core"},
 	"w3m":      {check: inPath("w3m"), get: "apt-get install w3m"},

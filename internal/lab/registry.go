@@ -2,7 +2,6 @@ package lab
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -80,7 +79,7 @@ func (r *Registry) PushLargeBusybox(name string, size int) string {
 
 func (r *Registry) busybox(name string) Image {
 	r.t.Helper()
-	img, err := busyboxImage()
+	img, err := BusyboxImage()
 	if err != nil {
 		r.t.Fatalf("lab: build an image: %v", err)
 	}
@@ -91,25 +90,7 @@ func (r *Registry) busybox(name string) Image {
 // Push puts any image in; its own Ref does not count.
 func (r *Registry) Push(img Image, name string, users ...string) string {
 	r.t.Helper()
-	config, layer, err := img.blobs()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	const docker = "application/vnd.docker."
-	type descriptor struct {
-		MediaType string `json:"mediaType"`
-		Size      int    `json:"size"`
-		Digest    string `json:"digest"`
-	}
-	about := func(mediaType string, data []byte) descriptor {
-		return descriptor{docker + mediaType, len(data), "sha256:" + digest(data)}
-	}
-	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2,
-		"mediaType":     docker + "distribution.manifest.v2+json",
-		"config":        about("container.image.v1+json", config),
-		"layers":        []descriptor{about("image.rootfs.diff.tar", layer)},
-	})
+	m, err := img.Manifest()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -122,9 +103,9 @@ func (r *Registry) Push(img Image, name string, users ...string) string {
 		r.repos[path] = repo
 	}
 	repo.users = users
-	repo.tags[tag] = "sha256:" + digest(manifest)
-	repo.blobs["sha256:"+digest(manifest)] = blob{docker + "distribution.manifest.v2+json", manifest}
-	for _, data := range [][]byte{config, layer} {
+	repo.tags[tag] = "sha256:" + digest(m.Manifest)
+	repo.blobs["sha256:"+digest(m.Manifest)] = blob{ManifestType, m.Manifest}
+	for _, data := range [][]byte{m.Config, m.Layer} {
 		repo.blobs["sha256:"+digest(data)] = blob{"application/octet-stream", data}
 	}
 	return r.Host + "/" + name

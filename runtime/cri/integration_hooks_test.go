@@ -137,6 +137,10 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		if strings.HasPrefix(s.daemon.Version, "1.") {
 			want = 15 // it does not know the field, and sends TERM
 		}
-		assert.Equal(t, want, a.kill().Container("web").ExitCode)
+		ended := a.kill().Container("web")
+		assert.Equal(t, want, ended.ExitCode)
+		if want == 11 {
+			assert.Equal(t, v1.SIGUSR1, ended.StopSignal)
+		}
 	})
 }

@@ -100,12 +100,28 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// driver makes cgroups here.
+func driver() cgroups.Driver {
+	if lab.InsideSystemd() {
+		return cgroups.Systemd
+	}
+	return cgroups.Cgroupfs
+}
+
+// needCgroupfs skips a test of which the process in a cgroup makes cgroups itself.
+func needCgroupfs(t *testing.T) {
+	t.Helper()
+	if driver() != cgroups.Cgroupfs {
+		t.Skip("it is about the driver cgroupfs")
+	}
+}
+
 // needRealCgroups returns the machine's tree and a place in it that nobody else
 // has.
 func needRealCgroups(t *testing.T) (*host.Tree, cgroups.Name) {
 	t.Helper()
 	lab.NeedHere(t, "root")
-	tree, err := host.New(host.Config{})
+	tree, err := host.New(host.Config{Driver: driver()})
 	require.NoError(t, err)
 	base := cgroups.Name{fmt.Sprintf("kubeparts-test-%d", os.Getpid())}
 	t.Cleanup(func() {
@@ -270,8 +286,12 @@ func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
 	before, err := os.ReadFile("/proc/self/cgroup")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0))
+	back := strings.TrimSuffix(dir, base.Path(driver()))
+	if lab.InsideSystemd() { // whose services are not in the root
+		back += strings.TrimPrefix(strings.TrimSpace(string(before)), "0::")
+	}
 	t.Cleanup(func() {
-		_ = os.WriteFile(filepath.Join(strings.TrimSuffix(dir, base.String()), "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0)
+		_ = os.WriteFile(filepath.Join(back, "cgroup.procs"), []byte(strconv.Itoa(os.Getpid())), 0)
 	})
 	t.Logf("before: %s", before)
 	assert.ErrorContains(t, tree.Remove(t.Context(), base), "this process")
@@ -281,6 +301,7 @@ func TestIntegrationAProcessOfOursIsNotKilled(t *testing.T) {
 // (F-61). The controllers that were not passed on to it are missing, which is said,
 // and not fatal.
 func TestIntegrationADelegatedSubtree(t *testing.T) {
+	needCgroupfs(t)
 	tree, base := needRealCgroups(t)
 	if tree.Facts().Version != 2 {
 		t.Skip("cgroup v1 subtrees can't be delegated")

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// The suite asks for images by names that no registry serves here. They are made of
+// busybox, of the programs of Kubernetes' test/images, and of a few of this machine's,
+// as the Dockerfiles there say. Those of nginx and of the tests of DNS are busybox:
+// no test of a node asks them for more than a shell and hostname.
+
+// An imageMaker makes images, by the last part of their names.
+type imageMaker struct {
+	tools string // directory
+	dir   string // for work
+}
+
+// path is that of the suite's base images.
+const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
+	if name == "pause" {
+		img, err = lab.PauseImage(m.dir)
+		return img, true, err
+	}
+	if img, err = lab.BusyboxImage(); err != nil {
+		return img, false, err
+	}
+	img.Env, img.Cmd = []string{path}, []string{"sh"}
+	switch name {
+	case "busybox", "nginx", "glibc-dns-testing":
+	case "nonroot":
+		img.User = "1234"
+	case "nonewprivs":
+		var program []byte
+		program, err = os.ReadFile(filepath.Join(m.tools, nnpName))
+		img.Cmd = []string{"nnp"}
+		add(&img, lab.File{Path: "usr/local/bin/nnp", Mode: 0o6755, Data: program})
+	case "agnhost":
+		err = m.agnhost(&img)
+	default:
+		return img, false, nil
+	}
+	return img, true, err
+}
+
+// agnhost is the program of that name, beside curl, netcat and a shell that knows them, and a
+// registry with one image.
+func (m imageMaker) agnhost(img *lab.Image) error {
+	program, err := os.ReadFile(filepath.Join(m.tools, agnhostName))
+	if err != nil {
+		return err
+	}
+	img.Entrypoint, img.Cmd = []string{"/agnhost"}, []string{"pause"}
+	// Busybox' shell would have its own nc, which does not do UDP.
+	others := []string{"bin/sh", "bin/nc", "etc/passwd", "etc/group"}
+	img.Files = slices.DeleteFunc(img.Files, func(f lab.File) bool { return slices.Contains(others, f.Path) })
+	add(img,
+		lab.File{Path: "agnhost", Mode: 0o755, Data: program},
+		lab.File{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"},
+		lab.File{Path: "uploads/", Mode: 0o755},
+		// A test asks for the groups that an image has for its user.
+		lab.File{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n")},
+		lab.File{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnogroup:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
+	)
+	for _, p := range []struct{ to, name string }{{"usr/bin/curl", "curl"}, {"usr/bin/nc", "nc.openbsd"}, {"bin/sh", "dash"}} {
+		if err := addProgram(img, p.to, p.name); err != nil {
+			return err
+		}
+	}
+	served, err := lab.PauseImage(m.dir)
+	if err != nil {
+		return err
+	}
+	return addServed(img, served, "pause", "testing")
+}
+
+// addServed adds an image to those that agnhost's registry serves.
+func addServed(img *lab.Image, served lab.Image, name, tag string) error {
+	m, err := served.Manifest()
+	if err != nil {
+		return err
+	}
+	dir := "var/registry/" + name + "/"
+	file := func(kind string, data []byte) lab.File {
+		hash := digest(data)
+		return lab.File{Path: dir + kind + "/sha256/" + hash[:2] + "/" + hash + "/data", Mode: 0o644, Data: data}
+	}
+	add(img,
+		lab.File{Path: dir + "manifests/" + tag, Mode: 0o644, Data: []byte("sha256:" + digest(m.Manifest))},
+		file("manifests", m.Manifest), file("blobs", m.Config), file("blobs", m.Layer))
+	return nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+var library = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
+
+// addProgram adds a program of this machine, with the libraries that it is linked to.
+func addProgram(img *lab.Image, to, name string) error {
+	program, err := exec.LookPath(name)
+	if err != nil {
+		return fmt.Errorf("image %s: %w; apt-get install curl dash netcat-openbsd", img.Ref, err)
+	}
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	add(img, lab.File{Path: to, Mode: 0o755, Data: data})
+	linked, err := exec.Command("ldd", program).Output()
+	if err != nil {
+		return fmt.Errorf("ldd %s: %w", program, err)
+	}
+	for _, match := range library.FindAllStringSubmatch(string(linked), -1) {
+		data, err := os.ReadFile(match[1])
+		if err != nil {
+			return err
+		}
+		add(img, lab.File{Path: strings.TrimPrefix(match[1], "/"), Mode: 0o755, Data: data})
+	}
+	return nil
+}
+
+// add adds files, with the directories that they are in.
+func add(img *lab.Image, files ...lab.File) {
+	there := map[string]bool{}
+	for _, f := range img.Files {
+		there[f.Path] = true
+	}
+	for _, f := range files {
+		for at := range f.Path {
+			if dir := f.Path[:at+1]; f.Path[at] == '/' && !there[dir] && dir != f.Path {
+				img.Files = append(img.Files, lab.File{Path: dir, Mode: 0o755})
+				there[dir] = true
+			}
+		}
+		if !there[f.Path] {
+			img.Files = append(img.Files, f)
+			there[f.Path] = true
+		}
+	}
+}
+
+// serve fills a registry with those of the suite's images that can be made. Their
+// names are asked of the suite.
+func (m imageMaker) serve(registry *lab.Registry) error {
+	var said bytes.Buffer
+	list := exec.Command(filepath.Join(m.tools, suiteName), "--list-images")
+	list.Stderr = &said
+	names, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("ask the suite for its images: %w: %s", err, &said)
+	}
+	for ref := range strings.FieldsSeq(string(names)) {
+		name, ok := strings.CutPrefix(ref, imageHost+"/")
+		if !ok {
+			continue
+		}
+		base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
+		img, known, err := m.make(base)
+		if err != nil {
+			return fmt.Errorf("make image %s: %w", ref, err)
+		}
+		if known {
+			// Tests change from a version to another one, which has to be seen.
+			add(&img, lab.File{Path: "etc/name", Mode: 0o644, Data: []byte(ref)})
+			registry.Push(img, name)
+		}
+	}
+	return nil
+}
+
+// imageHost is where the suite has its images.
+const imageHost = "registry.k8s.io"
