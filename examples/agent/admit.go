@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
@@ -44,8 +45,9 @@ func thisNode(name string, maxPods int32, allocatable v1.ResourceList) admission
 	return node
 }
 
-// fits says whether a pod may run on the node, and a resize be granted there.
-func fits(this func() admission.Node) func(context.Context, allocation.Request) *allocation.Refusal {
+// fits says whether a pod may run on the node, and a resize be granted there. A pod
+// that is leaving is wanted no more, and has not stopped yet.
+func fits(this func() admission.Node, leaving func(types.UID) bool) func(context.Context, allocation.Request) *allocation.Refusal {
 	return func(_ context.Context, req allocation.Request) *allocation.Refusal {
 		node := this()
 		if req.Operation == allocation.Resize {
@@ -54,7 +56,16 @@ func fits(this func() admission.Node) func(context.Context, allocation.Request) 
 		refusals := admission.Check(req.Pod, req.Others, node)
 		refusal := first(refusals)
 		onlyRoom := !slices.ContainsFunc(refusals, func(r admission.Refusal) bool { return r.Lack == nil })
-		if refusal == nil || !onlyRoom || !admission.Critical(req.Pod) {
+		if refusal == nil || !onlyRoom {
+			return refusal
+		}
+		if staying, going := divide(req.Others, leaving); len(going) > 0 && len(admission.Check(req.Pod, staying, node)) == 0 {
+			// The scheduler gives away at once what they had (sl-19, sl-23): the
+			// pod waits for them, where a kubelet runs it beside them.
+			refusal.Victims = going
+			return refusal
+		}
+		if !admission.Critical(req.Pod) {
 			return refusal
 		}
 		// Others give way to a critical pod (adm-10); not those of which only a
@@ -70,6 +81,18 @@ func fits(this func() admission.Node) func(context.Context, allocation.Request) 
 		refusal.Victims = victims
 		return refusal
 	}
+}
+
+// divide tells those who stay from those who are leaving.
+func divide(pods []*v1.Pod, leaving func(types.UID) bool) (staying, going []*v1.Pod) {
+	for _, pod := range pods {
+		if leaving(pod.UID) {
+			going = append(going, pod)
+		} else {
+			staying = append(staying, pod)
+		}
+	}
+	return staying, going
 }
 
 // first is the refusal that counts (adm-9).
@@ -120,6 +143,10 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 			}
 			refusal := &podworker.Refusal{Reason: r.Reason, Message: r.Message}
 			for _, victim := range r.Victims {
+				if a.pods.leaving(victim.UID) {
+					refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID}) // to be waited for
+					continue
+				}
 				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Signal: strings.TrimPrefix(r.Reason, "OutOf"), Kill: podworker.KillOptions{
 					Evict:  true,
 					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},

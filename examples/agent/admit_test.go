@@ -30,7 +30,7 @@ func asks(name string, priority int32, memory string) *v1.Pod {
 func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-10 … adm-12
 	admit := fits(func() admission.Node {
 		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
-	})
+	}, nobody)
 	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
 		return admit(context.Background(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
 	}
@@ -61,11 +61,35 @@ func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-1
 	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Victims)
 
 	// What the machine does not tell is not limited; the number of pods is.
-	unknown := fits(func() admission.Node { return thisNode("node", 110, nil) })
+	unknown := fits(func() admission.Node { return thisNode("node", 110, nil) }, nobody)
 	assert.Nil(t, unknown(context.Background(), allocation.Request{Operation: allocation.Add, Pod: asks("web", 0, "400Ti")}))
 	var full []*v1.Pod
 	for range 110 {
 		full = append(full, api(asks("other", 0, "0")))
 	}
 	assert.Equal(t, "OutOfpods", ask(api(asks("web", 0, "0")), full...).Reason)
+}
+
+func nobody(types.UID) bool { return false }
+
+// The API server has removed a pod that may take no time to end, and the scheduler has
+// given its room to another one, while its containers are still being stopped.
+func TestAPodWaitsForTheRoomOfThoseWhoAreLeaving(t *testing.T) { // sl-19, sl-23
+	admit := fits(func() admission.Node {
+		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
+	}, func(uid types.UID) bool { return uid == "leaving" })
+	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
+		pod.Annotations = map[string]string{"kubernetes.io/config.source": "api"}
+		return admit(t.Context(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
+	}
+	leaving, web := asks("leaving", 0, "3Gi"), asks("web", 0, "2Gi")
+	refusal := ask(asks("new", 0, "2Gi"), leaving)
+	require.NotNil(t, refusal)
+	assert.Equal(t, "OutOfmemory", refusal.Reason)
+	assert.Equal(t, []*v1.Pod{leaving}, refusal.Victims, "it is waited for")
+
+	assert.Nil(t, ask(asks("new", 0, "1Gi"), leaving), "there is room for both")
+	assert.Empty(t, ask(asks("new", 0, "3Gi"), leaving, web).Victims, "it would not fit then, either")
+	critical := ask(asks("new", 2_000_000_000, "2Gi"), leaving, web)
+	assert.Equal(t, []*v1.Pod{leaving}, critical.Victims, "nobody has to go who would stay")
 }

@@ -263,6 +263,18 @@ type nodeFacts struct {
 	fresh bool
 }
 
+// declared are the features by which the API server and the scheduler tell what they
+// may ask of a node: without them no pod whose containers restart each other comes
+// here, and no init container is resized.
+func declared(resize bool) []string {
+	features := []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}
+	if resize {
+		features = append(features, "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
+	}
+	slices.Sort(features)
+	return features
+}
+
 // describe makes the node.
 func (c *cluster) describe(f nodeFacts) (err error) {
 	if c == nil {
@@ -276,7 +288,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
-		Declared:     []string{"ExtendWebSocketsToKubelet"}, // kube/server does
+		Declared:     declared(rt.noResize == ""),
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

@@ -77,3 +77,12 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 	c.onReturn(nil)
 	c.onChange(nil)
 }
+
+// Without the declaration the scheduler keeps pods with such rules away, and the API
+// server refuses such resizes.
+func TestANodeDeclaresWhatItCanDo(t *testing.T) { // sl-22
+	assert.Equal(t, []string{
+		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
+	}, declared(true))
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declared(false))
+}

@@ -69,7 +69,7 @@ func kubectlRun(d desk) {
 	assert.Regexp(d.t, `Ready +True`, node)
 	assert.Contains(d.t, node, d.name+" ", "its pods are listed")
 	assert.Regexp(d.t, `^node +Ready`, d.ok("get", "nodes", "--no-headers"))
-	assert.Equal(d.t, "ExtendWebSocketsToKubelet", d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}"))
+	assert.Equal(d.t, strings.Join(declared(true), " "), d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}"))
 	// A pod that runs to its end, in the foreground.
 	was := d.with("typed", "run", "once", "--image="+lab.Busybox, "--restart=Never", "--rm", "--stdin", "--quiet", "--command", "--", "sh", "-c", "cat; exit 7")
 	assert.Equal(d.t, 7, was.code, "%+v", was)

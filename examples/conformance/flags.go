@@ -16,6 +16,7 @@ import (
 type options struct {
 	focus  string
 	skip   string
+	all    bool
 	procs  int
 	tools  string
 	logs   string
@@ -44,7 +45,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	fs.StringVar(&o.focus, "focus", `\[NodeConformance\]`, "`pattern` of the names of the tests that are run")
 	fs.StringVar(&o.skip, "skip", "", "`pattern` of the names of tests that are not run, besides those excluded")
-	fs.IntVar(&o.procs, "procs", 4, "how many `tests` run at a time")
+	fs.BoolVar(&o.all, "all", false, "leave nothing out: the machine may be able to do what others could not")
+	fs.IntVar(&o.procs, "procs", 10, "how many `tests` run at a time")
 	fs.StringVar(&o.tools, "tools", "", "`directory` of the suite and its programs (default: where .ci/run has built them)")
 	fs.StringVar(&o.logs, "logs", "", "`directory` for what the suite, the agent and containerd say (default: it goes with the run)")
 	fs.StringVar(&o.report, "report", "", "`file` to write a table to, in Markdown")

@@ -17,8 +17,11 @@ import (
 
 // The suite asks for images by names that no registry serves here. They are made of
 // busybox, of the programs of Kubernetes' test/images, and of a few of this machine's,
-// as the Dockerfiles there say. Those of nginx and of the tests of DNS are busybox:
-// no test of a node asks them for more than a shell and hostname.
+// as the Dockerfiles there say. Those of nginx, of the tests of DNS and of kittens are
+// busybox: no test of a node asks them for more than a shell, hostname and two files.
+//
+// The shell is bash everywhere: Debian's busybox does not pass on variables that have
+// names such as data-1, of which tests ask.
 
 // An imageMaker makes images, by the last part of their names.
 type imageMaker struct {
@@ -38,8 +41,18 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 		return img, false, err
 	}
 	img.Env, img.Cmd = []string{path}, []string{"sh"}
+	remove(&img, "bin/sh", "bin/bash")
+	if err := addProgram(&img, "bin/bash", "bash"); err != nil {
+		return img, false, err
+	}
+	add(&img, lab.File{Path: "bin/sh", Mode: 0o777, Link: "bash"})
 	switch name {
 	case "busybox", "nginx", "glibc-dns-testing":
+	case "kitten":
+		img.Cmd = []string{"test-webserver"}
+		add(&img,
+			lab.File{Path: "data.json", Mode: 0o644, Data: []byte(`{"image": "kitten.jpg"}`)},
+			lab.File{Path: "etc/os-release", Mode: 0o644, Data: []byte("NAME=\"busybox in place of Alpine Linux\"\n")})
 	case "nonroot":
 		img.User = "1234"
 	case "nonewprivs":
@@ -55,17 +68,15 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 	return img, true, err
 }
 
-// agnhost is the program of that name, beside curl, netcat and a shell that knows them, and a
-// registry with one image.
+// agnhost is the program of that name, beside curl and netcat, and a registry with one
+// image.
 func (m imageMaker) agnhost(img *lab.Image) error {
 	program, err := os.ReadFile(filepath.Join(m.tools, agnhostName))
 	if err != nil {
 		return err
 	}
 	img.Entrypoint, img.Cmd = []string{"/agnhost"}, []string{"pause"}
-	// Busybox' shell would have its own nc, which does not do UDP.
-	others := []string{"bin/sh", "bin/nc", "etc/passwd", "etc/group"}
-	img.Files = slices.DeleteFunc(img.Files, func(f lab.File) bool { return slices.Contains(others, f.Path) })
+	remove(img, "bin/nc", "etc/passwd", "etc/group") // that nc does not do UDP
 	add(img,
 		lab.File{Path: "agnhost", Mode: 0o755, Data: program},
 		lab.File{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"},
@@ -74,7 +85,14 @@ func (m imageMaker) agnhost(img *lab.Image) error {
 		lab.File{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n")},
 		lab.File{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnogroup:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
 	)
-	for _, p := range []struct{ to, name string }{{"usr/bin/curl", "curl"}, {"usr/bin/nc", "nc.openbsd"}, {"bin/sh", "dash"}} {
+	for _, name := range []string{"localhost.crt", "localhost.key"} {
+		data, err := os.ReadFile(filepath.Join(m.tools, name))
+		if err != nil {
+			return err
+		}
+		add(img, lab.File{Path: name, Mode: 0o644, Data: data})
+	}
+	for _, p := range []struct{ to, name string }{{"usr/bin/curl", "curl"}, {"usr/bin/nc", "nc.openbsd"}} {
 		if err := addProgram(img, p.to, p.name); err != nil {
 			return err
 		}
@@ -114,7 +132,7 @@ var library = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
 func addProgram(img *lab.Image, to, name string) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return fmt.Errorf("image %s: %w; apt-get install curl dash netcat-openbsd", img.Ref, err)
+		return fmt.Errorf("image %s: %w; apt-get install bash curl netcat-openbsd", img.Ref, err)
 	}
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -133,6 +151,11 @@ func addProgram(img *lab.Image, to, name string) error {
 		add(img, lab.File{Path: strings.TrimPrefix(match[1], "/"), Mode: 0o755, Data: data})
 	}
 	return nil
+}
+
+// remove takes files away.
+func remove(img *lab.Image, paths ...string) {
+	img.Files = slices.DeleteFunc(img.Files, func(f lab.File) bool { return slices.Contains(paths, f.Path) })
 }
 
 // add adds files, with the directories that they are in.

@@ -41,27 +41,29 @@ func main() {
 // conformance does what o says, and returns the exit code.
 func conformance(ctx context.Context, o options, out io.Writer) int {
 	say := sayer(out)
-	var results []result
+	r := report{on: time.Now(), focus: o.focus}
 	err := lab.Program(ctx, out, func(t testing.TB) error {
 		w := newWorld(t, o, say)
 		if err := w.nodeReady(ctx); err != nil {
 			return err
 		}
+		r.containerd = w.daemon.Version
 		var err error
-		results, err = w.suite(ctx, o, say)
+		r.results, err = w.suite(ctx, o, say)
+		r.took = time.Since(r.on)
 		return err
 	})
 	if err != nil {
 		say("it could not be done: %v", err)
 		return 2
 	}
-	table(out, results)
+	table(out, r.results)
 	if o.report != "" {
-		if err := os.WriteFile(o.report, []byte(markdown(results)), 0o644); err != nil {
+		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
 			say("the report could not be written: %v", err)
 		}
 	}
-	n := count(results)
+	n := count(r.results)
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", n[passed], n[failed], n[skipped])
 	switch {
 	case n[failed] > 0:

@@ -31,7 +31,11 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 		return nil, err
 	}
 	defer log.Close()
-	skip := patterns(excluded())
+	leave := excluded()
+	if o.all {
+		leave = nil
+	}
+	skip := patterns(leave)
 	if o.skip != "" {
 		skip = append(skip, o.skip)
 	}
@@ -59,7 +63,7 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 		said, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("the suite was not run: %w: %s", readErr, said[max(0, len(said)-2000):])
 	}
-	return parse(data, excluded())
+	return parse(data, leave)
 }
 
 // dots counts the tests that are over, which is all that ginkgo tells until the end.

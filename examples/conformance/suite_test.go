@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-const report = `[{"SpecReports": [
+const said = `[{"SpecReports": [
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "run [NodeConformance]", "LeafNodeType": "It", "State": "passed", "RunTime": 3000000000},
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "stop [NodeConformance]", "LeafNodeType": "It", "State": "failed", "RunTime": 1000000000, "Failure": {"Message": "it goes on\nand on"}},
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "hang", "LeafNodeType": "It", "State": "timedout"},
@@ -24,7 +24,7 @@ const report = `[{"SpecReports": [
 ]}]`
 
 func TestAReportIsRead(t *testing.T) {
-	results, err := parse([]byte(report), []exclusion{{"Clouds", "there is none"}})
+	results, err := parse([]byte(said), []exclusion{{"Clouds", "there is none"}})
 	require.NoError(t, err)
 	want := []result{
 		{"[sig-node] Pods run [NodeConformance]", passed, 3 * time.Second, ""},
@@ -36,7 +36,9 @@ func TestAReportIsRead(t *testing.T) {
 	}
 	assert.Equal(t, want, results)
 	assert.Equal(t, map[state]int{passed: 1, failed: 3, skipped: 1, left: 1}, count(results))
-	assert.Contains(t, markdown(results), "1 passed, 3 failed, 1 skipped by themselves, 1 left out.")
+	text := report{results: results, focus: "run", containerd: "2.4.2"}.markdown()
+	assert.Contains(t, text, "| passed | 1 |\n| **failed** | **3** |\n| skipped by themselves | 1 |\n| left out | 1 |\n")
+	assert.Contains(t, text, "| FAILED | 1s | [sig-node] Pods stop [NodeConformance]<br>it goes on |\n")
 
 	var out bytes.Buffer
 	table(&out, results)

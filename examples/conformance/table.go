@@ -51,14 +51,3 @@ func table(out io.Writer, results []result) {
 		}
 	}
 }
-
-// markdown is the table as a document.
-func markdown(results []result) string {
-	var b strings.Builder
-	n := count(results)
-	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped by themselves, %d left out.\n\n| | test | why |\n|---|---|---|\n", n[passed], n[failed], n[skipped], n[left])
-	for _, r := range sorted(results) {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.is, strings.ReplaceAll(r.name, "|", `\|`), strings.ReplaceAll(r.why, "|", `\|`))
-	}
-	return b.String()
-}

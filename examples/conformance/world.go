@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,9 +67,19 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	building.Wait()
 	w.must("build the agent", failed)
 	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })
-	w.start(binary)
+	port := usualPort
+	if l, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err != nil {
+		say("%v: the agent serves elsewhere, and the few tests that ask a node there fail", err)
+		port = -1
+	} else {
+		l.Close()
+	}
+	w.start(binary, port)
 	return w
 }
+
+// usualPort is where nodes serve; some tests have it written into them.
+const usualPort = 10250
 
 // build makes the reference agent's binary.
 func build(ctx context.Context, binary string) error {
@@ -81,7 +92,7 @@ func build(ctx context.Context, binary string) error {
 
 // start starts the agent as a node that has a bootstrap token and nothing else. It
 // serves who has a certificate of the cluster's.
-func (w *world) start(binary string) {
+func (w *world) start(binary string, port int) {
 	ca := filepath.Join(w.dir, "ca.crt")
 	w.must("write a certificate", os.WriteFile(ca, w.control.CA(), 0o600))
 	log, err := os.Create(w.agentLog())
@@ -90,7 +101,7 @@ func (w *world) start(binary string) {
 	w.agent = exec.Command(binary,
 		"--runtime="+w.daemon.Endpoint, "--root="+filepath.Join(w.dir, "root"), "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
 		"--node-name="+nodeName, "--kubeconfig="+filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig="+w.control.BootstrapKubeconfig(),
-		"--listen=127.0.0.1:0", "--port=-1", "--healthz-port=-1", "--client-ca-file="+ca,
+		"--listen=127.0.0.1:0", fmt.Sprintf("--port=%d", port), "--healthz-port=-1", "--client-ca-file="+ca,
 		"--cgroup-root=/"+filepath.Base(w.dir), "-v")
 	w.agent.Stdout, w.agent.Stderr = log, log
 	w.must("start the agent", w.agent.Start())

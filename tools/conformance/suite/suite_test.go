@@ -21,6 +21,7 @@ import (
 	e2enode "k8s.io/kubernetes/test/e2e/framework/node"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init" // what is asked of nodes after each test
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
+	_ "k8s.io/kubernetes/test/e2e/node"
 	manifests "k8s.io/kubernetes/test/e2e/testing-manifests"
 	"k8s.io/kubernetes/test/fixtures"
 )
