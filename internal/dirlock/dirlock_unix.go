@@ -14,7 +14,7 @@ import (
 
 // lockTimeout covers the moment in which a child of a killed agent, forked and
 // about to execute something else, still holds the lock's descriptor.
-const lockTimeout = 300 * time.Millisecond
+const lockTimeout = time.Second
 
 // A Lock is held by the one agent that uses something. The kernel lets go of it when
 // the agent ends, however that happens.
