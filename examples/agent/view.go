@@ -45,7 +45,7 @@ func (v *view) running() (pods []*v1.Pod) {
 // leaving reports whether a pod is wanted no more, and stops.
 func (v *view) leaving(uid types.UID) bool {
 	s, known := v.workers.Known(uid)
-	return known && s == podworker.Stopping && v.pod(uid) == nil
+	return known && s >= podworker.Stopping && s < podworker.Finished && v.pod(uid) == nil
 }
 
 // finished reports whether nothing of a pod runs, or will.

@@ -20,14 +20,21 @@ import (
 // as the Dockerfiles there say. Those of nginx, of the tests of DNS and of kittens are
 // busybox: no test of a node asks them for more than a shell, hostname and two files.
 //
-// The shell is bash everywhere: Debian's busybox does not pass on variables that have
-// names such as data-1, of which tests ask.
 
 // An imageMaker makes images, by the last part of their names.
 type imageMaker struct {
 	tools string // directory
 	dir   string // for work
 }
+
+// shell is busybox', whose words some tests know, or bash where it is given variables
+// that have names such as data-1: Debian's busybox does not pass those on.
+const shell = `#!/bin/bash
+while IFS= read -r -d '' variable; do
+	[[ ${variable%%=*} =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || exec -a "$0" /bin/bash "$@"
+done </proc/self/environ
+exec -a "$0" /bin/busybox "$@"
+`
 
 // path is that of the suite's base images.
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -45,7 +52,7 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 	if err := addProgram(&img, "bin/bash", "bash"); err != nil {
 		return img, false, err
 	}
-	add(&img, lab.File{Path: "bin/sh", Mode: 0o777, Link: "bash"})
+	add(&img, lab.File{Path: "bin/sh", Mode: 0o755, Data: []byte(shell)})
 	switch name {
 	case "busybox", "nginx", "glibc-dns-testing":
 	case "kitten":
@@ -76,10 +83,12 @@ func (m imageMaker) agnhost(img *lab.Image) error {
 		return err
 	}
 	img.Entrypoint, img.Cmd = []string{"/agnhost"}, []string{"pause"}
-	remove(img, "bin/nc", "etc/passwd", "etc/group") // that nc does not do UDP
+	// Busybox' nc does not do UDP, and its shell asks for no other.
+	remove(img, "bin/sh", "bin/nc", "etc/passwd", "etc/group")
 	add(img,
 		lab.File{Path: "agnhost", Mode: 0o755, Data: program},
 		lab.File{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"},
+		lab.File{Path: "bin/sh", Mode: 0o777, Link: "bash"},
 		lab.File{Path: "uploads/", Mode: 0o755},
 		// A test asks for the groups that an image has for its user.
 		lab.File{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n")},
