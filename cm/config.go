@@ -83,6 +83,14 @@ type Config struct {
 	Enforce                                  []string
 	SystemReservedCgroup, KubeReservedCgroup string
 
+	// AgentCgroup and SystemCgroup are what this process, and all that are right in
+	// the root of all cgroups, are moved into, by Setup and whenever Run finds them
+	// elsewhere (kubeletCgroups, systemCgroups; cm-46). With the driver systemd they
+	// are slices; the agent's may be a service too, which it has to be in already:
+	// only systemd puts processes there. Empty: nobody is moved. They need a Tree that
+	// can move processes, as host.Tree can.
+	AgentCgroup, SystemCgroup string
+
 	// Node is whom events are about.
 	Node v1.ObjectReference
 
@@ -234,6 +242,9 @@ func New(cfg Config) (*Manager, error) {
 	if err := CheckReserved(cfg.Capacity, cfg.Reserved); err != nil {
 		return nil, err
 	}
+	if err := checkResidents(cfg); err != nil {
+		return nil, err
+	}
 	root := cfg.Root
 	if !cfg.Flat {
 		root = root.Child(kubepods)
@@ -264,6 +275,11 @@ func checkEnforce(cfg Config) error {
 			}
 		default:
 			return fmt.Errorf("cm: Config.Enforce: unknown key %q", key)
+		}
+	}
+	for _, path := range []string{cfg.SystemReservedCgroup, cfg.KubeReservedCgroup} {
+		if path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+			return fmt.Errorf("cm: Config.Enforce: %q is no cgroup that can be limited with the driver %s", path, cfg.Driver)
 		}
 	}
 	if has(EnforceSystemReserved) && has(EnforceSystemReservedCompressible) || has(EnforceKubeReserved) && has(EnforceKubeReservedCompressible) {

@@ -44,8 +44,8 @@
 //     they stop (cm-18).
 //   - Orphans are found by UID in all three classes, and removed eight at a time
 //     (cm-44).
-//   - Processes of the agent, the runtime and the system stay where the machine's
-//     service manager has put them (kubeletCgroups, systemCgroups).
+//   - With the driver systemd the agent and processes of the system are moved by it,
+//     into scopes of slices (cm-46); a kubelet writes to cgroupfs behind its back.
 //   - A pod's memory limit is not made less than what is in use (cm-43).
 //
 // # Testing

@@ -10,3 +10,9 @@ import (
 func TestIntegrationOnCgroupV2(t *testing.T) {
 	lab.Kernel(t, "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm/oom", "github.com/kubeparts/kubeparts/cm")
 }
+
+// The same on a machine whose cgroups are systemd's, and what needs systemd: the last one
+// stops the machine.
+func TestIntegrationOnSystemd(t *testing.T) {
+	lab.Systemd(t, "Integration|TestSystemd", "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm", "github.com/kubeparts/kubeparts/shutdown/logind")
+}

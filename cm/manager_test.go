@@ -56,6 +56,8 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 		`"none" goes with no other key`:                   {Tree: tree, Enforce: []string{"none", "pods"}},
 		`"pods" needs cgroups of pods`:                    {Tree: tree, Flat: true},
 		`"kube-reserved" needs Config.KubeReservedCgroup`: {Tree: tree, Enforce: []string{"kube-reserved"}},
+		`"/system.slice/sshd.service" is no cgroup that`:  {Tree: tree, Driver: cgroups.Systemd, SystemReservedCgroup: "/system.slice/sshd.service"},
+		`"/" is no cgroup that can be limited`:            {Tree: tree, KubeReservedCgroup: "/"},
 		"exclude each other":                              {Tree: tree, Enforce: []string{"system-reserved", "system-reserved-compressible"}, SystemReservedCgroup: "/system"},
 		"want 0 to 100% of memory":                        {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
 		"Expected capacity >= reservation.":               {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
@@ -77,7 +79,14 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	assert.ErrorContains(t, n.Setup(t.Context()), "enforce system-reserved: cgroup /system has to exist")
 	n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
 	n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
+	n.tree.Fail(func(op string, name cgroups.Name) error {
+		if op == "read" && name.String() == "/system" {
+			return fs.ErrNotExist // it has not all controllers, as a slice of systemd's own
+		}
+		return nil
+	})
 	require.NoError(t, n.Setup(t.Context()))
+	n.tree.Fail(nil)
 	assert.EqualValues(t, 1<<30, *n.has(t, "/system").Memory)
 	assert.EqualValues(t, 100, *n.has(t, "/system").CPUWeight)
 	assert.EqualValues(t, cgroups.Unlimited, *n.has(t, "/kube").Memory, "compressible: CPU alone")

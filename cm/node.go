@@ -39,13 +39,18 @@ func (m *Manager) Setup(ctx context.Context) error {
 		}
 	}
 	m.enforce(ctx)
+	if err := m.settle(ctx); err != nil { // tried again by Run
+		m.log.Warn("processes are not in their cgroups", "err", err)
+	}
 	return nil
 }
 
-// reservedThere checks that the cgroups exist of what is reserved and enforced.
+// reservedThere checks that the cgroups exist of what is reserved and enforced. A
+// controller that one has not got, as slices of systemd's own have few, it gets with the
+// limit.
 func (m *Manager) reservedThere() error {
 	for _, e := range m.reservedCgroups() {
-		if _, err := m.cfg.Tree.Read(e.name); err != nil {
+		if _, err := m.cfg.Tree.Children(e.name); err != nil {
 			return fmt.Errorf("cm: enforce %s: cgroup %s has to exist: %w", e.key, e.name, err)
 		}
 	}
@@ -174,8 +179,8 @@ func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Res
 }
 
 // Sync is one pass of Run: limits that could not be set are tried again, the
-// classes' cgroups are brought up to date, and cgroups that somebody else has
-// changed are put right (cm-18, cm-24, F-57). The error joins what failed; the
+// classes' cgroups are brought up to date, cgroups that somebody else has changed are put
+// right, and processes are put where they belong (cm-18, cm-24, cm-46, F-57). The error joins what failed; the
 // next pass tries it again.
 func (m *Manager) Sync(ctx context.Context) error {
 	m.mu.Lock()
@@ -188,7 +193,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 	if unset {
 		m.enforce(ctx)
 	}
-	errs := []error{m.updateQOS(ctx, true)}
+	errs := []error{m.updateQOS(ctx, true), m.settle(ctx)}
 	for _, h := range pods {
 		if ctx.Err() != nil || m.cfg.Compat.KeepExisting {
 			break

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,12 +25,16 @@ import (
 func realNode(t testing.TB, policy cm.Policy) (*cm.Manager, *host.Tree, cgroups.Name) {
 	t.Helper()
 	lab.NeedHere(t, "root")
-	tree, err := host.New(host.Config{})
+	driver := cgroups.Cgroupfs
+	if lab.InsideSystemd() {
+		driver = cgroups.Systemd
+	}
+	tree, err := host.New(host.Config{Driver: driver})
 	require.NoError(t, err)
 	base := cgroups.Name{fmt.Sprintf("kubeparts-cm-%d", os.Getpid())}
 	t.Cleanup(func() { assert.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), base)) })
 	m, err := cm.New(cm.Config{
-		Tree: tree, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
+		Tree: tree, Driver: driver, Root: base, Policy: policy, Capacity: list("cpu=4 memory=1Gi pid=32768"),
 		Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768")},
 	})
 	require.NoError(t, err)
@@ -114,4 +120,43 @@ func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23,
 	require.NoError(t, m.Ensure(t.Context(), g))
 	_, err = tree.Read(group)
 	require.NoError(t, err)
+}
+
+// Moves processes of the whole machine, hence only of an emulated one.
+func TestIntegrationProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
+	if !lab.InsideKernel() {
+		t.Skip("it moves processes of the whole machine: it runs in the emulated ones")
+	}
+	driver, agent, sys, home := cgroups.Cgroupfs, "/agent", "/others", "/sys/fs/cgroup/cgroup.procs"
+	if lab.InsideSystemd() {
+		driver, agent, sys, home = cgroups.Systemd, "/agent.slice", "/others.slice", "/sys/fs/cgroup/system.slice/suites.service/cgroup.procs"
+	}
+	tree, err := host.New(host.Config{Driver: driver})
+	require.NoError(t, err)
+	m, err := cm.New(cm.Config{Tree: tree, Driver: driver, Flat: true, Enforce: []string{cm.EnforceNone}, AgentCgroup: agent, SystemCgroup: sys})
+	require.NoError(t, err)
+	stray := exec.Command("/bin/busybox", "sleep", "3600")
+	require.NoError(t, stray.Start())
+	t.Cleanup(func() {
+		_ = stray.Process.Kill()
+		_ = stray.Wait()
+		require.NoError(t, os.WriteFile(home, []byte("0"), 0))
+		for _, name := range []cgroups.Name{{"agent"}, {"others"}} {
+			assert.NoError(t, tree.Remove(t.Context(), name))
+		}
+	})
+	require.NoError(t, os.WriteFile("/sys/fs/cgroup/cgroup.procs", []byte(strconv.Itoa(stray.Process.Pid)), 0))
+	require.NoError(t, m.Setup(t.Context()))
+	require.NoError(t, m.Sync(t.Context()))
+	for path, pid := range map[string]int{agent: os.Getpid(), sys: stray.Process.Pid} {
+		is, err := tree.Inside(path, pid)
+		require.NoError(t, err)
+		assert.True(t, is, "%d is in %s", pid, path)
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "0::"+path)
+	}
+	strays, err := tree.Strays()
+	require.NoError(t, err)
+	assert.Empty(t, strays, "the kernel's stay, and so does the first one")
 }

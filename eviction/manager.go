@@ -26,7 +26,9 @@ type Config struct {
 
 	// Summary measures the node. Required. It is called on the goroutine of the
 	// pass, with fresh set: figures of the node and its pods as a whole should
-	// then not come from a cache (ev-16). What it leaves out is not acted on.
+	// then not come from a cache (ev-16). What it leaves out is not acted on. An error
+	// beside a summary says that a part of it could not be had: the signals of that
+	// part are silent, and nobody is evicted of whom nothing is known (F-27).
 	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
 
 	// Pods returns the pods of which something may run. Required. One that has

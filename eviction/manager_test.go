@@ -56,6 +56,44 @@ func (n *notifier) Update(levels []int64) error {
 	return errors.New("it is not ready")
 }
 
+// F-27: who cannot tell of one thing does not keep the others from being judged.
+func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
+	broken := errors.New("it is broken")
+	for name, tc := range map[string]struct {
+		fails   func(*eviction.Config, *world)
+		evicted int
+		says    string
+	}{
+		"the layout: memory": {func(c *eviction.Config, _ *world) {
+			c.Layout = func(context.Context) (eviction.Layout, error) { return 0, broken }
+		}, 1, "eviction: file systems: it is broken"},
+		"the measure of memory: not by another": {func(c *eviction.Config, _ *world) {
+			c.Memory = func(context.Context) (eviction.MemoryFigure, error) { return eviction.MemoryFigure{}, broken }
+		}, 0, "eviction: available memory: it is broken"},
+		"a part of the summary, without a layout": {func(c *eviction.Config, w *world) {
+			w.broken, c.Layout = true, nil
+		}, 1, "eviction: summary: a part of it is missing\neviction: file systems: not known yet, by a part of a summary"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := pressed(t)
+				w.capacity["nodefs.available"] = 100
+				more, err := eviction.Settings{Hard: values{"nodefs.available": "10%"}}.Parse()
+				require.NoError(t, err)
+				w.config.Policy.Thresholds = append(w.config.Policy.Thresholds, more...)
+				cfg := w.configured()
+				tc.fails(&cfg, w)
+				m, err := eviction.New(cfg)
+				require.NoError(t, err)
+				result, err := m.Pass(t.Context())
+				require.EqualError(t, err, tc.says)
+				require.NotNil(t, result.Plan)
+				assert.Len(t, result.Evicted, tc.evicted)
+			})
+		})
+	}
+}
+
 func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

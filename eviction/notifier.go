@@ -59,6 +59,9 @@ func (m *Manager) refreshNotifiers(in Inputs) {
 // told of early rather than late.
 func Levels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, figure *MemoryFigure) []int64 {
 	if figure != nil && signal == MemoryAvailable {
+		if figure.Err != nil {
+			return nil
+		}
 		return levels(thresholds, signal, figure.Capacity, 0)
 	}
 	if summary == nil {

@@ -27,6 +27,9 @@ type Invalid struct {
 type MemoryFigure struct {
 	Available, Capacity int64     // bytes
 	At                  time.Time // of the measurement
+
+	// Err is why there is no figure: memory.available is not observed then.
+	Err error
 }
 
 // Observe reads the signals from a summary. A signal whose figures are missing
@@ -39,13 +42,15 @@ func Observe(summary *statsapi.Summary, memory *MemoryFigure, machine int64) (se
 	}
 	o := observer{}
 	node := &summary.Node
-	if memory != nil {
+	switch {
+	case memory != nil && memory.Err != nil:
+	case memory != nil:
 		if memory.Available < 0 || memory.Capacity < 0 {
 			o.doubt(MemoryAvailable, fmt.Sprintf("available %d of %d", memory.Available, memory.Capacity))
 		} else {
 			o.take(MemoryAvailable, uint64(memory.Available), uint64(memory.Capacity), memory.At)
 		}
-	} else {
+	default:
 		o.workingSet(MemoryAvailable, node.Memory, machine)
 	}
 	for i := range node.SystemContainers {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -32,7 +33,8 @@ type Result struct {
 
 // Pass looks at the node once, and does what has to be done, in the kubelet's
 // order (section 2.2). It returns when the pods that it evicted have ended. The
-// error is of the look; what failed of what was done is in the result.
+// error is of the look, with a plan if that was by a part of the figures; what failed
+// of what was done is in the result.
 func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	if m.cfg.Policy.idle() {
 		return result, nil // ev-15
@@ -50,10 +52,11 @@ func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 }
 
 func (m *Manager) pass(ctx context.Context) (result Result, err error) {
-	in, err := m.inputs(ctx)
+	in, missing, err := m.inputs(ctx)
 	if err != nil {
 		return result, err
 	}
+	defer func() { err = errors.Join(err, missing) }()
 	m.refreshNotifiers(in)
 	plan := in.Plan()
 	result.Plan = plan
@@ -80,19 +83,24 @@ func (m *Manager) pass(ctx context.Context) (result Result, err error) {
 	return result, nil
 }
 
-// inputs gathers what a plan is made from.
-func (m *Manager) inputs(ctx context.Context) (Inputs, error) {
+// inputs gathers what a plan is made from, and tells what is missing of it.
+func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 	pods := m.cfg.Pods()
-	summary, memory, err := m.measure(ctx)
+	got, err := m.measure(ctx)
 	if err != nil {
-		return Inputs{}, err
+		return in, nil, err
 	}
-	if err := m.knowLayout(ctx, summary); err != nil {
-		return Inputs{}, err
+	in = Inputs{
+		Policy: m.cfg.Policy, Now: time.Now(), Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.MachineMemory,
+		Pods: pods, Random: m.cfg.Random(),
 	}
-	in := Inputs{
-		Policy: m.cfg.Policy, Now: time.Now(), Summary: summary, Memory: memory, MachineMemory: m.cfg.MachineMemory,
-		Layout: *m.layout, Pods: pods, Random: m.cfg.Random(),
+	if err := m.knowLayout(ctx, got); err != nil {
+		if m.noSplit() {
+			return in, nil, err
+		}
+		in.Policy, got.missing = in.Policy.withoutDisks(), errors.Join(got.missing, err)
+	} else {
+		in.Layout = *m.layout
 	}
 	for _, pod := range pods {
 		if m.cfg.Spare != nil {
@@ -121,30 +129,55 @@ func (m *Manager) inputs(ctx context.Context) (Inputs, error) {
 		in.Held = append(in.Held, uid)
 	}
 	slices.Sort(in.Held)
-	return in, nil
+	return in, got.missing, nil
 }
 
-func (m *Manager) measure(ctx context.Context) (*statsapi.Summary, *MemoryFigure, error) {
-	summary, err := m.cfg.Summary(ctx, true)
-	if err == nil && summary == nil {
+// figures are what was measured.
+type figures struct {
+	summary *statsapi.Summary
+	partial bool // the summary is
+	memory  *MemoryFigure
+	missing error // what could not be had
+}
+
+// measure returns what can be had: one part that fails says nothing of the others.
+func (m *Manager) measure(ctx context.Context) (got figures, err error) {
+	got.summary, err = m.cfg.Summary(ctx, true)
+	if err == nil && got.summary == nil {
 		err = errors.New("there is none")
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("eviction: summary: %w", err)
+		err = fmt.Errorf("eviction: summary: %w", err)
 	}
+	if err != nil && (got.summary == nil || ctx.Err() != nil) {
+		return got, err
+	}
+	got.partial, got.missing = err != nil, err
 	if m.cfg.Memory == nil {
-		return summary, nil, nil
+		return got, nil
 	}
 	memory, err := m.cfg.Memory(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("eviction: available memory: %w", err)
+		err = fmt.Errorf("eviction: available memory: %w", err)
+		memory, got.missing = MemoryFigure{Err: err}, errors.Join(got.missing, err)
 	}
-	return summary, &memory, nil
+	got.memory = &memory
+	return got, nil
 }
 
-func (m *Manager) knowLayout(ctx context.Context, summary *statsapi.Summary) error {
+// noSplit reports whether the layout is one that is forbidden (ev-12).
+func (m *Manager) noSplit() bool {
+	return m.layout != nil && *m.layout == SplitImageFS && m.cfg.Policy.Compat.NoSplitFS
+}
+
+// knowLayout finds out once which file systems there are. What is missing in a part of
+// a summary does not tell.
+func (m *Manager) knowLayout(ctx context.Context, got figures) error {
 	if m.layout == nil {
-		layout := LayoutByStats(summary)
+		if m.cfg.Layout == nil && got.partial {
+			return errors.New("eviction: file systems: not known yet, by a part of a summary")
+		}
+		layout := LayoutByStats(got.summary)
 		if m.cfg.Layout != nil {
 			var err error
 			if layout, err = m.cfg.Layout(ctx); err != nil {
@@ -153,7 +186,7 @@ func (m *Manager) knowLayout(ctx context.Context, summary *statsapi.Summary) err
 		}
 		m.layout = &layout
 	}
-	if *m.layout == SplitImageFS && m.cfg.Policy.Compat.NoSplitFS {
+	if m.noSplit() {
 		return errors.New("eviction: images have a file system of their own, and Compat.NoSplitFS forbids it") // ev-12
 	}
 	return nil
@@ -182,11 +215,11 @@ func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Pla
 	look := func() error {
 		done := time.Now()
 		for waited := time.Duration(0); ; waited += newsPoll {
-			summary, memory, err := m.measure(ctx)
+			got, err := m.measure(ctx)
 			if err != nil {
 				return err
 			}
-			result.After = plan.After(summary, memory)
+			result.After = plan.after(got.summary, got.memory, got.partial)
 			if !result.After.old(plan, done) || waited >= newsWait {
 				return nil
 			}
@@ -253,7 +286,11 @@ func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *Result) {
 		var wave []Eviction
 		for ; next < len(plan.Ranking) && len(wave) < plan.Victims-len(result.Evicted); next++ {
 			if refused := plan.Ranking[next].Refused; refused != "" {
-				m.cfg.Logger.Warn("a pod that would be evicted is not", "pod", name(plan.Ranking[next].Pod), "uid", plan.Ranking[next].Pod.UID, "why", refused)
+				level := slog.LevelWarn
+				if plan.Ranking[next].Unmeasured {
+					level = slog.LevelDebug // it may be all of them, and the pass says so
+				}
+				m.cfg.Logger.Log(ctx, level, "a pod that would be evicted is not", "pod", name(plan.Ranking[next].Pod), "uid", plan.Ranking[next].Pod.UID, "why", refused)
 				continue
 			}
 			wave = append(wave, plan.Eviction(next))

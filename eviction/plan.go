@@ -20,6 +20,11 @@ type Inputs struct {
 	// nothing is.
 	Summary *statsapi.Summary
 
+	// Partial: a part of the summary could not be had. What a pod lacks in it is then
+	// no sign of the pod, which is not evicted for what it is not known to use; it is
+	// with a whole one (ev-41).
+	Partial bool
+
 	// Memory, if it is not nil, is what memory.available goes by (F-16).
 	Memory *MemoryFigure
 
@@ -122,8 +127,12 @@ func (in Inputs) Plan() *Plan {
 // (ev-26); otherwise the pods are ranked by the new figures. What is known of
 // thresholds does not change by it.
 func (p *Plan) After(summary *statsapi.Summary, memory *MemoryFigure) *Plan {
+	return p.after(summary, memory, false)
+}
+
+func (p *Plan) after(summary *statsapi.Summary, memory *MemoryFigure, partial bool) *Plan {
 	in := p.in
-	in.Summary, in.Memory = summary, memory
+	in.Summary, in.Memory, in.Partial = summary, memory, partial
 	next := &Plan{At: p.At, Conditions: p.Conditions, State: p.State, in: in}
 	next.Observations, next.Invalid = Observe(summary, memory, in.MachineMemory)
 	if p.Chosen == nil {

@@ -205,6 +205,78 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47, F-17
 	assert.Equal(t, []eviction.Invalid{{Signal: "nodefs.available", Why: "a capacity of zero"}}, invalid, "some file systems count no inodes")
 }
 
+// F-27: of whom a figure is missing since the measuring failed is not evicted for it;
+// with a whole summary ev-41 holds.
+func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
+	stats := func(mod func(*statsapi.PodStats)) *statsapi.PodStats {
+		s := &statsapi.PodStats{
+			Memory:       &statsapi.MemoryStats{WorkingSetBytes: new(uint64(5))},
+			ProcessStats: &statsapi.ProcessStats{ProcessCount: new(uint64(5))},
+			Containers: []statsapi.ContainerStats{{
+				Name: "main", Rootfs: &statsapi.FsStats{UsedBytes: new(uint64(5)), InodesUsed: new(uint64(5))},
+				Logs: &statsapi.FsStats{UsedBytes: new(uint64(0)), InodesUsed: new(uint64(0))},
+			}},
+		}
+		mod(s)
+		return s
+	}
+	for name, tc := range map[string]struct {
+		lacks    func(*statsapi.PodStats) // nil: the pod is not in the summary
+		signal   eviction.Signal
+		measured bool
+	}{
+		"a pod, of memory":     {nil, "memory.available", false},
+		"a pod, of a disk":     {nil, "nodefs.available", false},
+		"a pod, of processes":  {nil, "pid.available", false},
+		"memory":               {func(s *statsapi.PodStats) { s.Memory = nil }, "memory.available", false},
+		"memory, of a disk":    {func(s *statsapi.PodStats) { s.Memory = nil }, "nodefs.available", true},
+		"processes":            {func(s *statsapi.PodStats) { s.ProcessStats = nil }, "pid.available", false},
+		"processes, of memory": {func(s *statsapi.PodStats) { s.ProcessStats = nil }, "memory.available", true},
+		"disks":                {func(s *statsapi.PodStats) { s.Containers[0] = statsapi.ContainerStats{Name: "main"} }, "nodefs.available", false},
+		"disks, of memory":     {func(s *statsapi.PodStats) { s.Containers = nil }, "memory.available", true},
+		"layers":               {func(s *statsapi.PodStats) { s.Containers[0].Rootfs = nil }, "nodefs.available", true},
+		"inodes": {func(s *statsapi.PodStats) {
+			s.Containers[0].Rootfs.InodesUsed, s.Containers[0].Logs.InodesUsed = nil, nil
+		}, "nodefs.inodesFree", false},
+		"nothing": {func(*statsapi.PodStats) {}, "nodefs.inodesFree", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known, lacking := podOf("known"), podOf("lacking")
+			summary := &statsapi.Summary{Node: statsapi.NodeStats{
+				Memory: &statsapi.MemoryStats{AvailableBytes: new(uint64(1)), WorkingSetBytes: new(uint64(99))},
+				Fs:     &statsapi.FsStats{AvailableBytes: new(uint64(1)), CapacityBytes: new(uint64(100)), InodesFree: new(uint64(1)), Inodes: new(uint64(100))},
+				Rlimit: &statsapi.RlimitStats{MaxPID: new(int64(100)), NumOfRunningProcesses: new(int64(99))},
+			}}
+			add := func(pod *v1.Pod, s *statsapi.PodStats) {
+				s.PodRef.UID = string(pod.UID)
+				summary.Pods = append(summary.Pods, *s)
+			}
+			add(known, stats(func(*statsapi.PodStats) {}))
+			if tc.lacks != nil {
+				add(lacking, stats(tc.lacks))
+			}
+			thresholds, err := eviction.Settings{Hard: values{string(tc.signal): "50%"}}.Parse()
+			require.NoError(t, err)
+			in := eviction.Inputs{Now: noon, Pods: []*v1.Pod{lacking, known}, Summary: summary, Policy: eviction.Policy{Thresholds: thresholds}}
+			in.Partial = true
+			p := in.Plan()
+			require.Len(t, p.Ranking, 2)
+			assert.Equal(t, 1, p.Victims)
+			for i, r := range p.Ranking {
+				is := r.Pod == lacking && !tc.measured
+				assert.Equal(t, is, r.Unmeasured)
+				assert.Equal(t, is, r.Refused == "what it uses could not be measured")
+				assert.False(t, is && i == 0, "it is ranked last")
+			}
+			in.Partial = false
+			for _, r := range in.Plan().Ranking {
+				assert.Empty(t, r.Refused)
+				assert.Equal(t, r.Pod == lacking && tc.lacks == nil, r.NoStats)
+			}
+		})
+	}
+}
+
 func TestLayoutsAreToldByDevicesOrByFigures(t *testing.T) { // ev-11
 	assert.Equal(t, eviction.SingleFS, eviction.LayoutByDevice("a", "a", "a", false))
 	assert.Equal(t, eviction.DedicatedImageFS, eviction.LayoutByDevice("a", "b", "b", false))

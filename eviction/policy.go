@@ -100,6 +100,15 @@ func (p Policy) transition(s Signal) time.Duration {
 	return p.Transition
 }
 
+// withoutDisks returns the policy for when it is not known which file systems there are.
+func (p Policy) withoutDisks() Policy {
+	p.NoLocalLimits = true
+	p.Thresholds = slices.DeleteFunc(slices.Clone(p.Thresholds), func(t Threshold) bool {
+		return !t.Signal.isMemory() && t.Signal != PIDAvailable
+	})
+	return p
+}
+
 func (p Policy) critical(pod *v1.Pod) bool {
 	if p.Critical != nil {
 		return p.Critical(pod)

@@ -16,7 +16,7 @@ type Comparator string
 // what comes after the others.
 const (
 	BySpared   Comparator = "spared"              // one that is vetoed goes after one that is not
-	ByStats    Comparator = "stats"               // one without stats goes first (ev-41)
+	ByStats    Comparator = "stats"               // one without stats goes first (ev-41), one that could not be measured last
 	ByExceeds  Comparator = "usage above request" // goes first
 	ByPriority Comparator = "priority"            // the lower goes first
 	ByUsage    Comparator = "excess"              // of usage over request; the larger goes first
@@ -31,6 +31,9 @@ type Rank struct {
 
 	// NoStats: nothing is known of what it uses.
 	NoStats bool `json:"noStats,omitempty"`
+	// Unmeasured: that is so because the measuring failed ([Inputs].Partial). It is
+	// refused.
+	Unmeasured bool `json:"unmeasured,omitempty"`
 	// Usage and Request of the resource that is low, in bytes, inodes or
 	// processes.
 	Usage   int64 `json:"usage"`
@@ -60,13 +63,13 @@ func (r *Rank) exceeds() bool { return r.Usage > r.Request }
 // (section 2.5). It is a total order, of which each pair depends on those two
 // pods alone.
 func (in *Inputs) ranking(s Signal) []Rank {
-	stats, usage, res := index(in.Summary), in.usage(s), s.Resource()
+	stats, usage := index(in.Summary), in.usage(s)
 	ranks := make([]Rank, 0, len(in.Pods))
 	for _, pod := range in.Pods {
 		if pod == nil {
 			continue
 		}
-		ranks = append(ranks, in.rank(pod, stats[pod.UID], usage, res))
+		ranks = append(ranks, in.rank(pod, stats[pod.UID], usage, s))
 	}
 	order := comparators(s)
 	slices.SortFunc(ranks, func(a, b Rank) int {
@@ -79,7 +82,10 @@ func (in *Inputs) ranking(s Signal) []Rank {
 	return ranks
 }
 
-func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, res v1.ResourceName) Rank {
+const unmeasuredText = "what it uses could not be measured"
+
+func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, s Signal) Rank {
+	res := s.Resource()
 	r := Rank{Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time}
 	if pod.Spec.Priority != nil { // ev-45
 		r.Priority = *pod.Spec.Priority
@@ -95,6 +101,9 @@ func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, res
 		if r.Spared = why.Reason; why.Absolute {
 			r.Refused = "spared: " + why.Reason
 		}
+	}
+	if in.Partial && !in.measured(s, stats) {
+		r.NoStats, r.Unmeasured, r.Refused = true, true, unmeasuredText
 	}
 	if in.held(pod) {
 		r.Refused = heldText
@@ -127,7 +136,7 @@ func (c Comparator) compare(a, b *Rank) int {
 	case BySpared:
 		return last(a.Spared != "", b.Spared != "")
 	case ByStats:
-		return -last(a.NoStats, b.NoStats)
+		return cmp.Or(last(a.Unmeasured, b.Unmeasured), -last(a.NoStats, b.NoStats))
 	case ByExceeds:
 		return -last(!a.NoStats && a.exceeds(), !b.NoStats && b.exceeds())
 	case ByPriority:

@@ -45,6 +45,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	lags SECONDS                   figures are taken so often only
 //	stale|measured                 the figures stay those of the last time; or are new
 //	silent|answers                 there is no summary
+//	partial|whole                  a part of the summary cannot be had: who has stats=off, what is missing
 //	pass                           one synchronous pass, a millisecond later
 //	run                            Run runs from now on
 //	advance SECONDS                time passes
@@ -145,6 +146,8 @@ func (s *story) do(c *script.Command) (err error) {
 		s.stale = c.Name() == "stale"
 	case "silent", "answers":
 		s.world.summary = c.Name() == "answers"
+	case "partial", "whole":
+		s.broken = c.Name() == "partial"
 	case "pass":
 		if err := s.start(); err != nil {
 			return err

@@ -50,6 +50,31 @@ func (in *Inputs) usage(s Signal) usageOf {
 	return func(pod *v1.Pod, stats *statsapi.PodStats) int64 { return disk(pod, stats, of, rootfs, rest) }
 }
 
+// measured reports whether a summary has what pods are ranked by for a signal. A pod
+// whose containers have no figure of a disk at all lacks them, one without volumes does
+// not.
+func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
+	switch {
+	case in.Layout == SplitImageFS && in.Layout.of(s) == imageFS:
+		return true // no summary has it
+	case stats == nil:
+		return false
+	case s.Resource() == v1.ResourceMemory:
+		return stats.Memory != nil && stats.Memory.WorkingSetBytes != nil
+	case s.Resource() == resourcePIDs:
+		return stats.ProcessStats != nil && stats.ProcessStats.ProcessCount != nil
+	}
+	has := func(fs *statsapi.FsStats) bool {
+		return fs != nil && (s.Resource() == resourceInodes && fs.InodesUsed != nil || s.Resource() != resourceInodes && fs.UsedBytes != nil)
+	}
+	for i := range stats.Containers {
+		if has(stats.Containers[i].Rootfs) || has(stats.Containers[i].Logs) {
+			return true
+		}
+	}
+	return false
+}
+
 // disk sums up a pod's writable layers, if rootfs, and its logs and local
 // volumes, if rest.
 func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uint64, rootfs, rest bool) (n int64) {

@@ -32,6 +32,7 @@ type world struct {
 	measured        time.Time
 	stale, summary  bool // no new figures; no summary at all
 	silentAfter     bool // no summary after the next one
+	broken          bool // a part of the summary cannot be had
 	lag             time.Duration
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
@@ -87,7 +88,9 @@ func (w *world) take() []string {
 	return lines
 }
 
-func (w *world) manager() (*eviction.Manager, error) {
+func (w *world) manager() (*eviction.Manager, error) { return eviction.New(w.configured()) }
+
+func (w *world) configured() eviction.Config {
 	cfg := w.config
 	cfg.Summary = w.measure
 	cfg.Pods = w.active
@@ -113,7 +116,7 @@ func (w *world) manager() (*eviction.Manager, error) {
 		w.note("conditions: [" + strings.Join(words, " ") + "]")
 	}
 	cfg.Hooks.Invalid = func(i eviction.Invalid) { w.note("not believed: " + string(i.Signal) + ": " + i.Why) }
-	return eviction.New(cfg)
+	return cfg
 }
 
 type collector struct{ w *world }
@@ -271,6 +274,9 @@ func (w *world) measure(context.Context, bool) (*statsapi.Summary, error) {
 		}
 	}
 	w.cached = sum
+	if w.broken {
+		return sum, errors.New("a part of it is missing")
+	}
 	return sum, nil
 }
 

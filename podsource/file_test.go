@@ -278,7 +278,7 @@ func (s *sets) count() int {
 // await waits until the last set has these pods.
 func (s *sets) await(t *testing.T, names ...string) {
 	t.Helper()
-	limit := time.After(10 * time.Second)
+	limit := time.After(90 * time.Second)
 	for {
 		s.mu.Lock()
 		last, n := s.last, s.n

@@ -262,7 +262,6 @@ func TestTheTimeoutHoldsForAllOfAGet(t *testing.T) { // prober-47 prober-52
 			<-r.Context().Done()
 		}
 	})
-	to.Timeout = 200 * time.Millisecond
 	for path, words := range map[string]string{
 		"/headers":   "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
 		"/redirects": "context deadline exceeded (Client.Timeout exceeded while awaiting headers)",
@@ -270,9 +269,15 @@ func TestTheTimeoutHoldsForAllOfAGet(t *testing.T) { // prober-47 prober-52
 		"/drips":     "read the body: context deadline exceeded (Client.Timeout or context cancellation while reading body)",
 	} {
 		to.Probe.HTTPGet.Path = path
-		out := get(t, to)
-		assert.Equal(t, runtime.ProbeFailure, out.Result, path)
-		assert.Contains(t, out.Output, words, path)
+		for to.Timeout = 200 * time.Millisecond; ; to.Timeout *= 2 {
+			out := get(t, to)
+			if !strings.Contains(out.Output, words) && strings.Contains(out.Output, "awaiting headers") && to.Timeout < time.Minute {
+				continue // a busy machine needs longer for those
+			}
+			assert.Equal(t, runtime.ProbeFailure, out.Result, path)
+			assert.Contains(t, out.Output, words, path)
+			break
+		}
 	}
 }
 

@@ -126,6 +126,10 @@ type ContainerStatus struct {
 	// tell. Shared: don't change it.
 	User *v1.ContainerUser
 
+	// StopSignal is what asks it to stop, "" if the runtime does not tell: that of
+	// the spec, else of the image, else the runtime's own.
+	StopSignal v1.Signal
+
 	// LogPath on this host; "" if the runtime keeps none.
 	LogPath string
 

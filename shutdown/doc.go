@@ -43,7 +43,7 @@
 //
 //   - A shutdown takes [Policy.Total] at most, whatever pods, volumes or the record of
 //     statuses do; a machine that waits less ([Notice].Deadline) is left in its time,
-//     and all times are shortened alike.
+//     and all times are shortened alike; if that is learned later, all that is left.
 //   - The machine is let go when all statuses are recorded that could be, not when they
 //     were sent (F-64).
 //   - A shutdown that is called off leaves nothing behind but the pods that were ended,

@@ -29,7 +29,8 @@ type Config struct {
 	Pods func() []*v1.Pod
 
 	// Kill ends a pod with [Ending], and returns when nothing of it runs, or ctx
-	// ends; the kill goes on then. Required. It is called from a goroutine per pod.
+	// ends; the kill goes on then. Required. It is called from a goroutine per pod;
+	// again, with less grace, if the machine turns out to stop sooner.
 	Kill func(ctx context.Context, k Kill) error
 
 	// Cleaned returns when the volumes of a pod that has ended are unmounted, and
@@ -172,6 +173,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	says := map[int]Notice{} // the triggers that say that the machine is about to stop
 	var stop context.CancelFunc
+	var times *schedule
 	var done chan struct{} // closed when the pods have ended; nil: no shutdown is under way, or it is over
 	for {
 		select {
@@ -199,8 +201,9 @@ func (m *Manager) Run(ctx context.Context) error {
 				ending, stop = context.WithCancel(ctx)
 				done = make(chan struct{})
 				ended := done
+				times = newSchedule(m.cfg.Policy, n.Deadline)
 				m.begin()
-				wg.Go(func() { defer close(ended); m.end(ending, n.Deadline) })
+				wg.Go(func() { defer close(ended); m.end(ending, times) })
 			case before > 0 && len(says) == 0:
 				stop()
 				if done != nil {
@@ -210,6 +213,8 @@ func (m *Manager) Run(ctx context.Context) error {
 				m.cancelled(ctx)
 			case done == nil && n.Stopping:
 				release(n.Notice) // all is done already
+			case n.Stopping && times.shorten(n.Deadline):
+				m.cfg.Logger.Warn("the machine stops sooner than it was said", "deadline", n.Deadline)
 			}
 		}
 	}

@@ -325,6 +325,75 @@ func TestAMachineThatIsTakenBackWaitsNoLonger(t *testing.T) { // F-62
 	})
 }
 
+// F-62: a nearer deadline shortens what is left, of whichever trigger it is; a later one
+// or none changes nothing.
+func TestAMachineThatStopsSoonerThanWasSaidShortensWhatIsLeft(t *testing.T) {
+	hour := map[string]time.Duration{"web": time.Hour, "dns": time.Hour}
+	for name, tc := range map[string]struct {
+		takes    map[string]time.Duration
+		change   func(p *shutdown.Policy)
+		after    time.Duration // said again
+		deadline time.Duration // from there; 0: none
+		kills    []string
+		took     time.Duration
+	}{
+		"sh-8 who was told to end has less": {
+			takes: hour, after: 8 * s, deadline: 11 * s, // of 22 s
+			kills: []string{"0s kill web within 20", "8s kill web within 6", "14s kill dns within 5"}, took: 19 * s,
+		},
+		"the last group": {
+			takes: hour, after: 22 * s, deadline: 2 * s,
+			kills: []string{"0s kill web within 20", "20s kill dns within 5", "22s kill dns within 2"}, took: 24 * s,
+		},
+		"at once": {
+			takes: hour, after: 8 * s, deadline: -s,
+			kills: []string{"0s kill web within 20", "8s kill web within 0", "8s kill dns within 0"}, took: 8 * s,
+		},
+		"later":     {takes: hour, after: 8 * s, deadline: time.Hour, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
+		"no matter": {after: 500 * time.Millisecond, deadline: 40 * s, kills: []string{"0s kill web within 20", "1s kill dns within 5"}, took: 2 * s},
+		"none":      {takes: hour, after: 8 * s, kills: []string{"0s kill web within 20", "20s kill dns within 5"}, took: 30 * s},
+		"F-65 what is carried over": {
+			takes: map[string]time.Duration{"dns": time.Hour}, change: func(p *shutdown.Policy) { p.CarryOver = true }, after: 10 * s, deadline: 3 * s,
+			kills: []string{"0s kill web within 20", "1s kill dns within 5", "10s kill dns within 3"}, took: 13 * s,
+		},
+		"F-63 before they end": {
+			takes: hour, change: func(p *shutdown.Policy) { p.Propagation = 10 * s }, after: 5 * s, deadline: 9 * s, // of 45 s
+			kills: []string{"6s kill web within 4", "12s kill dns within 2"}, took: 14 * s,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				other := new(shutdown.Manual)
+				m := &machine{t: t, policy: twoGroups, all: webAndDNS(), takes: tc.takes, triggers: []shutdown.Trigger{other}}
+				if tc.change != nil {
+					tc.change(&m.policy)
+				}
+				m.run()
+				m.begin()
+				time.Sleep(tc.after)
+				var deadline time.Time
+				if tc.deadline != 0 {
+					deadline = time.Now().Add(tc.deadline)
+				}
+				<-other.Stop(deadline)
+				assert.Equal(t, tc.took, time.Since(m.begun))
+				assert.Equal(t, tc.kills, m.lines("kill"))
+			})
+		})
+	}
+}
+
+func TestTheLastStatusesHaveNoLongerThanTheMachine(t *testing.T) { // sh-12, F-62
+	synctest.Test(t, func(t *testing.T) {
+		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), sink: time.Hour}
+		m.run()
+		m.begin()
+		time.Sleep(5 * s)
+		<-m.manual.Stop(time.Now().Add(2 * s)) // the same trigger, once more
+		assert.Equal(t, 7*s, time.Since(m.begun))
+	})
+}
+
 func TestTheTimesAreRecorded(t *testing.T) { // sh-11
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups, all: webAndDNS(), file: stateFile(t)}

@@ -23,12 +23,15 @@ type Manual struct {
 
 // Stop says that the machine is about to stop, at the deadline at the latest, if
 // there is one. The channel is closed when the node is done, or Cancel is called. A
-// second Stop changes nothing.
+// second Stop changes nothing, but for a deadline that is nearer.
 func (m *Manual) Stop(deadline time.Time) (done <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.stopped == nil {
 		m.deadline, m.stopped = deadline, make(chan struct{})
+		m.changeLocked()
+	} else if !deadline.IsZero() && (m.deadline.IsZero() || deadline.Before(m.deadline)) {
+		m.deadline = deadline
 		m.changeLocked()
 	}
 	return m.stopped
@@ -58,6 +61,7 @@ func (m *Manual) changeLocked() {
 // Watch implements [Trigger].
 func (m *Manual) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) error {
 	var told chan struct{} // the stop that was told; nil: none
+	var toldOf time.Time   // its deadline
 	for {
 		m.mu.Lock()
 		now, deadline := m.stopped, m.deadline
@@ -67,13 +71,13 @@ func (m *Manual) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) 
 		changed := m.changed
 		m.mu.Unlock()
 		switch {
-		case now == told:
+		case now == told && (now == nil || deadline.Equal(toldOf)):
 		case now == nil:
 			tell(Notice{})
 		default:
 			tell(Notice{Stopping: true, Deadline: deadline, Release: func() { m.release(now) }})
 		}
-		told = now
+		told, toldOf = now, deadline
 		select {
 		case <-ctx.Done():
 			return nil

@@ -80,15 +80,7 @@ func (p Policy) Within(d time.Duration) Policy {
 	if d >= total || total <= 0 {
 		return p
 	}
-	share := max(float64(d), 0) / float64(total)
-	shortened := p
-	shortened.Propagation = time.Duration(share * float64(p.Propagation))
-	shortened.Flush = time.Duration(share * float64(p.Flush))
-	shortened.Groups = slices.Clone(p.Groups)
-	for i := range shortened.Groups {
-		shortened.Groups[i].Period = time.Duration(share * float64(p.Groups[i].Period))
-	}
-	return shortened
+	return p.scaled(max(float64(d), 0) / float64(total))
 }
 
 // sorted returns the groups by priority (sh-3).

@@ -23,6 +23,7 @@ func (p Poll) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) err
 	if every <= 0 {
 		every = 5 * time.Second
 	}
+	var by time.Time // the deadline that was told
 	for was, told := false, false; ; {
 		stopping, deadline, err := p.Ask(ctx)
 		switch {
@@ -30,8 +31,10 @@ func (p Poll) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) err
 			return nil
 		case err != nil:
 			return fmt.Errorf("shutdown: ask: %w", err)
-		case stopping != was || !told: // what an earlier Watch told may not hold any more
+		case stopping != was || !told, // what an earlier Watch told may not hold any more
+			stopping && sooner(deadline, by):
 			tell(Notice{Stopping: stopping, Deadline: deadline})
+			by = deadline
 		}
 		was, told = stopping, true
 		select {
@@ -40,4 +43,10 @@ func (p Poll) Watch(ctx context.Context, _ time.Duration, tell func(Notice)) err
 		case <-time.After(every):
 		}
 	}
+}
+
+// sooner reports whether a deadline is nearer than what was told: one that is reckoned
+// from how long there is left wavers.
+func sooner(deadline, told time.Time) bool {
+	return !deadline.IsZero() && (told.IsZero() || told.Sub(deadline) >= time.Second)
 }

@@ -26,7 +26,8 @@ type Notice struct {
 	Stopping bool
 
 	// Deadline is when it stops whatever this node does. Zero: it waits as long as
-	// was asked for.
+	// was asked for. During a shutdown a nearer one, of whichever trigger, shortens
+	// what is left; a later one, or none, changes nothing.
 	Deadline time.Time
 
 	// Release lets it stop: it is called when all pods have ended and their last

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -64,6 +65,31 @@ func TestANoticeIsFoundByAsking(t *testing.T) { // F-62
 	})
 }
 
+func TestANearerDeadlineIsToldOnce(t *testing.T) { // F-62
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cloud)
+		var told []time.Duration
+		begun := time.Now()
+		watching, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			assert.NoError(t, shutdown.Poll{Every: 10 * s, Ask: c.ask}.Watch(watching, 0, func(n shutdown.Notice) {
+				if n.Stopping {
+					told = append(told, n.Deadline.Sub(begun))
+				}
+			}))
+		})
+		time.Sleep(5 * s) // between two looks
+		for _, deadline := range []time.Duration{90 * s, 90*s - time.Millisecond, 100 * s, 50 * s} {
+			c.is(false, begun.Add(deadline))
+			time.Sleep(10 * s)
+		}
+		stop()
+		wg.Wait()
+		assert.Equal(t, []time.Duration{90 * s, 50 * s}, told, "neither one that wavers nor one that is later")
+	})
+}
+
 func TestASlowAnswerIsNotWaitedForWhenTheAgentEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &machine{t: t, policy: twoGroups}
@@ -107,6 +133,18 @@ func TestOthersSaySoByHTTP(t *testing.T) { // F-62
 		expect(http.MethodDelete, "/", 200, `{"stopping":false,"done":false}`)
 		require.NoError(t, m.Err())
 	})
+}
+
+func TestASignalThatCameBeforeAnyoneWatchedCounts(t *testing.T) { // F-62
+	got := make(chan os.Signal, 1)
+	got <- os.Interrupt
+	ctx, stop := context.WithCancel(t.Context())
+	var told shutdown.Notice
+	require.NoError(t, shutdown.Signals{Got: got}.Watch(ctx, 0, func(n shutdown.Notice) {
+		told = n
+		stop()
+	}))
+	assert.True(t, told.Stopping)
 }
 
 func TestWhoWaitsIsToldWhenItIsCalledOff(t *testing.T) {

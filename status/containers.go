@@ -158,6 +158,12 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 	} else if s.User = nil; old != nil && old.ContainerID == now.ID {
 		s.User = old.User
 	}
+	s.StopSignal = nil
+	if now.StopSignal != "" {
+		s.StopSignal = &now.StopSignal
+	} else if old != nil && old.ContainerID == now.ID {
+		s.StopSignal = old.StopSignal
+	}
 
 	s.LastTerminationState = lastState(now, before, old)
 	switch now.State {

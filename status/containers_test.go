@@ -228,6 +228,20 @@ func TestWhoAContainerRunsAsIsToldOfThatInstance(t *testing.T) {
 	assert.Nil(t, status.Compute(f).ContainerStatuses[0].User, "the next one's is not known")
 }
 
+func TestWhatAsksAContainerToStopIsToldOfThatInstance(t *testing.T) {
+	c := runningC("a", 0)
+	c.StopSignal = v1.SIGQUIT
+	f := status.Facts{Pod: podOf("", "a"), Observed: seen(c), Now: t0}
+	f.Previous = status.Compute(f)
+	assert.Equal(t, new(v1.SIGQUIT), f.Previous.ContainerStatuses[0].StopSignal)
+
+	f.Observed = seen(exitedC("a", 0, 1))
+	f.Previous = status.Compute(f)
+	assert.Equal(t, new(v1.SIGQUIT), f.Previous.ContainerStatuses[0].StopSignal, "a runtime that forgets")
+	f.Observed = seen(runningC("a", 1), exitedC("a", 0, 1))
+	assert.Nil(t, status.Compute(f).ContainerStatuses[0].StopSignal, "the next one's is not known")
+}
+
 func TestTheHealthOfDevicesIsShown(t *testing.T) { // st-34
 	sick := []v1.ResourceStatus{{Name: "example.com/gpu", Resources: []v1.ResourceHealth{{ResourceID: "0", Health: v1.ResourceHealthStatusUnhealthy}}}}
 	f := status.Facts{Pod: podOf("", "a", "b"), Observed: seen(runningC("a", 0), runningC("b", 0)), Now: t0}

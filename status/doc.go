@@ -80,6 +80,8 @@
 //
 // # Differences from the kubelet
 //
+//   - stopSignal is what the runtime says, without a gate (the kubelet's
+//     ContainerStopSignals is alpha); of one that does not say, there is none.
 //   - Statuses of different pods are written in parallel, and a slow or failing
 //     pod does not hold up the others (st-72, lq-19). A failed write is
 //     repeated after a back-off of its own, not at the next tick of 10s.

@@ -1,12 +1,15 @@
 package cgroups_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +67,20 @@ func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
 }
 
+// What the driver systemd makes of a quota is no drift.
+func TestQuotasOfSystemdAreWholePercents(t *testing.T) { // F-57
+	facts := cgroups.Facts{Version: 2, Controllers: []string{"cpu"}, Driver: cgroups.Systemd}
+	for _, tc := range []struct{ quota, period, has int64 }{
+		{50_500, 100_000, 51_000}, {51_000, 100_000, 51_000}, {1000, 100_000, 1000}, {1001, 100_000, 2000}, {12_345, 50_000, 12_500}, {cgroups.Unlimited, 100_000, cgroups.Unlimited},
+	} {
+		for facts.Version = 1; facts.Version <= 2; facts.Version++ {
+			want := cgroups.Resources{CPUQuota: &tc.quota, CPUPeriod: &tc.period}
+			has := facts.AsRead(want)
+			assert.Equal(t, tc.has, *has.CPUQuota, "v%d: %d of %d", facts.Version, tc.quota, tc.period)
+		}
+	}
+}
+
 func TestNamesOfBothDrivers(t *testing.T) {
 	uid := "5ba3ab6c-6d12-4c1c-8d4c-8e9e1a5f9c11"
 	pods := cgroups.Name{"kubepods"}
@@ -85,6 +102,7 @@ func TestNamesOfBothDrivers(t *testing.T) {
 		t.Run(tc.rule, func(t *testing.T) {
 			assert.Equal(t, tc.cgroupfs, tc.name.Path(cgroups.Cgroupfs))
 			assert.Equal(t, tc.systemd, tc.name.Path(cgroups.Systemd))
+			assert.Equal(t, cmp.Or(strings.TrimPrefix(path.Base(tc.systemd), "/"), "-.slice"), tc.name.Slice())
 			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.cgroupfs, cgroups.Cgroupfs).String())
 			assert.Equal(t, tc.name.String(), cgroups.ParsePath(tc.systemd, cgroups.Systemd).String())
 		})
@@ -176,7 +194,13 @@ func TestWhichFileGivesWhichNumber(t *testing.T) { // F-70
 			assert.EqualValues(t, 100, s.Pids.Limit)
 			assert.EqualValues(t, 8192, s.IO.ReadBytes)
 			assert.EqualValues(t, 12288, s.IO.WriteBytes)
+			first := cgroups.DeviceIO{Major: 8, ReadBytes: 4096, WriteBytes: 8192, Reads: 1, Writes: 2}
+			if version == 1 {
+				first = cgroups.DeviceIO{Major: 8, ReadBytes: 8192, WriteBytes: 12288, Reads: 2, Writes: 3}
+			}
+			assert.Equal(t, first, s.IO.Devices[0])
 			if version == 2 { // st-14
+				assert.Equal(t, cgroups.DeviceIO{Major: 254, ReadBytes: 4096, WriteBytes: 4096, Reads: 1, Writes: 1}, s.IO.Devices[1])
 				assert.Equal(t, cgroups.PSIData{Avg10: 1.5, Avg60: 0.25, Avg300: 0.1, TotalMicros: 4711}, s.CPU.PSI.Some)
 				assert.NotNil(t, s.Memory.PSI)
 				assert.NotNil(t, s.IO.PSI)

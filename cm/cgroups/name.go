@@ -87,15 +87,23 @@ func (n Name) Path(d Driver) string {
 		return n.String()
 	}
 	var b strings.Builder
-	var slice string
-	for i, part := range n {
-		if i > 0 {
-			slice += "-"
-		}
-		slice += strings.ReplaceAll(part, "-", "_")
-		b.WriteString("/" + slice + ".slice")
+	for i := range n {
+		b.WriteString("/" + n[:i+1].Slice())
 	}
 	return b.String()
+}
+
+// Slice returns what systemd calls the cgroup's unit: "kubepods-burstable.slice"; of
+// the root "-.slice" (cm-7).
+func (n Name) Slice() string {
+	if len(n) == 0 {
+		return "-.slice"
+	}
+	parts := make([]string, len(n))
+	for i, part := range n {
+		parts[i] = strings.ReplaceAll(part, "-", "_")
+	}
+	return strings.Join(parts, "-") + ".slice"
 }
 
 // ParsePath is the reverse of Path. Of systemd's the last part alone counts.

@@ -21,6 +21,10 @@ type Facts struct {
 	// "pids", "hugetlb", "systemd" and others.
 	Controllers []string
 
+	// Driver makes the cgroups. Systemd knows quotas in percents of a CPU, and takes
+	// the next greater one. Empty: cgroupfs.
+	Driver Driver
+
 	// Weight turns CPU shares into weights.
 	Weight WeightFormula
 
@@ -77,7 +81,7 @@ func (f Facts) Settings(r Resources) []Setting {
 		if (r.CPUQuota != nil || r.CPUPeriod != nil) && f.Has("cpu") {
 			quota := "max"
 			if r.CPUQuota != nil && *r.CPUQuota > 0 {
-				quota = strconv.FormatInt(*r.CPUQuota, 10)
+				quota = strconv.FormatInt(f.quota(*r.CPUQuota, r.period()), 10)
 			}
 			out = append(out, Setting{"cpu", "cpu.max", quota + " " + strconv.FormatInt(r.period(), 10)})
 		}
@@ -91,7 +95,9 @@ func (f Facts) Settings(r Resources) []Setting {
 		if r.CPUQuota != nil || r.CPUPeriod != nil {
 			add("cpu", "cpu.cfs_period_us", new(r.period()), "")
 		}
-		add("cpu", "cpu.cfs_quota_us", r.CPUQuota, "-1")
+		if r.CPUQuota != nil {
+			add("cpu", "cpu.cfs_quota_us", new(f.quota(*r.CPUQuota, r.period())), "-1")
+		}
 		add("memory", "memory.limit_in_bytes", r.Memory, "-1")
 		add("pids", "pids.max", r.Pids, "max")
 	}
@@ -103,6 +109,16 @@ func (f Facts) Settings(r Resources) []Setting {
 		}
 	}
 	return out
+}
+
+// quota is what the driver makes of a quota.
+func (f Facts) quota(quota, period int64) int64 {
+	const percent = 10_000 // microseconds of a second
+	if f.Driver != Systemd || quota <= 0 || quota > math.MaxInt64/1_000_000 {
+		return quota
+	}
+	perSecond := quota * 1_000_000 / period
+	return (perSecond + percent - 1) / percent * percent * period / 1_000_000
 }
 
 func (r Resources) period() int64 {

@@ -25,6 +25,8 @@ type Stats struct {
 // CPUStats are those of the controller cpu.
 type CPUStats struct {
 	UsageNanos     uint64 // since the cgroup was made
+	UserNanos      uint64 // of them, in programs
+	SystemNanos    uint64 // and in the kernel
 	Periods        uint64 // in which there was a quota
 	Throttled      uint64 // of them
 	ThrottledNanos uint64
@@ -41,6 +43,12 @@ type MemoryStats struct {
 	Major      uint64 // of the faults, those that read a disk
 	OOMKills   uint64 // processes that the kernel killed for memory; of v1 without those of cgroups below
 	PSI        *PSI
+
+	Cache, MappedFile        uint64  // of files; the latter is mapped by processes
+	ActiveFile, InactiveFile uint64  // the cache, by what goes last and first
+	Kernel                   uint64  // of the kernel itself, for the cgroup
+	Peak                     *uint64 // most that was used at once; nil: this kernel does not tell
+	LimitHits                uint64  // how often the limit was met
 }
 
 // SwapStats are in bytes.
@@ -53,6 +61,9 @@ type SwapStats struct {
 type PidsStats struct {
 	Current uint64
 	Limit   int64 // Unlimited: none
+
+	// Processes are the PIDs of those right in the cgroup, without those below.
+	Processes []int
 }
 
 // IOStats sums up all devices.
@@ -60,6 +71,14 @@ type IOStats struct {
 	ReadBytes, WriteBytes uint64
 	Reads, Writes         uint64
 	PSI                   *PSI
+	Devices               []DeviceIO // each for itself, as the kernel lists them
+}
+
+// DeviceIO is what went to a block device, and came from it.
+type DeviceIO struct {
+	Major, Minor          uint32
+	ReadBytes, WriteBytes uint64
+	Reads, Writes         uint64
 }
 
 // PSI says how long tasks had to wait.
@@ -99,6 +118,7 @@ func (r *statsReader) v2(s *Stats) {
 		s.CPU = &CPUStats{
 			UsageNanos: micros(cpu["usage_usec"]), Periods: cpu["nr_periods"],
 			Throttled: cpu["nr_throttled"], ThrottledNanos: micros(cpu["throttled_usec"]), PSI: r.psi("cpu.pressure"),
+			UserNanos: micros(cpu["user_usec"]), SystemNanos: micros(cpu["system_usec"]),
 		}
 	}
 	usage, hasUsage := r.number("memory", "memory.current")
@@ -106,12 +126,14 @@ func (r *statsReader) v2(s *Stats) {
 		s.Memory = &MemoryStats{
 			Usage: uint64(usage), WorkingSet: without(uint64(usage), table["inactive_file"]), RSS: table["anon"], Limit: Unlimited,
 			Faults: table["pgfault"], Major: table["pgmajfault"], PSI: r.psi("memory.pressure"),
+			Cache: table["file"], MappedFile: table["file_mapped"], ActiveFile: table["active_file"], InactiveFile: table["inactive_file"],
+			Kernel: table["kernel"], Peak: r.maybe("memory", "memory.peak"),
 		}
 		if limit, ok := r.number("memory", "memory.max"); ok {
 			s.Memory.Limit = limit
 		}
 		if events, ok := r.table("memory", "memory.events"); ok {
-			s.Memory.OOMKills = events["oom_kill"]
+			s.Memory.OOMKills, s.Memory.LimitHits = events["oom_kill"], events["max"]
 		}
 	}
 	if swap, ok := r.number("memory", "memory.swap.current"); ok {
@@ -138,12 +160,24 @@ func (r *statsReader) v1(s *Stats) {
 		if cpu, ok := r.table("cpu", "cpu.stat"); ok {
 			s.CPU.Periods, s.CPU.Throttled, s.CPU.ThrottledNanos = cpu["nr_periods"], cpu["nr_throttled"], cpu["throttled_time"]
 		}
+		for file, of := range map[string]*uint64{"cpuacct.usage_user": &s.CPU.UserNanos, "cpuacct.usage_sys": &s.CPU.SystemNanos} {
+			if n := r.maybe("cpuacct", file); n != nil {
+				*of = *n
+			}
+		}
 	}
 	usage, hasUsage := r.number("memory", "memory.usage_in_bytes")
 	if table, ok := r.table("memory", "memory.stat"); ok && hasUsage {
 		s.Memory = &MemoryStats{
 			Usage: uint64(usage), WorkingSet: without(uint64(usage), table["total_inactive_file"]), RSS: table["total_rss"], Limit: Unlimited,
 			Faults: table["total_pgfault"], Major: table["total_pgmajfault"],
+			Cache: table["total_cache"], MappedFile: table["total_mapped_file"], ActiveFile: table["total_active_file"], InactiveFile: table["total_inactive_file"],
+			Peak: r.maybe("memory", "memory.max_usage_in_bytes"),
+		}
+		for file, of := range map[string]*uint64{"memory.kmem.usage_in_bytes": &s.Memory.Kernel, "memory.failcnt": &s.Memory.LimitHits} {
+			if n := r.maybe("memory", file); n != nil {
+				*of = *n
+			}
 		}
 		if limit, ok := r.number("memory", "memory.limit_in_bytes"); ok {
 			s.Memory.Limit = limit
@@ -159,10 +193,10 @@ func (r *statsReader) v1(s *Stats) {
 		}
 	}
 	r.pids(s)
-	read, write, ok := r.blkio("blkio.throttle.io_service_bytes_recursive")
-	reads, writes, _ := r.blkio("blkio.throttle.io_serviced_recursive")
-	if ok {
-		s.IO = &IOStats{ReadBytes: read, WriteBytes: write, Reads: reads, Writes: writes}
+	devices := map[[2]uint32]int{}
+	if io := new(IOStats); r.blkio(io, devices, "blkio.throttle.io_service_bytes_recursive", (*DeviceIO).bytes) {
+		r.blkio(io, devices, "blkio.throttle.io_serviced_recursive", (*DeviceIO).count)
+		s.IO = io.sum()
 	}
 }
 
@@ -172,40 +206,74 @@ func (r *statsReader) pids(s *Stats) {
 		if limit, ok := r.number("pids", "pids.max"); ok {
 			s.Pids.Limit = limit
 		}
-	}
-}
-
-// ioV2 sums up lines such as "8:0 rbytes=1 wbytes=2 rios=3 wios=4".
-func (r *statsReader) ioV2(text []byte) *IOStats {
-	var s IOStats
-	for line := range bytes.Lines(text) {
-		for _, field := range strings.Fields(string(line)) {
-			key, value, ok := strings.Cut(field, "=")
-			n, err := strconv.ParseUint(value, 10, 64)
-			if !ok || err != nil {
-				continue // the device, or a model's word
-			}
-			switch key {
-			case "rbytes":
-				s.ReadBytes += n
-			case "wbytes":
-				s.WriteBytes += n
-			case "rios":
-				s.Reads += n
-			case "wios":
-				s.Writes += n
+		text, _ := r.text("pids", "cgroup.procs")
+		for line := range bytes.Lines(text) {
+			if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil && pid > 0 { // 0: of another PID namespace
+				s.Pids.Processes = append(s.Pids.Processes, pid)
 			}
 		}
 	}
-	return &s
 }
 
-// blkio sums up lines such as "8:0 Read 4096".
-func (r *statsReader) blkio(file string) (read, write uint64, ok bool) {
+// ioV2 reads lines such as "8:0 rbytes=1 wbytes=2 rios=3 wios=4".
+func (r *statsReader) ioV2(text []byte) *IOStats {
+	var s IOStats
+	for line := range bytes.Lines(text) {
+		var d DeviceIO
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || !d.named(fields[0]) {
+			continue
+		}
+		for _, field := range fields[1:] {
+			key, value, ok := strings.Cut(field, "=")
+			n, err := strconv.ParseUint(value, 10, 64)
+			if !ok || err != nil {
+				continue // a model's word
+			}
+			switch key {
+			case "rbytes":
+				d.ReadBytes = n
+			case "wbytes":
+				d.WriteBytes = n
+			case "rios":
+				d.Reads = n
+			case "wios":
+				d.Writes = n
+			}
+		}
+		s.Devices = append(s.Devices, d)
+	}
+	return s.sum()
+}
+
+// named takes the numbers of a device from "8:0".
+func (d *DeviceIO) named(numbers string) bool {
+	major, minor, ok := strings.Cut(numbers, ":")
+	a, err := strconv.ParseUint(major, 10, 32)
+	b, err2 := strconv.ParseUint(minor, 10, 32)
+	d.Major, d.Minor = uint32(a), uint32(b)
+	return ok && err == nil && err2 == nil
+}
+
+func (d *DeviceIO) bytes() (read, write *uint64) { return &d.ReadBytes, &d.WriteBytes }
+func (d *DeviceIO) count() (read, write *uint64) { return &d.Reads, &d.Writes }
+
+// sum adds the devices up.
+func (s *IOStats) sum() *IOStats {
+	for _, d := range s.Devices {
+		s.ReadBytes, s.WriteBytes, s.Reads, s.Writes = s.ReadBytes+d.ReadBytes, s.WriteBytes+d.WriteBytes, s.Reads+d.Reads, s.Writes+d.Writes
+	}
+	return s
+}
+
+// blkio reads lines such as "8:0 Read 4096" into what each device has of it; at is
+// where a device is in s.
+func (r *statsReader) blkio(s *IOStats, at map[[2]uint32]int, file string, of func(*DeviceIO) (read, write *uint64)) bool {
 	text, ok := r.text("blkio", file)
 	for line := range bytes.Lines(text) {
+		var d DeviceIO
 		fields := strings.Fields(string(line))
-		if len(fields) != 3 {
+		if len(fields) != 3 || !d.named(fields[0]) {
 			continue
 		}
 		n, err := strconv.ParseUint(fields[2], 10, 64)
@@ -213,14 +281,21 @@ func (r *statsReader) blkio(file string) (read, write uint64, ok bool) {
 			r.bad(file, fields[2])
 			continue
 		}
+		i, known := at[[2]uint32{d.Major, d.Minor}]
+		if !known {
+			i = len(s.Devices)
+			at[[2]uint32{d.Major, d.Minor}] = i
+			s.Devices = append(s.Devices, d)
+		}
+		read, write := of(&s.Devices[i])
 		switch fields[1] {
 		case "Read":
-			read += n
+			*read = n
 		case "Write":
-			write += n
+			*write = n
 		}
 	}
-	return read, write, ok
+	return ok
 }
 
 func (r *statsReader) text(controller, file string) ([]byte, bool) {
@@ -247,6 +322,14 @@ func (r *statsReader) number(controller, file string) (int64, bool) {
 		return 0, false
 	}
 	return n, true
+}
+
+// maybe reads a number that not every kernel tells.
+func (r *statsReader) maybe(controller, file string) *uint64 {
+	if n, ok := r.number(controller, file); ok && n >= 0 {
+		return new(uint64(n))
+	}
+	return nil
 }
 
 // table reads lines of a key and a number. Others are passed over: kernels add

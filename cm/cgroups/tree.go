@@ -162,6 +162,50 @@ func (t *Tree) Run(name Name, stuck bool, pids ...int) {
 	g.pids, g.stuck = append(g.pids, pids...), stuck
 }
 
+// Inside reports whether the process is in the cgroup at that path, as the driver spells
+// it, or below it.
+func (t *Tree) Inside(path string, pid int) (bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fault != nil {
+		if err := t.fault("inside", ParsePath(path, t.facts.Driver)); err != nil {
+			return false, err
+		}
+	}
+	name := ParsePath(path, t.facts.Driver)
+	for at, g := range t.groups {
+		if slices.Contains(g.pids, pid) && below(at, name) {
+			return len(name) > 0 || path == "/", nil
+		}
+	}
+	return false, nil
+}
+
+// Strays returns the processes right in the root.
+func (t *Tree) Strays() ([]int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("strays", nil); err != nil {
+		return nil, err
+	}
+	return slices.Clone(t.groups["/"].pids), nil
+}
+
+// Move puts processes into the cgroup, which is made if it is not there.
+func (t *Tree) Move(ctx context.Context, name Name, pids ...int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check("move", name); err != nil {
+		return err
+	}
+	for _, g := range t.groups {
+		g.pids = slices.DeleteFunc(g.pids, func(pid int) bool { return slices.Contains(pids, pid) })
+	}
+	g := t.get(name)
+	g.pids = append(g.pids, pids...)
+	return nil
+}
+
 // Tamper changes a cgroup behind the back of who made it.
 func (t *Tree) Tamper(name Name, r Resources) {
 	t.mu.Lock()
@@ -171,7 +215,7 @@ func (t *Tree) Tamper(name Name, r Resources) {
 }
 
 // Fail makes fault decide which calls fail: "apply", "read", "children", "remove",
-// "stats". Nil: none.
+// "stats", "inside", "strays", "move". Nil: none.
 func (t *Tree) Fail(fault func(op string, name Name) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

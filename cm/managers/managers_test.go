@@ -54,10 +54,10 @@ func joined(t *testing.T, policy topology.Policy) (*managers.Managers, *cpu.Mana
 		}}}, nil
 	}}
 	plugin.Set(devicetest.Device("w0", 0), devicetest.Device("w1", 1))
-	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/kubelet.sock"); return err == nil }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/kubelet.sock"); return err == nil }, 90*time.Second, time.Millisecond)
 	require.NoError(t, plugin.Start(t.Context()))
 	t.Cleanup(plugin.Stop)
-	require.Eventually(t, func() bool { return len(d.All()["example.com/widget"]) == 2 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(d.All()["example.com/widget"]) == 2 }, 90*time.Second, time.Millisecond)
 	joint, err := topology.NewManager(topology.Config{Machine: machine, Policy: policy, Providers: managers.Providers(d, c, m)})
 	require.NoError(t, err)
 	all, err := managers.New(managers.Config{Topology: joint, CPU: c, Memory: m, Device: d})

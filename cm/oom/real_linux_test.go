@@ -78,7 +78,7 @@ func TestIntegrationAKillOfTheKernelIsSeen(t *testing.T) {
 	})
 
 	var seen [2]bool
-	for deadline := time.After(30 * time.Second); !seen[0] || !seen[1]; {
+	for deadline := time.After(90 * time.Second); !seen[0] || !seen[1]; {
 		// The watchers may have begun after the first one.
 		hog := exec.Command(os.Args[0])
 		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(container), ":"))

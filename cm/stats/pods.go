@@ -346,3 +346,19 @@ func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, err
 	}
 	return c.cfg.Cgroups.Stats(name)
 }
+
+// Dirs returns directories on the file systems that Summary is of: the node's, and
+// that of the writable layers of containers, as the runtime said when it was last
+// asked. "": not known.
+func (c *Collector) Dirs() (node, containers string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cached != nil {
+		for _, list := range [][]runtime.FSUsage{c.cached.disks.containers, c.cached.disks.images} {
+			if len(list) > 0 && containers == "" {
+				containers = list[0].Mountpoint
+			}
+		}
+	}
+	return c.cfg.NodeDir, containers
+}

@@ -114,7 +114,7 @@ func TestWhereTheKernelTellsOfNothingItIsLookedAt(t *testing.T) { // F-18
 			require.NoError(t, os.Rename(tmp, path))
 			select {
 			case <-told:
-			case <-time.After(30 * time.Second):
+			case <-time.After(90 * time.Second):
 				t.Error("nobody told of it")
 			}
 			stop()

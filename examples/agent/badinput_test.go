@@ -265,7 +265,7 @@ func try(t *testing.T, args ...string) (code int, stdout, stderr string, took ti
 	cmd.WaitDelay = time.Second
 	begun := time.Now()
 	require.NoError(t, cmd.Start())
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	_ = cmd.Wait() // the code tells
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String(), time.Since(begun)
@@ -325,7 +325,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 			for _, says := range tc.says {
 				assert.Contains(t, errs, says)
 			}
-			assert.Less(t, took, 10*time.Second)
+			assert.Less(t, took, time.Minute)
 		})
 	}
 	ok, health := running.healthz()
@@ -336,11 +336,13 @@ func TestPodsStopAtOnceAndNotOneAfterTheOther(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of real time")
 	}
-	const pods = 8 // each needs a kill after a second
+	const pods = 8 // each needs a kill, after the grace
+	const grace = 5 * time.Second
 	a := newAgent(t, "process")
 	for i := range pods {
-		a.write(fmt.Sprintf("deaf%d.yaml", i), strings.Replace(sleeper(fmt.Sprintf("deaf%d", i)),
-			"[sleep, inf]", `[sh, -c, "trap '' TERM; while true; do sleep 1; done"]`, 1))
+		a.write(fmt.Sprintf("deaf%d.yaml", i), strings.NewReplacer(
+			"[sleep, inf]", `[sh, -c, "trap '' TERM; while true; do sleep 1; done"]`,
+			"GracePeriodSeconds: 1", fmt.Sprint("GracePeriodSeconds: ", grace.Seconds())).Replace(sleeper(fmt.Sprintf("deaf%d", i))))
 	}
 	a.start()
 	a.eventually("all run", func() bool {
@@ -354,7 +356,7 @@ func TestPodsStopAtOnceAndNotOneAfterTheOther(t *testing.T) {
 	})
 	begun := time.Now()
 	require.NoError(t, a.interrupt())
-	assert.Less(t, time.Since(begun), 5*time.Second)
+	assert.Less(t, time.Since(begun), pods*grace)
 	assert.Contains(t, a.out.String(), "stopping 8 pods")
 	assert.Contains(t, a.out.String(), "all pods have stopped")
 }

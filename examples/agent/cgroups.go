@@ -134,6 +134,7 @@ func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeServ
 	n.groups, err = cm.New(cm.Config{
 		Tree: n.tree, Driver: driver, Root: root, Hooks: a.count.Cgroups(), Policy: policy, Capacity: capacity, Reserved: reserved,
 		Enforce: k.EnforceNodeAllocatable, SystemReservedCgroup: k.SystemReservedCgroup, KubeReservedCgroup: k.KubeReservedCgroup,
+		AgentCgroup: k.KubeletCgroups, SystemCgroup: k.SystemCgroups,
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
@@ -334,8 +335,8 @@ func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, err
 		cfg.Cgroups = n.tree
 		cfg.System = map[string]cgroups.Name{statsapi.SystemContainerPods: n.groups.PodsRoot()}
 		for name, path := range map[string]string{statsapi.SystemContainerKubelet: opts.kubelet.KubeletCgroups, statsapi.SystemContainerMisc: opts.kubelet.SystemCgroups} {
-			if path != "" {
-				cfg.System[name] = cgroups.ParsePath(path, cgroups.Cgroupfs)
+			if group := cgroups.ParsePath(path, n.tree.Facts().Driver); len(group) > 0 { // of a service of systemd's nothing is told
+				cfg.System[name] = group
 			}
 		}
 		cfg.PodCgroup = a.podCgroup(n.groups)

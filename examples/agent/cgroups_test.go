@@ -8,7 +8,6 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -36,7 +35,7 @@ func (a *agent) cgroupsGo() {
 	}
 	root, err := cgroups.ParseRoot(a.cgroupRoot())
 	require.NoError(a.t, err)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), patience)
 	defer cancel()
 	assert.NoError(a.t, tree.Remove(ctx, root))
 }

@@ -15,6 +15,7 @@ var gates = map[string]bool{
 	"CRIListStreaming":                       false,
 	"ContainerCheckpoint":                    true,
 	"ContainerRestartRules":                  true,
+	"ContainerStopSignals":                   true,
 	"CustomCPUCFSQuotaPeriod":                true,
 	"DisableNodeKubeProxyVersion":            true,
 	"DynamicResourceAllocation":              false,

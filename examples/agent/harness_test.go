@@ -84,13 +84,7 @@ var pageAt = regexp.MustCompile(`http://(\S+)/ shows what runs here`)
 func (a *agent) start(more ...string) {
 	a.t.Helper()
 	before := len(a.out.String())
-	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
-		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
-		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=127.0.0.1:0", "--cgroup-root=" + a.cgroupRoot(),
-	}, a.flags, more)...)
-	a.cmd.Env = append(os.Environ(), asAgent+"=1")
-	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
-	require.NoError(a.t, a.cmd.Start())
+	a.launch(more...)
 	a.eventually("the agent serves", func() bool {
 		where := pageAt.FindStringSubmatch(a.out.String()[before:])
 		if where == nil {
@@ -100,6 +94,18 @@ func (a *agent) start(more ...string) {
 		_, _, err := a.get("/healthz")
 		return err == nil
 	})
+}
+
+// launch starts it, and waits for nothing.
+func (a *agent) launch(more ...string) {
+	a.t.Helper()
+	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
+		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
+		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=127.0.0.1:0", "--cgroup-root=" + a.cgroupRoot(),
+	}, a.flags, more)...)
+	a.cmd.Env = append(os.Environ(), asAgent+"=1")
+	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
+	require.NoError(a.t, a.cmd.Start())
 }
 
 func (a *agent) logs() string { return filepath.Join(a.dir, "logs") }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
@@ -273,9 +272,7 @@ func kubectlDelete(d desk) {
 	d.sleeper("polite", "")
 	d.ok("run", "stubborn", "--image="+lab.Busybox, "--restart=Never", "--command", "--", "sh", "-c", "trap '' TERM; sleep 3600 & while :; do wait; done")
 	d.ok("wait", "pod/stubborn", "--for=condition=Ready", "--timeout="+(2*patience).String())
-	begun := time.Now()
-	d.ok("delete", "pod", "polite", "--wait", "--timeout="+patience.String())
-	assert.Less(d.t, time.Since(begun), 30*time.Second, "it did not have to be killed")
+	d.ok("delete", "pod", "polite", "--grace-period=1000", "--wait", "--timeout="+patience.String()) // it does not have to be killed
 	d.ok("delete", "pod", "stubborn", "--grace-period=2", "--wait", "--timeout="+patience.String())
 	assert.Contains(d.t, d.with("", "get", "pod", "stubborn").err, "NotFound")
 	d.sleeper("gone", "")

@@ -21,7 +21,7 @@ func kubectlLogs(d desk) {
 	pod.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "kept", MountPath: "/kept"}}
 	d.make("again", pod)
 	d.until("it was started again", func() error {
-		if was := d.with("", "logs", "again"); !strings.Contains(was.out, "instance 1\n") {
+		if was := d.with("", "logs", "again"); !strings.Contains(was.out, "instance 1\nand more\n") {
 			return fmt.Errorf("%+v", was)
 		}
 		return nil

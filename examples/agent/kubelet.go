@@ -130,10 +130,10 @@ func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) 
 		out.ports, out.says = append(out.ports, l), append(out.says, fmt.Sprintf(what, on.Addr()))
 		return err
 	}
-	if err := add(a.ports.readOnly, "http://%s/pods", server.ListenerConfig{Handler: api.ReadOnly()}); err != nil {
+	if err := add(a.ports.readOnly, "http://%s/pods", server.ListenerConfig{Handler: api.ReadOnly(), Open: true}); err != nil {
 		return out, err
 	}
-	if err := add(a.ports.healthz, "http://%s/healthz", server.ListenerConfig{Handler: api.Healthz()}); err != nil || a.ports.full == nil {
+	if err := add(a.ports.healthz, "http://%s/healthz", server.ListenerConfig{Handler: api.Healthz(), Open: true}); err != nil || a.ports.full == nil {
 		return out, err
 	}
 	full := server.ListenerConfig{Handler: api}

@@ -55,6 +55,7 @@ func main() {
 	}
 	opts, err := parseFlags(os.Args[1:])
 	if err == nil {
+		opts.shutdown.hear()
 		err = run(opts)
 	}
 	exit(err)
@@ -88,6 +89,11 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
+	release, err := a.claim("/proc")
+	if err != nil {
+		return err
+	}
+	defer release()
 	node, err := a.ground(ctx)
 	if err != nil {
 		return err

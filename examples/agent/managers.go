@@ -94,9 +94,11 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
-		Hooks: a.count.devices(func(string) { // a pod may wait for it
+		Hooks: a.count.devices(func(resource string) { // a pod may wait for it, or shows its health
 			for _, pod := range a.pods.running() {
-				a.inbox.PodChanged(pod.UID)
+				if wants(pod, resource) {
+					a.inbox.PodChanged(pod.UID)
+				}
 			}
 		}),
 	})
@@ -122,6 +124,17 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 		Socket: filepath.Join(opts.podResources, "kubelet.sock"), Pods: a.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device, Called: a.count.remote.PodResources, Logger: a.logger,
 	})
 	return m, err
+}
+
+// wants reports whether one of a pod's containers asks for a resource.
+func wants(pod *v1.Pod, resource string) bool {
+	asks := func(c v1.Container) bool {
+		name := v1.ResourceName(resource)
+		_, limited := c.Resources.Limits[name]
+		_, requested := c.Resources.Requests[name]
+		return limited || requested
+	}
+	return slices.ContainsFunc(pod.Spec.InitContainers, asks) || slices.ContainsFunc(pod.Spec.Containers, asks)
 }
 
 func (a *assembly) openCPU(machine *topology.Machine, reserved cm.Reserved, running []cpu.Running, service internalapi.RuntimeService) (*cpu.Manager, error) {

@@ -56,7 +56,7 @@ func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[st
 		Wanted: shownPods{a.pods, k.statuses}.Pods, Mirrors: a.pods.loop.MirrorUIDs, Working: a.pods.workers.Counts, Held: k.changes.Pods,
 		Resize: g.granted.State, Volumes: g.volumes.Totals,
 		Summary: usage.Summary, Usage: usage.CPUAndMemory, Group: usage.Group,
-		Machine: machineOf(g.rt.node), ClientExpires: a.cluster.certificateEnds, ServerExpires: a.count.servingEnds,
+		Machine: machineOf(g.rt.node), Root: os.DirFS("/"), Dirs: usage.Dirs, ClientExpires: a.cluster.certificateEnds, ServerExpires: a.count.servingEnds,
 	}
 	if groups := g.rt.node.groups; groups != nil {
 		s.PodCgroup = a.podCgroup(groups)

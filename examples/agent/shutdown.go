@@ -9,8 +9,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -33,10 +35,26 @@ type shutdownOptions struct {
 	propagation time.Duration
 	flush       time.Duration
 	carryOver   bool
+
+	terms chan os.Signal // since the program has begun; nil: they are no trigger
+}
+
+// has reports whether the trigger was asked for.
+func (o *shutdownOptions) has(trigger string) bool {
+	return slices.Contains(strings.Split(o.on, ","), trigger)
+}
+
+// hear takes note of a TERM from now on, if it says that the machine stops: one that
+// comes while the agent starts must not end it, and leave the pods to the machine.
+func (o *shutdownOptions) hear() {
+	if o.has("sigterm") {
+		o.terms = make(chan os.Signal, 1)
+		signal.Notify(o.terms, syscall.SIGTERM)
+	}
 }
 
 func (o *shutdownOptions) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off). Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
+	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off), from who may read the file shutdown-token in --root: curl -X POST -H @ROOT/shutdown-token http://127.0.0.1:10258/shutdown. Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
 	fs.DurationVar(&o.propagation, "shutdown-propagation", 0, "`time` that pods run on, beside their grace, after it was said that they are not ready, so that no more traffic comes to them; 30s at most")
 	fs.DurationVar(&o.flush, "shutdown-flush", 5*time.Second, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
 	fs.BoolVar(&o.carryOver, "shutdown-carry-over", false, "give the time that pods of one priority do not need to those after them")
@@ -67,6 +85,7 @@ func shutdownGroups(k kubeletconfig.KubeletConfiguration) ([]shutdown.Group, err
 type departure struct {
 	*shutdown.Manager
 	byHTTP *shutdown.Manual // nil: not
+	token  string           // of who may do so
 	byTerm bool
 	over   chan struct{} // closed when it was a TERM, and all pods have ended
 }
@@ -124,13 +143,14 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 			t, err = logind.New(logind.Config{Logger: a.logger})
 		case "sigterm":
 			d.byTerm = true
-			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Done: sync.OnceFunc(func() { close(d.over) })}
+			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Got: a.opts.shutdown.terms, Done: sync.OnceFunc(func() { close(d.over) })}
 		case "http":
 			if host, _, _ := net.SplitHostPort(a.opts.listen); !loopback(host) {
 				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address is only for this machine", a.opts.listen)
 			}
 			d.byHTTP = new(shutdown.Manual)
 			t = d.byHTTP
+			d.token, err = newToken(filepath.Join(a.opts.root, tokenFile))
 		default:
 			err = fmt.Errorf("--shutdown-on: %q is none of logind, sigterm and http", name)
 		}
@@ -158,12 +178,13 @@ func (d *departure) unready(uid types.UID) status.Unready {
 	return status.Unready{}
 }
 
-// pages are what --listen serves of it. A page of another site can't begin a shutdown.
+// pages are what --listen serves of it. A page of another site can't begin a shutdown,
+// nor can who may not read the agent's files.
 func (d *departure) pages() []page {
 	if d.byHTTP == nil {
 		return nil
 	}
-	return []page{{"/shutdown", http.NewCrossOriginProtection().Handler(d.byHTTP).ServeHTTP}}
+	return []page{{"/shutdown", http.NewCrossOriginProtection().Handler(onlyWith(d.token, d.byHTTP)).ServeHTTP}}
 }
 
 // endForShutdown ends a pod; what nobody waits for any more goes on ending.

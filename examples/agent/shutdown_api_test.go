@@ -81,7 +81,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // F-63, F-64, sh-12, 
 	slow, said = true, nil
 	mu.Unlock()
 	client := http.Client{Timeout: patience}
-	answer, err := client.Post("http://"+w.addr+"/shutdown?wait=true", "", nil)
+	answer, err := client.Do(w.shutdownRequest(http.MethodPost, "?wait=true"))
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	assert.Equal(t, http.StatusOK, answer.StatusCode)

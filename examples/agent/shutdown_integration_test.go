@@ -39,7 +39,7 @@ func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // s
 		}
 		return nil
 	})
-	answer, err := http.Post("http://"+w.addr+"/shutdown", "", nil)
+	answer, err := http.DefaultClient.Do(w.shutdownRequest(http.MethodPost, ""))
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusAccepted, answer.StatusCode)

@@ -3,12 +3,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +22,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	criserve "github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -98,6 +104,69 @@ func toldInOrder(t *testing.T, w *world) []string {
 	return strings.Fields(string(text))
 }
 
+// shutdownRequest is one of who may read the agent's files.
+func (w *world) shutdownRequest(method, query string) *http.Request {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+w.addr+"/shutdown"+query, nil)
+	require.NoError(w.t, err)
+	header, err := os.ReadFile(filepath.Join(w.dir, "root", tokenFile))
+	require.NoError(w.t, err)
+	name, value, _ := strings.Cut(strings.TrimSpace(string(header)), ": ")
+	req.Header.Set(name, value)
+	return req
+}
+
+// An agent that is told to end while it starts, since the machine stops, ends its pods
+// first (F-62).
+func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	fake, err := fakecri.New(fakecri.Config{})
+	require.NoError(t, err)
+	dir, err := os.MkdirTemp("", "term") // the path of a socket must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	listener, err := criserve.Listen(t.Context(), filepath.Join(dir, "cri.sock"))
+	require.NoError(t, err)
+	met := &meeting{Listener: listener, first: make(chan struct{}), goOn: make(chan struct{})}
+	server, err := criserve.New(criserve.Config{Listener: met, Runtime: fake, Images: fake, Streams: fake})
+	require.NoError(t, err)
+	serving, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = server.Run(serving) })
+	t.Cleanup(func() { stop(); wg.Wait() })
+
+	a := newAgent(t, "unix://"+filepath.Join(dir, "cri.sock"))
+	a.launch("--shutdown-on=sigterm", "--shutdown-grace-period=60s")
+	select {
+	case <-met.first:
+	case <-time.After(patience):
+		t.Fatal("the agent does not ask for the runtime: " + a.out.String())
+	}
+	require.NoError(t, a.cmd.Process.Signal(syscall.SIGTERM))
+	close(met.goOn)
+	require.NoError(t, a.cmd.Wait(), a.out.String())
+	assert.Contains(t, a.out.String(), "stopping, as the machine does")
+}
+
+// A meeting holds the first who connects until it may go on.
+type meeting struct {
+	net.Listener
+	once        sync.Once
+	first, goOn chan struct{}
+}
+
+func (m *meeting) Accept() (net.Conn, error) {
+	conn, err := m.Listener.Accept()
+	if err == nil {
+		m.once.Do(func() { close(m.first) })
+		<-m.goOn
+	}
+	return conn, err
+}
+
 // The machine stops: the pods end in the order of their priorities, who comes then is
 // sent away, and when it is called off all is as before.
 func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9, F-63
@@ -116,8 +185,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 		return nil
 	})
 	post := func(method, header string) int {
-		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+w.addr+"/shutdown", nil)
-		require.NoError(t, err)
+		req := w.shutdownRequest(method, "")
 		if header != "" {
 			req.Header.Set("Sec-Fetch-Site", header)
 		}
@@ -126,11 +194,25 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 		require.NoError(t, answer.Body.Close())
 		return answer.StatusCode
 	}
+	for _, token := range []string{"", "Bearer", "Bearer " + strings.Repeat("A", 26)} {
+		req := w.shutdownRequest(http.MethodPost, "")
+		req.Header.Set("Authorization", token)
+		answer, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	}
+	file, err := os.Stat(filepath.Join(w.dir, "root", tokenFile))
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), file.Mode(), "of no other user")
+	code, looks, err := w.get("/shutdown")
+	require.NoError(t, err)
+	assert.Equal(t, `200 {"stopping":false,"done":false}`, fmt.Sprint(code, " ", strings.TrimSpace(string(looks))), "anybody may look")
 	assert.Equal(t, http.StatusForbidden, post(http.MethodPost, "cross-site"))
 	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
 	w.told("the machine is about to stop")
 	w.put("late", teller("late", 0, 0))
-	w.told("the machine may stop: 2 pods were ended in ")
+	w.told("the machine may stop: ") // late may have been one more to end: it was just sent away
 	assert.Equal(t, []string{"web", "dns"}, toldInOrder(t, w))
 	pods := w.pods()
 	wasShutDown(t, pods["web"])

@@ -234,7 +234,7 @@ func (w *world) checkFirstRestart() time.Time {
 	_, ended := w.crashed(0)
 	again, ended2 := w.crashed(1)
 	w.t.Logf("restart 1 came after %v", again.Sub(ended))
-	require.Less(w.t, again.Sub(ended), 8*time.Second)
+	require.Less(w.t, again.Sub(ended), 10*time.Second)
 	return ended2
 }
 

@@ -62,7 +62,7 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	case joined != nil:
 		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}
 		cfg.Claims, cfg.Node, cfg.Attached = joined.objects, joined.object, joined.attached
-		cfg.Reported = joined.reported
+		cfg.Reported, cfg.Expanded = joined.reported, joined.objects.ClaimExpanded
 		if tokens, err = token.New(token.Config{Get: joined.objects.Token}); err != nil {
 			return nil, err
 		}

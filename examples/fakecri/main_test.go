@@ -58,7 +58,7 @@ func begin(t *testing.T, args ...string) (*output, string) {
 		assert.NoError(t, <-ended)
 		assert.NoFileExists(t, socket)
 	})
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), "until Ctrl-C"); {
+	for end := time.Now().Add(90 * time.Second); !strings.Contains(out.String(), "until Ctrl-C"); {
 		require.True(t, time.Now().Before(end), "it does not serve")
 		pause(t, 5*time.Millisecond)
 	}
@@ -114,7 +114,7 @@ func TestAPodLivesThroughTheSocket(t *testing.T) {
 	conn.Close()
 	log, err := rt.LogPath(t.Context(), web.ID)
 	require.NoError(t, err)
-	for end := time.Now().Add(20 * time.Second); ; pause(t, 5*time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); ; pause(t, 5*time.Millisecond) {
 		text, err := os.ReadFile(log)
 		require.NoError(t, err)
 		if strings.Contains(string(text), " stdout F hello 2\n") {

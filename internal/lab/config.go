@@ -99,7 +99,6 @@ func (l layout) mirror(url string, hosts []string) error {
 // that tests reach pods at their own addresses, and host ports. Nothing is
 // masqueraded: pods have no way out of the machine.
 func (l layout) conflist() ([]byte, error) {
-	type object = map[string]any
 	return json.MarshalIndent(object{
 		"cniVersion": "0.4.0",
 		"name":       l.bridge,

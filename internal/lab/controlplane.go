@@ -46,6 +46,10 @@ type ControlPlane struct {
 	// URL is where the API server listens. It stays the same over restarts.
 	URL string
 
+	// Etcd is where the store listens, for tests that need what nobody may do over
+	// the API: to forget history, to have been written by another clock.
+	Etcd string
+
 	// Kubeconfig is the file of somebody who may do everything.
 	Kubeconfig string
 
@@ -55,7 +59,7 @@ type ControlPlane struct {
 	ca     *authority
 	client *http.Client
 
-	etcd, api, controllers, scheduler *child
+	etcd, api, controllers, scheduler, metrics *child
 }
 
 // NewControlPlane starts a control plane that belongs to this test, and waits
@@ -102,7 +106,7 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		}
 	}
 	c.URL = "https://" + net.JoinHostPort(c.ip.String(), ports["api"])
-	etcdURL := "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
+	c.Etcd = "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
 	peerURL := "http://" + net.JoinHostPort(c.ip.String(), ports["peer"])
 
 	serving, err := c.ca.server([]string{"kubernetes", "kubernetes.default.svc", "localhost"}, c.ip, net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1))
@@ -121,7 +125,12 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	if err != nil {
 		return err
 	}
+	front, err := c.ca.client("front-proxy-client")
+	if err != nil {
+		return err
+	}
 	for name, data := range map[string][]byte{
+		"front.crt": front.cert, "front.key": front.key,
 		"ca.crt": c.ca.pem, "ca.key": caKey, "kubelets.crt": kubelets.cert, "kubelets.key": kubelets.key, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
 	} {
 		if err := os.WriteFile(c.file(name), data, 0o600); err != nil {
@@ -151,16 +160,20 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
+	c.etcd = c.child("etcd", etcd, "--data-dir="+c.file("etcd"), "--listen-client-urls="+c.Etcd, "--advertise-client-urls="+c.Etcd,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL, "--logger=zap", "--log-level=warn",
 		// What it has is thrown away: no need to wait for a disk that is busy.
 		"--unsafe-no-fsync")
 	c.api = c.child("kube-apiserver", filepath.Join(assets, "kube-apiserver"), append([]string{
-		"--etcd-servers=" + etcdURL, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
+		"--etcd-servers=" + c.Etcd, "--bind-address=" + c.ip.String(), "--secure-port=" + ports["api"],
 		// The address is a loopback one, which may not be that of a service.
 		"--advertise-address=" + c.ip.String(), "--endpoint-reconciler-type=none",
 		// As it asks nodes, for kubectl exec and logs.
 		"--kubelet-client-certificate=" + c.file("kubelets.crt"), "--kubelet-client-key=" + c.file("kubelets.key"), "--kubelet-preferred-address-types=InternalIP",
+		// As it hands requests on to APIs of others, such as a metrics-server's.
+		"--requestheader-client-ca-file=" + c.file("ca.crt"), "--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + c.file("front.crt"), "--proxy-client-key-file=" + c.file("front.key"),
 		"--tls-cert-file=" + c.file("api.crt"), "--tls-private-key-file=" + c.file("api.key"), "--client-ca-file=" + c.file("ca.crt"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
@@ -363,7 +376,6 @@ func (c *ControlPlane) awaitAPI() error {
 // allowBootstrap makes BootstrapToken good, and lets the controller manager
 // approve what nodes ask for: their first certificate and the following ones.
 func (c *ControlPlane) allowBootstrap() error {
-	type object = map[string]any
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
 	defer cancel()
 	err := c.api.await(ctx, "namespace kube-system", func(ctx context.Context) error {
@@ -408,7 +420,7 @@ func (c *ControlPlane) Log(lines int) string {
 // parts are those that were made so far.
 func (c *ControlPlane) parts() []*child {
 	var parts []*child
-	for _, p := range []*child{c.scheduler, c.controllers, c.api, c.etcd} {
+	for _, p := range []*child{c.metrics, c.scheduler, c.controllers, c.api, c.etcd} {
 		if p != nil {
 			parts = append(parts, p)
 		}

@@ -57,7 +57,6 @@ func (img Image) WriteArchive(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	type object = map[string]any
 	configName := digest(config) + ".json"
 	manifest, err := json.Marshal([]object{{
 		"Config":   configName,
@@ -110,7 +109,6 @@ func (img Image) blobs() (config, layer []byte, err error) {
 	if layer, err = img.layer(); err != nil {
 		return nil, nil, err
 	}
-	type object = map[string]any
 	config, err = json.Marshal(object{
 		"architecture": runtime.GOARCH,
 		"os":           "linux",

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 )
 
 // An archive is an initramfs in the making: a cpio in the format that the kernel
@@ -15,6 +16,8 @@ type archive struct {
 const (
 	cpioDir  = 0o040755
 	cpioFile = 0o100755
+	cpioText = 0o100644
+	cpioLink = 0o120777 // of which the content is what it leads to
 )
 
 // add appends a file or, without content, what mode says.
@@ -28,6 +31,16 @@ func (a *archive) add(name string, mode int, content []byte) {
 	a.pad()
 	a.Write(content)
 	a.pad()
+}
+
+// dirs adds a directory and those above it, unless they are made.
+func (a *archive) dirs(made map[string]bool, name string) {
+	if name == "." || made[name] {
+		return
+	}
+	a.dirs(made, filepath.Dir(name))
+	made[name] = true
+	a.add(name, cpioDir, nil)
 }
 
 // end closes the archive.

@@ -77,6 +77,26 @@ func Kernel(t *testing.T, packages ...string) {
 	put("bin/busybox", path)
 	a.add("init", cpioFile, []byte(boot))
 	dir := t.TempDir()
+	for pkg, suite := range buildSuites(t, dir, packages) {
+		put("suites/"+suiteName(pkg), suite)
+	}
+	initrd := filepath.Join(dir, "initrd")
+	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	said, err := emulate(ctx, initrd, "")
+	if err != nil {
+		t.Fatalf("lab: the emulated machine: %v\n%s", err, said)
+	}
+	judge(t, said, "", packages)
+}
+
+// buildSuites builds the tests of packages, and returns the binary of each.
+func buildSuites(t *testing.T, dir string, packages []string) map[string]string {
+	t.Helper()
+	suites := map[string]string{}
 	for _, pkg := range packages {
 		suite := filepath.Join(dir, suiteName(pkg))
 		build := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", suite, pkg)
@@ -84,42 +104,37 @@ func Kernel(t *testing.T, packages ...string) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("lab: build the tests of %s: %v\n%s", pkg, err, out)
 		}
-		put("suites/"+suiteName(pkg), suite)
+		suites[pkg] = suite
 	}
-	initrd := filepath.Join(dir, "initrd")
-	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	said := run(t, initrd)
+	return suites
+}
+
+// judge makes a subtest of each suite. The console is shown where one failed.
+func judge(t *testing.T, said, console string, packages []string) {
+	t.Helper()
 	for _, pkg := range packages {
 		t.Run(suiteName(pkg), func(t *testing.T) {
 			out, err := verdict(said, suiteName(pkg))
 			t.Log(out)
 			if err != nil {
-				t.Error(err)
+				t.Errorf("%v\n%s", err, console)
 			}
 		})
 	}
 }
 
-// run boots the machine, and returns what it wrote to its console.
-func run(t *testing.T, initrd string) string {
-	t.Helper()
+// emulate boots the machine, and returns what it wrote to its console.
+func emulate(ctx context.Context, initrd, parameters string, options ...string) (said string, err error) {
 	kernel, err := kernelImage()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
 	// tcg: a machine in a cloud seldom lends its hardware on.
-	vm := exec.CommandContext(ctx, "qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2", "-nographic", "-no-reboot",
-		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 quiet panic=-1 psi=1", "-nic", "none")
+	vm := exec.CommandContext(ctx, "qemu-system-x86_64", append([]string{"-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2", "-nographic", "-no-reboot",
+		"-kernel", kernel, "-initrd", initrd, "-append", strings.TrimSpace("console=ttyS0 quiet panic=-1 psi=1 " + parameters), "-nic", "none"}, options...)...)
 	vm.WaitDelay = 10 * time.Second
 	out, err := vm.CombinedOutput()
-	if err != nil {
-		t.Fatalf("lab: the emulated machine: %v\n%s", errors.Join(err, ctx.Err()), out)
-	}
-	return strings.ReplaceAll(string(out), "\r", "")
+	return strings.ReplaceAll(string(out), "\r", ""), errors.Join(err, ctx.Err())
 }
 
 // verdict finds the output of a suite, and whether it passed: with at least one

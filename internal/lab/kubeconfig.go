@@ -5,7 +5,6 @@ import "encoding/json"
 // kubeconfig returns the file by which a client finds the API server at url and
 // says who it is: by a certificate, or by a token if there is one. JSON is YAML.
 func kubeconfig(url string, ca []byte, who pair, token string) ([]byte, error) {
-	type object = map[string]any
 	user := object{"client-certificate-data": who.cert, "client-key-data": who.key}
 	if token != "" {
 		user = object{"token": token}

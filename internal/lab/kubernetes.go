@@ -32,15 +32,17 @@ func assetsDir() (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		return dir, nil
 	}
-	cache := os.Getenv("KUBEPARTS_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(user, "kubeparts")
+	cache, err := cacheDir()
+	return filepath.Join(cache, "kubernetes-"+KubernetesVersion), err
+}
+
+// cacheDir is what .ci/run fills.
+func cacheDir() (string, error) {
+	if cache := os.Getenv("KUBEPARTS_CACHE"); cache != "" {
+		return cache, nil
 	}
-	return filepath.Join(cache, "kubernetes-"+KubernetesVersion), nil
+	user, err := os.UserCacheDir()
+	return filepath.Join(user, "kubeparts"), err
 }
 
 func kubernetesInstalled() error {

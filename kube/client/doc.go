@@ -85,8 +85,10 @@
 //
 // Against package apitest in synctest bubbles: latency, 410, throttling, dropped
 // watches, conflicts, refusals, lost answers, streams that break half-way. The
-// calls of each kind of persistent failure are counted. rules_test.go lists the
-// rules.
+// calls of each kind of persistent failure are counted. The same is done to a real
+// server in integration_trouble_test.go and integration_badinput_test.go: watches cut
+// and too old, 429, statuses that are too large, clocks that differ, a namespace that
+// goes. rules_test.go lists the rules.
 //
 // # Stability
 //

@@ -61,24 +61,24 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 
 	events, err := client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: nodeName})
 	require.NoError(t, err)
-	running(t, events.Run)
+	stopsWithin(t, patience, events.Run)
 	pods, err := client.NewPods(client.PodsConfig{Client: conn.API, NodeName: nodeName})
 	require.NoError(t, err)
 	took := new(taker)
-	running(t, func(ctx context.Context) error { return pods.Run(ctx, took.set) })
+	stopsWithin(t, patience, func(ctx context.Context) error { return pods.Run(ctx, took.set) })
 	calls := make(chan client.StatusCall, 1000)
 	statuses, err := client.NewStatuses(client.StatusesConfig{
 		Client: conn.API, Pods: pods, Record: events.Record,
 		Hooks: client.StatusesHooks{Called: func(c client.StatusCall) { calls <- c }},
 	})
 	require.NoError(t, err)
-	running(t, statuses.Run)
+	stopsWithin(t, patience, statuses.Run)
 	changed := make(chan string, 100)
 	objects, err := client.NewObjects(client.ObjectsConfig{
 		Client: conn.API, Wait: patience, Changed: func(kind, namespace, name string) { changed <- kind + " " + namespace + "/" + name },
 	})
 	require.NoError(t, err)
-	running(t, objects.Run)
+	stopsWithin(t, patience, objects.Run)
 	get := func(name string) *v1.Pod {
 		pod, err := admin.API.CoreV1().Pods("prod").Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

@@ -25,6 +25,9 @@ func merge(old, said *v1.PodStatus, mirror bool, now time.Time) v1.PodStatus {
 		theirs.Phase, theirs.Reason, theirs.Message = "", "", ""
 	}
 	s := status.Merge(theirs, *said)
+	if s.QOSClass == "" {
+		s.QOSClass = old.QOSClass // the server's own: who says none would say so for ever
+	}
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		was, news := status.Condition(old.Conditions, c.Type), status.Condition(said.Conditions, c.Type)

@@ -123,3 +123,12 @@ func TestCut(t *testing.T) {
 	assert.Equal(t, "öö...", cut("ööööööö", 8), "whole characters")
 	assert.Empty(t, cut("abcdefgh", 2))
 }
+
+func TestAClassThatTheServerGaveStays(t *testing.T) {
+	old := v1.PodStatus{Phase: v1.PodRunning, QOSClass: v1.PodQOSBurstable}
+	next := merge(&old, &v1.PodStatus{Phase: v1.PodRunning}, false, now)
+	data, err := patch("uid", &old, &next)
+	require.NoError(t, err)
+	assert.Nil(t, data)
+	assert.Equal(t, v1.PodQOSGuaranteed, merge(&old, &v1.PodStatus{QOSClass: v1.PodQOSGuaranteed}, false, now).QOSClass)
+}

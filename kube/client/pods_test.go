@@ -81,6 +81,13 @@ func (s *taker) count() int {
 // running runs a part until the test ends, in its bubble.
 func running(t *testing.T, run func(context.Context) error) {
 	t.Helper()
+	stopsWithin(t, time.Second, run)
+}
+
+// stopsWithin runs a part until the test ends, and says if it then takes longer to
+// return.
+func stopsWithin(t *testing.T, limit time.Duration, run func(context.Context) error) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- run(ctx) }()
@@ -89,8 +96,8 @@ func running(t *testing.T, run func(context.Context) error) {
 		select {
 		case err := <-done:
 			assert.NoError(t, err)
-		case <-time.After(time.Second):
-			t.Error("Run did not return within a second of the end of its context")
+		case <-time.After(limit):
+			t.Errorf("Run did not return within %v of the end of its context", limit)
 			<-done
 		}
 	})

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -20,10 +21,15 @@ const (
 )
 
 // tooLarge reports whether err says that a request was too large: in the words
-// of the API server or in those of its store.
+// of the API server (3 MiB), of its client of the store (2 MiB) or of that (1.5 MiB).
+// The latter two have a code of 500, and no reason.
 func tooLarge(err error) bool {
+	if _, answered := errors.AsType[*apierrors.StatusError](err); !answered {
+		return false
+	}
 	return apierrors.IsRequestEntityTooLargeError(err) ||
-		apierrors.ReasonForError(err) != "" && strings.Contains(err.Error(), "request is too large") ||
+		strings.Contains(err.Error(), "request is too large") ||
+		strings.Contains(err.Error(), "trying to send message larger than max") ||
 		apierrors.IsInvalid(err) && strings.Contains(err.Error(), "Too long")
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -23,10 +24,10 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// An agent is a whole one: pods of an API server in memory, and static ones, on a
-// runtime in memory.
+// An agent is a whole one: pods of an API server, and static ones, on a runtime in
+// memory.
 type agent struct {
-	api      *apitest.Server
+	api      *apitest.Server // nil where there is a real one
 	faults   *switchboard
 	static   *podsource.Memory
 	runtime  *runtimetest.Runtime
@@ -42,18 +43,27 @@ type agent struct {
 func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
 	t.Helper()
 	a := &agent{
-		api: new(apitest.Server), faults: new(switchboard), static: new(podsource.Memory),
-		runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, events: map[string]int{},
+		api: new(apitest.Server), faults: new(switchboard), runtime: &runtimetest.Runtime{Backoff: 10 * time.Second},
 	}
 	a.api.Fault = a.faults.fault
 	for _, pod := range objects {
 		a.api.Put(pod)
 	}
+	for _, run := range a.parts(t, connect(t, a.api).API, nodeName, owner) {
+		running(t, run)
+	}
+	pass(5 * time.Second)
+	return a
+}
+
+// parts returns what has to run for the agent to be that node of an API server.
+func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner metav1.OwnerReference) []func(context.Context) error {
+	t.Helper()
+	a.static, a.events = new(podsource.Memory), map[string]int{}
 	a.static.Set()
-	api := connect(t, a.api).API
 	retry := func() { a.statuses.Retry() }
 	var err error
-	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: nodeName, Hooks: client.PodsHooks{Recovered: retry}})
+	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: node, Hooks: client.PodsHooks{Recovered: retry}})
 	require.NoError(t, err)
 	sink, err := client.NewStatuses(client.StatusesConfig{Client: api, Pods: a.pods, Record: a.record})
 	require.NoError(t, err)
@@ -88,11 +98,7 @@ func newAgent(t *testing.T, objects ...*v1.Pod) *agent {
 		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static}, Sink: a.loop, Record: a.record,
 	})
 	require.NoError(t, err)
-	for _, run := range []func(context.Context) error{health.Run, changes.Run, a.statuses.Run, sink.Run, a.loop.Run, merge.Run} {
-		running(t, run)
-	}
-	pass(5 * time.Second)
-	return a
+	return []func(context.Context) error{health.Run, changes.Run, a.statuses.Run, sink.Run, a.loop.Run, merge.Run}
 }
 
 func (a *agent) record(e runtime.Event) {

@@ -2,6 +2,8 @@ package metrics
 
 import (
 	"context"
+	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -36,6 +38,10 @@ type scrape struct {
 
 	wanted map[types.UID]*v1.Pod
 	held   map[types.UID]*runtime.Pod
+
+	// The devices that the node's directory and those of containers are on.
+	nodeDisk, containerDisk string
+	devices                 map[[2]uint32]string // by their numbers, as far as they were asked for
 }
 
 func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
@@ -49,7 +55,7 @@ func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 	if summary == nil {
 		return
 	}
-	scrape := scrape{c: &m.container, s: s, out: out, wanted: map[types.UID]*v1.Pod{}, held: map[types.UID]*runtime.Pod{}}
+	scrape := scrape{c: &m.container, s: s, out: out, wanted: map[types.UID]*v1.Pod{}, held: map[types.UID]*runtime.Pod{}, devices: map[[2]uint32]string{}}
 	if s.Wanted != nil {
 		for _, pod := range s.Wanted() {
 			scrape.wanted[pod.UID] = pod
@@ -59,6 +65,11 @@ func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 		for _, pod := range s.Held() {
 			scrape.held[pod.UID] = pod
 		}
+	}
+	if s.Root != nil && s.Dirs != nil {
+		mounts, _ := fs.ReadFile(s.Root, "proc/self/mountinfo") // without it they have no name
+		node, containers := s.Dirs()
+		scrape.nodeDisk, scrape.containerDisk = deviceOf(mounts, node), deviceOf(mounts, containers)
 	}
 	scrape.node(&summary.Node)
 	for i := range summary.Pods {
@@ -70,7 +81,8 @@ func (s *scrape) node(n *statsapi.NodeStats) {
 	r := row{id: "/"}
 	s.usage(r, n.CPU, n.Memory, n.Swap, n.IO)
 	s.network(r, n.Network)
-	s.disk(r, n.Fs)
+	s.packets(r, "proc/net/dev")
+	s.disk(r, s.nodeDisk, n.Fs)
 	if known(n.StartTime) {
 		s.out.gauge(s.c.started, seconds(n.StartTime.Time), r.labels()...)
 	}
@@ -93,12 +105,19 @@ func (s *scrape) pod(p *statsapi.PodStats) {
 		s.out.gauge(s.c.processes, float64(*n.ProcessCount), r.labels()...)
 	}
 	s.group(r, uid, "", false)
+	inside := 0
 	for i := range p.Containers {
-		s.container(r, uid, &p.Containers[i])
+		if pid := s.container(r, uid, &p.Containers[i]); inside == 0 {
+			inside = pid
+		}
+	}
+	if spec := s.wanted[uid]; inside != 0 && spec != nil && !spec.Spec.HostNetwork { // all in it share its network
+		s.packets(r, fmt.Sprintf("proc/%d/net/dev", inside))
 	}
 }
 
-func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) {
+// container returns the PID of a process in it as well, 0 if none is known.
+func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) (pid int) {
 	r, id := of, ""
 	r.container = c.Name
 	if p := s.held[uid]; p != nil {
@@ -120,16 +139,17 @@ func (s *scrape) container(of row, uid types.UID, c *statsapi.ContainerStats) {
 		r.image = spec.Image
 	}
 	s.usage(r, c.CPU, c.Memory, c.Swap, c.IO)
-	s.disk(r, c.Rootfs)
+	s.disk(r, s.containerDisk, c.Rootfs)
 	if known(c.StartTime) {
 		s.out.gauge(s.c.started, seconds(c.StartTime.Time), r.labels()...)
 	}
 	if id != "" {
-		s.group(r, uid, id, true)
+		pid = s.group(r, uid, id, true)
 	}
 	if spec != nil {
 		s.spec(r, spec)
 	}
+	return pid
 }
 
 // usage sends what a row uses of CPUs and memory.
@@ -185,46 +205,104 @@ func (s *scrape) network(r row, n *statsapi.NetworkStats) {
 	}
 }
 
-// disk sends what a row has on its file system. Which device that is nobody says.
-func (s *scrape) disk(r row, fs *statsapi.FsStats) {
+// packets sends what the summary API has no place for, from a /proc/net/dev.
+func (s *scrape) packets(r row, file string) {
+	if s.s.Root == nil {
+		return
+	}
+	text, _ := fs.ReadFile(s.s.Root, file) // of a process that has gone there is none
+	for _, i := range interfaces(string(text)) {
+		labels := r.labels(i.name)
+		s.total(s.c.receivedPackets, time.Time{}, &i.received, 1, labels)
+		s.total(s.c.receiveDropped, time.Time{}, &i.receiveDropped, 1, labels)
+		s.total(s.c.sentPackets, time.Time{}, &i.sent, 1, labels)
+		s.total(s.c.sendDropped, time.Time{}, &i.sendDropped, 1, labels)
+	}
+}
+
+// disk sends what a row has on its file system.
+func (s *scrape) disk(r row, device string, fs *statsapi.FsStats) {
 	if fs == nil {
 		return
 	}
-	labels, at := r.labels(""), fs.Time.Time
+	labels, at := r.labels(device), fs.Time.Time
 	s.level(s.c.fsUsage, at, fs.UsedBytes, labels)
 	s.level(s.c.fsLimit, at, fs.CapacityBytes, labels)
 	s.level(s.c.fsInodes, at, fs.Inodes, labels)
 	s.level(s.c.fsInodesFree, at, fs.InodesFree, labels)
 }
 
-// group sends what only the cgroup of a row tells.
-func (s *scrape) group(r row, uid types.UID, id string, leaf bool) {
+// group sends what only the cgroup of a row tells. It returns the PID of a process
+// right in it, 0 if none is known.
+func (s *scrape) group(r row, uid types.UID, id string, leaf bool) (pid int) {
 	if s.s.Group == nil {
-		return
+		return 0
 	}
 	g, _ := s.s.Group(uid, id) // a cgroup that has gone, or is read in part, is no news
 	c, labels, at := s.c, r.labels(), g.At
+	if g.CPU != nil {
+		s.total(c.cpuUser, at, &g.CPU.UserNanos, 1e-9, labels)
+		s.total(c.cpuSystem, at, &g.CPU.SystemNanos, 1e-9, labels)
+	}
 	if g.CPU != nil && g.CPU.Periods > 0 {
 		s.total(c.periods, at, &g.CPU.Periods, 1, labels)
 		s.total(c.throttled, at, &g.CPU.Throttled, 1, labels)
 		s.total(c.throttledTime, at, &g.CPU.ThrottledNanos, 1e-9, labels)
 	}
-	if g.Memory != nil {
-		s.total(c.oomEvents, time.Time{}, &g.Memory.OOMKills, 1, labels) // oom-3
+	if m := g.Memory; m != nil {
+		s.total(c.oomEvents, time.Time{}, &m.OOMKills, 1, labels) // oom-3
+		s.total(c.limitHits, at, &m.LimitHits, 1, labels)
+		s.level(c.cache, at, &m.Cache, labels)
+		s.level(c.mappedFile, at, &m.MappedFile, labels)
+		s.level(c.activeFile, at, &m.ActiveFile, labels)
+		s.level(c.inactiveFile, at, &m.InactiveFile, labels)
+		s.level(c.kernel, at, &m.Kernel, labels)
+		s.level(c.peak, at, m.Peak, labels)
 	}
 	if g.Pids != nil && leaf {
 		s.level(c.threads, at, &g.Pids.Current, labels)
 		if g.Pids.Limit != cgroups.Unlimited {
 			s.out.put(c.threadsMax, prometheus.GaugeValue, at, float64(g.Pids.Limit), labels)
 		}
+		s.out.put(c.processes, prometheus.GaugeValue, at, float64(len(g.Pids.Processes)), labels)
+		if len(g.Pids.Processes) > 0 {
+			pid = g.Pids.Processes[0]
+		}
 	}
 	if g.IO != nil {
-		device := r.labels("")
-		s.total(c.fsRead, at, &g.IO.ReadBytes, 1, device)
-		s.total(c.fsReads, at, &g.IO.Reads, 1, device)
-		s.total(c.fsWritten, at, &g.IO.WriteBytes, 1, device)
-		s.total(c.fsWrites, at, &g.IO.Writes, 1, device)
+		s.io(r, at, g.IO.Devices)
 	}
+	return pid
+}
+
+// io sends what went to disks, and came from them. Those without a name are one.
+func (s *scrape) io(r row, at time.Time, of []cgroups.DeviceIO) {
+	sums := map[string]cgroups.DeviceIO{}
+	for _, d := range of {
+		name := s.device(d.Major, d.Minor)
+		sum := sums[name]
+		sum.ReadBytes, sum.WriteBytes, sum.Reads, sum.Writes = sum.ReadBytes+d.ReadBytes, sum.WriteBytes+d.WriteBytes, sum.Reads+d.Reads, sum.Writes+d.Writes
+		sums[name] = sum
+	}
+	for name, d := range sums {
+		labels := r.labels(name)
+		s.total(s.c.fsRead, at, &d.ReadBytes, 1, labels)
+		s.total(s.c.fsReads, at, &d.Reads, 1, labels)
+		s.total(s.c.fsWritten, at, &d.WriteBytes, 1, labels)
+		s.total(s.c.fsWrites, at, &d.Writes, 1, labels)
+	}
+}
+
+// device names the device with these numbers, as cAdvisor does; "" is one that the
+// machine does not know, or Sources.Root is nil.
+func (s *scrape) device(major, minor uint32) string {
+	numbers := [2]uint32{major, minor}
+	name, known := s.devices[numbers]
+	if !known {
+		name = deviceName(s.s.Root, major, minor)
+		s.devices[numbers] = name
+	}
+	return name
 }
 
 // total sends a number that only grows, in the unit of its metric.

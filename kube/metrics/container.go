@@ -13,6 +13,11 @@ type containerMetrics struct {
 	workingSet, usage, rss, swap, faults, oomEvents   *prometheus.Desc
 	processes, threads, threadsMax, started, lastSeen *prometheus.Desc
 	received, receiveErrors, sent, sendErrors         *prometheus.Desc
+	receivedPackets, receiveDropped                   *prometheus.Desc
+	sentPackets, sendDropped                          *prometheus.Desc
+	cpuUser, cpuSystem                                *prometheus.Desc
+	cache, mappedFile, activeFile, inactiveFile       *prometheus.Desc
+	kernel, peak, limitHits                           *prometheus.Desc
 	fsUsage, fsLimit, fsInodes, fsInodesFree          *prometheus.Desc
 	fsRead, fsReads, fsWritten, fsWrites              *prometheus.Desc
 	cpuPressure, memoryPressure, ioPressure           [2]*prometheus.Desc // some, full
@@ -32,13 +37,17 @@ func (c *containerMetrics) declare(s *family.Set) {
 	c.rss = desc("Summary", "gauge", "memory_rss", "Anonymous memory, in bytes.")
 	c.swap = desc("Summary", "gauge", "memory_swap", "Swap in use, in bytes.")
 	c.faults = desc("Summary", "counter", "memory_failures_total", "Page faults.", "failure_type", "scope")
-	c.processes = desc("Summary", "gauge", "processes", "Processes in the pod.")
+	c.processes = desc("Summary", "gauge", "processes", "Processes in it.")
 	c.started = desc("Summary", "gauge", "start_time_seconds", "When it was started, in Unix time.")
 	c.lastSeen = desc("Summary", "gauge", "last_seen", "When it was last measured, in Unix time.")
 	c.received = desc("Summary", "counter", "network_receive_bytes_total", "Bytes that came in.", "interface")
 	c.receiveErrors = desc("Summary", "counter", "network_receive_errors_total", "Errors on what came in.", "interface")
 	c.sent = desc("Summary", "counter", "network_transmit_bytes_total", "Bytes that went out.", "interface")
 	c.sendErrors = desc("Summary", "counter", "network_transmit_errors_total", "Errors on what went out.", "interface")
+	c.receivedPackets = desc("Root", "counter", "network_receive_packets_total", "Packets that came in.", "interface")
+	c.receiveDropped = desc("Root", "counter", "network_receive_packets_dropped_total", "Packets that came in and were dropped.", "interface")
+	c.sentPackets = desc("Root", "counter", "network_transmit_packets_total", "Packets that went out.", "interface")
+	c.sendDropped = desc("Root", "counter", "network_transmit_packets_dropped_total", "Packets that were to go out and were dropped.", "interface")
 	c.fsUsage = desc("Summary", "gauge", "fs_usage_bytes", "What it has on its file system: a container in its writable layer.", "device")
 	c.fsLimit = desc("Summary", "gauge", "fs_limit_bytes", "Size of its file system.", "device")
 	c.fsInodes = desc("Summary", "gauge", "fs_inodes_total", "Inodes that its file system can have.", "device")
@@ -50,10 +59,19 @@ func (c *containerMetrics) declare(s *family.Set) {
 	c.periods = desc("Group", "counter", "cpu_cfs_periods_total", "Periods with a quota of CPU time.")
 	c.throttled = desc("Group", "counter", "cpu_cfs_throttled_periods_total", "Periods in which the quota of CPU time was used up.")
 	c.throttledTime = desc("Group", "counter", "cpu_cfs_throttled_seconds_total", "For how long tasks were held back because the quota of CPU time was used up.")
+	c.cpuUser = desc("Group", "counter", "cpu_user_seconds_total", "CPU time that was used in programs.")
+	c.cpuSystem = desc("Group", "counter", "cpu_system_seconds_total", "CPU time that was used in the kernel.")
+	c.cache = desc("Group", "gauge", "memory_cache", "File cache, in bytes.")
+	c.mappedFile = desc("Group", "gauge", "memory_mapped_file", "File cache that processes have mapped, in bytes.")
+	c.activeFile = desc("Group", "gauge", "memory_total_active_file_bytes", "File cache that goes last when memory is short.")
+	c.inactiveFile = desc("Group", "gauge", "memory_total_inactive_file_bytes", "File cache that goes first when memory is short.")
+	c.kernel = desc("Group", "gauge", "memory_kernel_usage", "Memory that the kernel uses for it, in bytes.")
+	c.peak = desc("Group", "gauge", "memory_max_usage_bytes", "Most memory that was in use at once; of cgroup v2 from Linux 5.19 on.")
+	c.limitHits = desc("Group", "counter", "memory_failcnt", "How often the limit of memory was met.")
 	c.oomEvents = desc("Group", "counter", "oom_events_total", "Processes that the kernel killed for memory.")
 	c.threads = desc("Group", "gauge", "threads", "Threads in the container.")
 	c.threadsMax = desc("Group", "gauge", "threads_max", "Threads that it may have.")
-	c.fsRead = desc("Group", "counter", "fs_reads_bytes_total", "Bytes that were read from disks, all together.", "device")
+	c.fsRead = desc("Group", "counter", "fs_reads_bytes_total", "Bytes that were read from disks.", "device")
 	c.fsReads = desc("Group", "counter", "fs_reads_total", "Reads from disks.", "device")
 	c.fsWritten = desc("Group", "counter", "fs_writes_bytes_total", "Bytes that were written to disks.", "device")
 	c.fsWrites = desc("Group", "counter", "fs_writes_total", "Writes to disks.", "device")

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
 
@@ -25,7 +23,7 @@ type workerMetrics struct {
 
 func (w *workerMetrics) declare(s *family.Set) {
 	const worked = "podworker.Hooks.Worked"
-	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "How long one call for a pod took: create is the first, sync a later one, terminate and cleanup end it.", quick, "operation_type")
+	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "How long one call for a pod took: create is the first, sync a later one, kill and terminated end it.", quick, "operation_type")
 	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "From when a pod was first heard of until somebody worked on it.", quick)
 	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Containers of the pods that were begun with.", exponential(1, 2, 5))
 	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Pods that were ended so that another may run, by what there was too little of.", "preemption_signal")
@@ -39,9 +37,9 @@ func (w *workerMetrics) declare(s *family.Set) {
 func operation(i podworker.WorkInfo) string {
 	switch {
 	case i.State == podworker.Terminating:
-		return "terminate"
+		return "kill"
 	case i.State == podworker.Cleaning:
-		return "cleanup"
+		return "terminated"
 	case i.First:
 		return "create"
 	default:
@@ -82,7 +80,11 @@ func (m *Metrics) Pipeline() podworker.PipelineHooks {
 	}
 }
 
-// static says whether a pod is a static one, as a label.
+// static says whether a pod is a static one, as a label: a kubelet's is empty for those
+// that are not.
 func static(pod *v1.Pod) string {
-	return strconv.FormatBool(pod != nil && staticpod.Is(pod))
+	if pod != nil && staticpod.Is(pod) {
+		return "true"
+	}
+	return ""
 }

@@ -9,7 +9,8 @@ var reasons = names(
 	"UnexpectedAdmissionError", "NodeAffinity", "NodeName", "NodePorts", "TaintToleration",
 	"OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods",
 	"AppArmor", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "PodFeatureUnsupported", "NodeDeclaredFeaturesCheck",
-	"NoContainers",
+	"NoContainers", "InitContainerRestartPolicyForbidden", "UnknownReason", "UnexpectedPredicateFailureType",
+	"PodLevelResourcesNotSupported", "VolumeAttachmentLimitExceeded",
 )
 
 // rejection is the reason that a refused pod is counted by.

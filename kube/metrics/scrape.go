@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -52,6 +53,14 @@ type Sources struct {
 
 	// Machine is what the node has.
 	Machine Machine
+
+	// Root is the machine's, os.DirFS("/"): its /proc and /sys are read for the names
+	// of disks, and for packets. Nil: disks have no name, and packets are not told.
+	Root fs.FS
+
+	// Dirs are directories on the file systems of the node and of containers, whose
+	// devices are labels: stats.Collector.Dirs. Empty ones are not known.
+	Dirs func() (node, containers string)
 
 	// ServerExpires and ClientExpires are when the certificates end that this node
 	// shows to others. A zero time: it has none.

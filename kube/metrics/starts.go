@@ -17,9 +17,12 @@ import (
 // ran.
 type starts struct {
 	start, total, sli prometheus.Observer
+	first             prometheus.Gauge
 
 	mu   sync.Mutex // guards the field below
 	pods map[types.UID]*start
+
+	networked bool // guarded by mu: first has been told
 }
 
 // A start is a pod that has yet to start.
@@ -36,6 +39,7 @@ func newStarts(s *family.Set) *starts {
 		pods:  map[types.UID]*start{},
 		start: s.Histogram(from, "kubelet_pod_start_duration_seconds", "From when a pod was first seen until it was Running.", buckets),
 		total: s.Histogram(from, "kubelet_pod_start_total_duration_seconds", "From when a pod was made until all its containers ran.", buckets),
+		first: s.Gauge(from, "kubelet_first_network_pod_start_sli_duration_seconds", "What kubelet_pod_start_sli_duration_seconds counted of the first pod with a network of its own."),
 		sli:   s.Histogram(from, "kubelet_pod_start_sli_duration_seconds", "As kubelet_pod_start_total_duration_seconds, without the time in which images were pulled and init containers ran; not of pods with volumes that somebody else has to make.", buckets),
 	}
 }
@@ -77,7 +81,12 @@ func (s *starts) started(pod *v1.Pod, status *v1.PodStatus, p *start, now time.T
 	if staticpod.Is(pod) || provisioned(pod) {
 		return
 	}
-	s.sli.Observe(max(took-p.last.Sub(p.pulled)-initialised(status), 0).Seconds())
+	own := max(took-p.last.Sub(p.pulled)-initialised(status), 0).Seconds()
+	s.sli.Observe(own)
+	if !pod.Spec.HostNetwork && !s.networked {
+		s.networked = true
+		s.first.Set(own)
+	}
 }
 
 // pull takes note that an image was pulled for a pod.

@@ -120,7 +120,7 @@ func (d *stateMetrics) wanted(s *Sources, out sink) {
 			}
 		}
 	}
-	for kind, label := range []string{"false", "true"} {
+	for kind, label := range []string{"", "true"} {
 		out.gauge(d.desired, float64(desired[kind]), label)
 		out.gauge(d.active, float64(active[kind]), label)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -72,7 +73,26 @@ func TestTheContainersOfANode(t *testing.T) {
 		`container_spec_cpu_quota{` + container + `} 50000`,
 		`container_spec_memory_limit_bytes{` + container + `} 6.7108864e+07`,
 		`container_network_receive_bytes_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 1 1700000000250`,
-		`container_fs_usage_bytes{container="nginx",device="",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 400 1700000000250`,
+		`container_fs_usage_bytes{container="nginx",device="/dev/mapper/a b",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 400 1700000000250`,
+		`container_fs_usage_bytes{container="",device="/dev/vda1",id="/",image="",name="",namespace="",pod=""} 400 1700000000250`,
+		`container_fs_reads_total{container="nginx",device="/dev/vda",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 3 1700000000250`,
+		`container_fs_writes_bytes_total{container="nginx",device="/dev/vda",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 2 1700000000250`,
+		`container_fs_reads_total{container="nginx",device="",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 11 1700000000250`,
+		`container_network_receive_packets_total{container="",id="/",image="",interface="eth0",name="",namespace="",pod=""} 10`,
+		`container_network_receive_packets_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 5`,
+		`container_network_receive_packets_dropped_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 6`,
+		`container_network_transmit_packets_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 7`,
+		`container_network_transmit_packets_dropped_total{container="",id="/kubepods/podu1",image="",interface="eth0",name="",namespace="prod",pod="web"} 8`,
+		`container_cpu_user_seconds_total{` + container + `} 1.5 1700000000250`,
+		`container_cpu_system_seconds_total{` + container + `} 0.5 1700000000250`,
+		`container_memory_cache{` + container + `} 50 1700000000250`,
+		`container_memory_mapped_file{` + container + `} 20 1700000000250`,
+		`container_memory_total_active_file_bytes{` + container + `} 30 1700000000250`,
+		`container_memory_total_inactive_file_bytes{` + container + `} 10 1700000000250`,
+		`container_memory_kernel_usage{` + container + `} 5 1700000000250`,
+		`container_memory_max_usage_bytes{` + container + `} 500 1700000000250`,
+		`container_memory_failcnt{` + container + `} 3 1700000000250`,
+		`container_processes{` + container + `} 2 1700000000250`,
 		`machine_cpu_cores{` + machine + `} 8`,
 		`machine_memory_bytes{` + machine + `} 1.073741824e+09`,
 		`machine_scrape_error 0`,
@@ -88,6 +108,21 @@ func TestAContainerThatNobodyKnowsHasANameAtLeast(t *testing.T) {
 	w.sources.Held = func() []*runtime.Pod { return nil }
 	w.sources.Wanted, w.sources.PodCgroup, w.sources.Group = nil, nil, nil
 	assert.Contains(t, w.scrape(t, metrics.CadvisorPath), `container_memory_rss{container="nginx",id="/podu1/nginx",image="",name="",namespace="prod",pod="web"} 100 1700000000250`)
+}
+
+// The network of a pod in the node's is the node's.
+func TestThePacketsOfANodeAreNoPods(t *testing.T) {
+	w := newWorld(t).known()
+	w.sources.Wanted = func() []*v1.Pod {
+		pod := web()
+		pod.Spec.HostNetwork = true
+		return []*v1.Pod{pod}
+	}
+	assert.Len(t, w.lines(t, metrics.CadvisorPath, "container_network_receive_packets_total"), 1)
+	w.sources.Root = nil
+	assert.Empty(t, w.lines(t, metrics.CadvisorPath, "container_network_receive_packets_total"))
+	assert.Equal(t, []string{`container_fs_reads_total{container="nginx",device="",id="/kubepods/podu1/new",image="nginx:1",name="new",namespace="prod",pod="web"} 14 1700000000250`},
+		w.lines(t, metrics.CadvisorPath, "container_fs_reads_total")[1:], "without names they are one")
 }
 
 // A number that nobody has is absent, never zero.

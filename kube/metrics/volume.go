@@ -36,9 +36,13 @@ func (m *Metrics) Volumes() volume.Hooks {
 			if i.Err != nil {
 				outcome = "fail-unknown"
 			}
-			v.steps.WithLabelValues(i.Plugin, i.Operation, outcome, "false").Observe(i.Duration.Seconds())
+			operation := i.Operation
+			if same := kubeletsOperations[operation]; same != "" {
+				operation = same
+			}
+			v.steps.WithLabelValues(i.Plugin, operation, outcome, "false").Observe(i.Duration.Seconds())
 			if i.Total > 0 {
-				v.totals.WithLabelValues(i.Plugin, i.Operation).Observe(i.Total.Seconds())
+				v.totals.WithLabelValues(i.Plugin, operation).Observe(i.Total.Seconds())
 			}
 			if i.Forced { // vol-35
 				count(v.forced, v.forcedErrors, i.Err)
@@ -52,6 +56,10 @@ func (m *Metrics) Volumes() volume.Hooks {
 		},
 	}
 }
+
+// kubeletsOperations are what a kubelet calls steps that the volume manager has another
+// name for: it mounts again what is refreshed.
+var kubeletsOperations = map[string]string{"volume_refresh": "volume_mount", "volume_unstage": "unmount_device"}
 
 // count counts one of all, and one of those with an error if it has one.
 func count(all, errors prometheus.Counter, err error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -140,6 +142,20 @@ func psi() *statsapi.PSIStats {
 	return &statsapi.PSIStats{Some: statsapi.PSIData{Total: 2e9}, Full: statsapi.PSIData{Total: 1e9}}
 }
 
+// machine has a disk with a partition, a pod's network and its own.
+func machine() fs.FS {
+	const header = "Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	return fstest.MapFS{
+		"sys/dev/block/254:0/uevent": file("MAJOR=254\nMINOR=0\nDEVNAME=vda\nDEVTYPE=disk\n"),
+		"proc/self/mountinfo": file("22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n" +
+			"30 22 0:45 / /var/lib/containerd rw - overlay overlay rw\n31 22 254:2 / /var/lib/containerd rw - ext4 /dev/mapper/a\\040b rw\n" +
+			"32 22 0:5 / /var/lib/kube rw - tmpfs tmpfs rw\n"),
+		"proc/net/dev":      file(header + "    lo: 9 9 9 9 0 0 0 0 9 9 9 9 0 0 0 0\n  eth0: 100 10 0 1 0 0 0 0 200 20 0 2 0 0 0 0\nveth12: 9 9 9 9 0 0 0 0 9 9 9 9 0 0 0 0\n"),
+		"proc/4711/net/dev": file(header + "    lo: 9 9 9 9 0 0 0 0 9 9 9 9 0 0 0 0\n  eth0: 1 5 2 6 0 0 0 0 3 7 4 8 0 0 0 0\n"),
+	}
+}
+
 // known makes all Sources tell something.
 func (w world) known() world {
 	w.sources = metrics.Sources{
@@ -163,11 +179,15 @@ func (w world) known() world {
 		PodCgroup: func(types.UID) (cgroups.Name, bool) { return cgroups.Name{"kubepods", "podu1"}, true },
 		Group: func(types.UID, string) (cgroups.Stats, error) {
 			return cgroups.Stats{
-				At: at, CPU: &cgroups.CPUStats{Periods: 10, Throttled: 4, ThrottledNanos: 5e8}, Memory: &cgroups.MemoryStats{OOMKills: 2},
-				Pids: &cgroups.PidsStats{Current: 7, Limit: 100}, IO: &cgroups.IOStats{ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4},
+				At: at, CPU: &cgroups.CPUStats{UserNanos: 15e8, SystemNanos: 5e8, Periods: 10, Throttled: 4, ThrottledNanos: 5e8},
+				Memory: &cgroups.MemoryStats{OOMKills: 2, Cache: 50, MappedFile: 20, ActiveFile: 30, InactiveFile: 10, Kernel: 5, Peak: p(uint64(500)), LimitHits: 3},
+				Pids:   &cgroups.PidsStats{Current: 7, Limit: 100, Processes: []int{4711, 4712}},
+				IO:     &cgroups.IOStats{Devices: []cgroups.DeviceIO{{Major: 254, ReadBytes: 1, WriteBytes: 2, Reads: 3, Writes: 4}, {Major: 7, Minor: 3, Reads: 5}, {Major: 7, Minor: 4, Reads: 6}}},
 			}, nil
 		},
 		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
+		Root:          machine(),
+		Dirs:          func() (string, string) { return "/var/lib/kubelet", "/var/lib/containerd" },
 		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },
 		ClientExpires: func() time.Time { return time.Time{} },
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -49,13 +48,14 @@ func (s *Server) logRoutes() {
 		// The zero value is a right one.
 		reader, _ = logread.New(logread.Config{Logger: s.log})
 	}
+	running := newAlive(s.cfg.Runtime)
 	s.mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", func(w http.ResponseWriter, r *http.Request) {
-		s.containerLogs(w, r, reader)
+		s.containerLogs(w, r, reader, running)
 	})
 }
 
 // containerLogs answers /containerLogs/{namespace}/{pod}/{container}.
-func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader LogReader) {
+func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader LogReader, running *alive) {
 	namespace, name, container := r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container")
 	for _, part := range []string{namespace, name, container} {
 		if wrong := content.IsPathSegmentName(part); len(wrong) > 0 {
@@ -113,7 +113,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 	req.Path, req.Gap = path, out.gap
 	req.Running = func(ctx context.Context) (bool, error) {
 		out.begin() // so that who follows a container that says nothing knows that he does
-		return stillRunning(ctx, s.cfg.Runtime, id)
+		return running.can(ctx, id)
 	}
 	err = reader.Read(r.Context(), req, out)
 	if r.Context().Err() != nil || out.failed != nil {
@@ -123,26 +123,6 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		s.log.Warn("a log cannot be read", slog.Group("pod", "namespace", namespace, "name", name), "container", container, "err", err)
 	}
 	out.end(err)
-}
-
-// stillRunning reports whether a container can still write. One whose runtime does not
-// answer can (la-15).
-func stillRunning(ctx context.Context, rt runtime.Lister, id string) (bool, error) {
-	pods, err := rt.Pods(ctx)
-	if errors.Is(err, runtime.ErrUnavailable) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	for _, pod := range pods {
-		for _, c := range pod.Containers {
-			if c.ID == id {
-				return c.State == runtime.ContainerRunning, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 // canFlush reports whether what is written to w can be sent at once.

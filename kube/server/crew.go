@@ -13,8 +13,11 @@ import (
 //
 //	accepted → waiting ⇄ in a handler        strangers: closed when there are too many
 //	               └→ trusted, for good      not closed for the sake of others
+//
+// Of an open one all are strangers, at all times; who has asked last has waited least.
 type crew struct {
 	max, strangers, unread int
+	open                   bool // nobody is ever let in
 	log                    *slog.Logger
 
 	mu     sync.Mutex // guards the fields below and those of its conns
@@ -165,7 +168,11 @@ func (c *conn) begin() {
 	c.crew.mu.Lock()
 	defer c.crew.mu.Unlock()
 	c.serving++
+	again := c.crew.open && c.place != nil
 	c.standLocked()
+	if again {
+		c.waitLocked() // behind the others
+	}
 }
 
 // end is called when it has been answered.
@@ -174,7 +181,7 @@ func (c *conn) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.serving--
-	if c.serving == 0 && !c.known && !c.gone {
+	if c.serving == 0 && !c.known && !c.gone && c.place == nil {
 		c.waitLocked()
 	}
 }

@@ -19,6 +19,7 @@ import (
 const (
 	idleTimeout  = 90 * time.Second
 	wholeTimeout = 4 * time.Hour
+	openTimeout  = time.Minute
 	maxHeader    = 1 << 20 // bytes
 
 	defaultHeaderTimeout = 10 * time.Second
@@ -62,6 +63,12 @@ type ListenerConfig struct {
 	// some 30 KiB each.
 	MaxStrangers int
 
+	// Open is for a handler that lets everybody in: a Server's ReadOnly or its Healthz.
+	// All connections are strangers there, those too that are being answered, so that
+	// there are no more than MaxStrangers, and who reads slowly makes room for others;
+	// and a request and its answer take a minute at most, not four hours.
+	Open bool
+
 	// MaxUnread bounds the bytes that all strangers together have sent without a
 	// request being complete: when there are more, the connection with the most of
 	// them is closed. Zero: 16 MiB.
@@ -101,11 +108,16 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 		max:       cmp.Or(cfg.MaxConnections, defaultConnections),
 		strangers: cmp.Or(cfg.MaxStrangers, defaultStrangers),
 		unread:    cmp.Or(cfg.MaxUnread, defaultUnread),
+		open:      cfg.Open,
 		log:       cfg.Logger,
 	}}
+	whole := wholeTimeout
+	if cfg.Open {
+		whole = openTimeout
+	}
 	l.http = http.Server{
 		Handler:           http.HandlerFunc(l.serve),
-		ReadHeaderTimeout: cfg.HeaderTimeout, IdleTimeout: idleTimeout, ReadTimeout: wholeTimeout, WriteTimeout: wholeTimeout,
+		ReadHeaderTimeout: cfg.HeaderTimeout, IdleTimeout: idleTimeout, ReadTimeout: whole, WriteTimeout: whole,
 		MaxHeaderBytes: maxHeader,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: 100},
 		ConnState:      l.connState,

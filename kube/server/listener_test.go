@@ -236,6 +236,50 @@ func TestAFloodOfStrangersKeepsNobodyOut(t *testing.T) {
 	})
 }
 
+// On a port where nobody is asked who he is, those who don't read their answers make
+// room for others, and have a minute.
+func TestSlowReadersOfAnOpenPortMakeRoom(t *testing.T) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 64 {
+			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	onPipes(t, server.ListenerConfig{Handler: page, Open: true, MaxStrangers: 100}, func(p *pipes) {
+		var slow []net.Conn
+		there := func(c net.Conn) bool {
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := c.Read(make([]byte, 1))
+			return err == nil
+		}
+		for range 500 {
+			c := p.dial()
+			fmt.Fprint(c, get+"\r\n")
+			synctest.Wait()
+			slow = append(slow, c)
+		}
+		open := 0
+		for _, c := range slow {
+			if there(c) {
+				open++
+			}
+		}
+		assert.Equal(t, 100, open)
+		fast := p.call()
+		for i := range 3 { // on one connection, as who scrapes
+			fmt.Fprint(fast, get+"\r\n")
+			synctest.Wait()
+			text, _ := fast.heard()
+			require.Equal(t, i+1, strings.Count(text, "200 OK"))
+		}
+		time.Sleep(61 * time.Second)
+		for _, c := range slow {
+			assert.False(t, there(c), "it has had its minute")
+		}
+	})
+}
+
 // Bytes that make no request are bounded, whoever sends them.
 func TestWhatStrangersSendIsBounded(t *testing.T) {
 	onPipes(t, server.ListenerConfig{Handler: ok(t), MaxUnread: 1 << 20}, func(p *pipes) {

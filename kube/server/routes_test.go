@@ -271,6 +271,7 @@ func TestHooksAreToldOfEachRequest(t *testing.T) {
 		{"GET", "/metrics/cadvisor", "reader", server.RequestInfo{Method: "GET", Path: "metrics/cadvisor", ServerType: "readwrite", Code: 404}},
 		{"GET", "/metrics/made-up", "reader", server.RequestInfo{Method: "GET", Path: "other", ServerType: "readwrite", Code: 404}},
 		{"GET", "/made-up", "reader", server.RequestInfo{Method: "GET", Path: "other", ServerType: "readwrite", Code: 404}},
+		{"PATCH", "/pods", "reader", server.RequestInfo{Method: "other", Path: "pods", ServerType: "readwrite", Code: 403}},
 		{"MADEUP", "/pods", "reader", server.RequestInfo{Method: "other", Path: "pods", ServerType: "readwrite", Code: 405}},
 		{"POST", "/exec/a/b/c", "reader", server.RequestInfo{Method: "POST", Path: "exec", ServerType: "readwrite", LongRunning: true, Code: 403}},
 		{"POST", "/attach/a/b/c", "reader", server.RequestInfo{Method: "POST", Path: "attach", ServerType: "readwrite", LongRunning: true, Code: 403}},

@@ -67,21 +67,33 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 				over <- what
 				return ctx.Err()
 			}
+			// They say hello, so that the client has been told that its streams are there:
+			// cut off before, client-go's SPDY waits for that for half a minute.
+			hello := []byte("hello")
 			s := onSite(t, begin(t, program{
-				exec:   func(ctx context.Context, _ []string, _ runtime.Streams) (int32, error) { return 0, until(ctx, "exec") },
-				attach: func(ctx context.Context, _ runtime.Streams) error { return until(ctx, "attach") },
+				exec: func(ctx context.Context, _ []string, s runtime.Streams) (int32, error) {
+					_, _ = s.Stdout.Write(hello)
+					return 0, until(ctx, "exec")
+				},
+				attach: func(ctx context.Context, s runtime.Streams) error {
+					_, _ = s.Stdout.Write(hello)
+					return until(ctx, "attach")
+				},
 				forward: func(ctx context.Context, _ int32, conn io.ReadWriteCloser) error {
-					_, _ = conn.Write([]byte("hello")) // so that the client has been told
+					_, _ = conn.Write(hello)
 					return until(ctx, "forward")
 				},
 			}), nil)
 			open := func(client, what string) (gone func()) {
 				ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 				ended := make(chan struct{})
+				heard, said := io.Pipe()
 				go func() {
 					defer close(ended)
-					_ = s.stream(ctx, client, "/"+what+"/default/web/app", remotecommand.StreamOptions{Stdout: io.Discard}, "x")
+					said.CloseWithError(s.stream(ctx, client, "/"+what+"/default/web/app", remotecommand.StreamOptions{Stdout: said}, "x"))
 				}()
+				_, err := io.ReadFull(heard, make([]byte, len(hello)))
+				require.NoError(t, err)
 				assert.Equal(t, what, <-running)
 				return func() { cancel(); <-ended }
 			}
@@ -96,7 +108,7 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 				ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 				conn, err := net.Dial("tcp", s.forward(ctx, client, "/portForward/default/web", 80))
 				require.NoError(t, err)
-				_, err = io.ReadFull(conn, make([]byte, 5))
+				_, err = io.ReadFull(conn, make([]byte, len(hello)))
 				require.NoError(t, err)
 				assert.Equal(t, "forward", <-running)
 				cancel()

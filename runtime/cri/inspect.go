@@ -124,7 +124,8 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
 		RestartCount: podconfig.RestartCountOf(s.Annotations), Hash: podconfig.HashOf(s.Annotations),
 		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef, User: userOf(s.GetUser()),
-		CreatedAt: nanos(s.CreatedAt), LogPath: s.LogPath,
+		StopSignal: podconfig.StopSignalOf(s.GetStopSignal()),
+		CreatedAt:  nanos(s.CreatedAt), LogPath: s.LogPath,
 	}
 	if c.ImageID == "" {
 		c.ImageID = s.ImageRef // rt-12

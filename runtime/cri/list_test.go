@@ -248,6 +248,9 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 		{"rt-12 the image by its ID", runtimeapi.ContainerState_CONTAINER_CREATED, func(s *runtimeapi.ContainerStatus) {
 			s.ImageId, s.ImageRef = "sha256:1", "docker.io/img@sha256:2"
 		}, runtime.ContainerStatus{State: runtime.ContainerCreated, ImageID: "sha256:1", ImageRef: "docker.io/img@sha256:2"}},
+		{"what asks it to stop", runtimeapi.ContainerState_CONTAINER_CREATED, func(s *runtimeapi.ContainerStatus) {
+			s.StopSignal = runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3
+		}, runtime.ContainerStatus{State: runtime.ContainerCreated, StopSignal: "SIGRTMIN+3"}},
 		{"rt-12 or by its reference", runtimeapi.ContainerState_CONTAINER_CREATED, func(s *runtimeapi.ContainerStatus) {
 			s.ImageId, s.ImageRef = "", "docker.io/img@sha256:2"
 		}, runtime.ContainerStatus{State: runtime.ContainerCreated, ImageID: "docker.io/img@sha256:2", ImageRef: "docker.io/img@sha256:2"}},
@@ -275,6 +278,9 @@ func TestWhatAStatusSaysOfAContainer(t *testing.T) {
 			want.ID, want.Name, want.SandboxID, want.RestartCount, want.CreatedAt = "fake://s1-web/2", "web", "s1", 2, got.CreatedAt
 			want.Image, want.LogPath = "img:1", got.LogPath
 			want.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{SupplementalGroups: []int64{0}}}
+			if want.StopSignal == "" {
+				want.StopSignal = v1.SIGTERM
+			}
 			if want.ImageID == "" {
 				want.ImageID, want.ImageRef = "img:1", "img:1"
 			}

@@ -148,7 +148,7 @@ func TestIntegrationADeletionEndsAPull(t *testing.T) {
 	cancel()
 	begun := time.Now()
 	require.ErrorIs(t, <-done, context.Canceled)
-	assert.Less(t, time.Since(begun), time.Second)
+	assert.Less(t, time.Since(begun), 30*time.Second)
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 	there, err := client.Images.ImageStatus(t.Context(), &runtimeapi.ImageSpec{Image: image}, false)
 	require.NoError(t, err)

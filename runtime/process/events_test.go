@@ -43,7 +43,7 @@ func TestEventsTellTheLifeOfASandboxAndItsContainers(t *testing.T) {
 		select {
 		case e := <-events:
 			return told{e.GetContainerId(), e.GetContainerEventType()}, e
-		case <-time.After(20 * time.Second):
+		case <-time.After(patience):
 			require.Fail(t, "no event")
 			return told{}, nil
 		}

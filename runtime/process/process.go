@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/dirlock"
 )
 
 // Name is what this runtime calls itself; container IDs begin with it.
@@ -64,7 +66,7 @@ type Runtime struct {
 	timeout    time.Duration
 	log        *slog.Logger
 	hooks      Hooks
-	lock       *dirLock
+	lock       *dirlock.Lock
 
 	// ended is closed by Close.
 	ended chan struct{}
@@ -127,7 +129,7 @@ func New(cfg Config) (*Runtime, error) {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("process: state directory: %w", err)
 	}
-	if r.lock, err = lock(r.dir.path("lock")); err != nil {
+	if r.lock, err = dirlock.Take(r.dir.path("lock")); err != nil {
 		return nil, fmt.Errorf("process: lock state directory %s: %w", dir, err)
 	}
 	err = r.dir.prepare()
@@ -135,7 +137,7 @@ func New(cfg Config) (*Runtime, error) {
 		err = r.load()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("process: %w", err), r.lock.release())
+		return nil, errors.Join(fmt.Errorf("process: %w", err), r.lock.Release())
 	}
 	return r, nil
 }
@@ -269,7 +271,7 @@ func (r *Runtime) Close(context.Context) error {
 	for _, c := range containers {
 		c.letGo(r.dir.alive(c.rec.ID))
 	}
-	if err := r.lock.release(); err != nil {
+	if err := r.lock.Release(); err != nil {
 		return fmt.Errorf("process: unlock state directory: %w", err)
 	}
 	return nil

@@ -18,11 +18,6 @@ import (
 
 var errPlatform = fmt.Errorf("not supported on %s: %w", goruntime.GOOS, errors.ErrUnsupported)
 
-type dirLock struct{}
-
-func lock(string) (*dirLock, error) { return nil, errPlatform }
-func (*dirLock) release() error     { return nil }
-
 func supervise(stateDir, string) error          { return errPlatform }
 func makeAlive(string) error                    { return errPlatform }
 func holdAlive(string) (*os.File, error)        { return nil, errPlatform }

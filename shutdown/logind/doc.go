@@ -35,7 +35,7 @@
 // # Testing
 //
 // A logind of a few lines serves a private bus, which is a real dbus-daemon; it fails,
-// goes away, and comes back.
+// goes away, and comes back. A real one stops an emulated machine.
 //
 // # Stability
 //

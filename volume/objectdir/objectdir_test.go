@@ -210,7 +210,7 @@ func TestChangesAreToldOfAtOnce(t *testing.T) {
 		select {
 		case got := <-told:
 			require.Equal(t, want, got)
-		case <-time.After(30 * time.Second):
+		case <-time.After(90 * time.Second):
 			t.Fatalf("nobody was told of %s; there are %v", want, d.Names())
 		}
 	}

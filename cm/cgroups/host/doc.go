@@ -37,7 +37,8 @@
 //
 // # Testing
 //
-// With real cgroups: v1 on the machine itself, v2 in an emulated kernel.
+// With real cgroups: v1 on the machine itself, v2 in an emulated kernel, and there with a
+// real systemd. Cgroup v1 with the driver systemd is not tried.
 //
 // # Stability
 //

@@ -33,6 +33,7 @@ func elsewhere(t *testing.T, base cgroups.Name, act string) string {
 // An agent whose cgroups are mounted read-only, as in a container, says so; what is
 // there it still reads.
 func TestIntegrationReadOnlyCgroups(t *testing.T) {
+	needCgroupfs(t)
 	tree, base := needRealCgroups(t)
 	pod := base.Child("pod1")
 	require.NoError(t, tree.Apply(t.Context(), pod, cgroups.Resources{Pids: new(int64(7))}))
@@ -123,6 +124,7 @@ func without() error {
 
 // A container's cgroup is found by its ID alone, and in no other pod's.
 func TestIntegrationAContainerIsFoundByItsID(t *testing.T) {
+	needCgroupfs(t)
 	tree, base := needRealCgroups(t)
 	pod := base.Child("pod1")
 	require.NoError(t, tree.Apply(t.Context(), pod.Child("c1"), cgroups.Resources{}))

@@ -73,7 +73,7 @@ func ociName(controller string) string {
 
 // facts reads which controllers there are.
 func (t *Tree) readFacts(weight cgroups.WeightFormula) error {
-	t.facts = cgroups.Facts{Version: t.version, Weight: weight, PageSize: int64(os.Getpagesize())}
+	t.facts = cgroups.Facts{Version: t.version, Driver: t.driver, Weight: weight, PageSize: int64(os.Getpagesize())}
 	if t.version == 1 {
 		for controller := range t.at {
 			t.facts.Controllers = append(t.facts.Controllers, controller)

@@ -55,3 +55,12 @@ func (*Tree) ContainerStats(cgroups.Name, string) (cgroups.Stats, error) {
 
 // Dirs returns nothing.
 func (*Tree) Dirs(cgroups.Name) []string { return nil }
+
+// Inside returns an error.
+func (*Tree) Inside(string, int) (bool, error) { return false, errors.ErrUnsupported }
+
+// Strays returns an error.
+func (*Tree) Strays() ([]int, error) { return nil, errors.ErrUnsupported }
+
+// Move returns an error.
+func (*Tree) Move(context.Context, cgroups.Name, ...int) error { return errors.ErrUnsupported }

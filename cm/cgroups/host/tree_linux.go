@@ -220,7 +220,12 @@ func (t *Tree) exists(name cgroups.Name) bool {
 			return false
 		}
 		has := strings.Fields(string(text))
-		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool { return t.facts.Has(c) && !slices.Contains(has, c) })
+		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool {
+			// Systemd takes cpuset from slices that say nothing of it; containers get
+			// it nonetheless, whose scopes are delegated.
+			given := c == "cpuset" && t.driver == cgroups.Systemd
+			return t.facts.Has(c) && !slices.Contains(has, c) && !given
+		})
 	}
 	for _, controller := range append(t.facts.Needed(), "hugetlb") {
 		if t.at[controller] == "" {
@@ -237,8 +242,7 @@ func (t *Tree) exists(name cgroups.Name) bool {
 func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, error) {
 	cg := &oci.Cgroup{Resources: res}
 	if t.driver == cgroups.Systemd && len(name) > 0 {
-		path := name.Path(t.driver)
-		cg.Systemd, cg.Name, cg.Parent = true, filepath.Base(path), filepath.Dir(path)
+		cg.Systemd, cg.Name, cg.Parent = true, name.Slice(), name.Parent().Slice() // a unit, not a path
 		if t.version == 2 {
 			return ocisystemd.NewUnifiedManager(cg, t.dir("", name))
 		}
@@ -248,6 +252,14 @@ func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, erro
 		return ocifs2.NewManager(cg, t.dir("", name))
 	}
 	return ocifs.NewManager(cg, t.paths(name))
+}
+
+// scope is manager for a scope of systemd's.
+func (t *Tree) scope(cg *oci.Cgroup) (oci.Manager, error) {
+	if t.version == 2 {
+		return ocisystemd.NewUnifiedManager(cg, "")
+	}
+	return ocisystemd.NewLegacyManager(cg, nil)
 }
 
 // paths are the cgroup's directories of v1, as the library names them.

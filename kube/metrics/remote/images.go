@@ -61,13 +61,14 @@ func (r *Metrics) Images() images.Hooks {
 	}
 }
 
-// sizes are those that pulls are counted by.
+// sizes are those that pulls are counted by. The megabytes of a kubelet have 1 << 20
+// bytes.
 var sizes = []struct {
-	below uint64 // MB
+	most  uint64 // MiB
 	label string
 }{
-	{10, "0-10MB"}, {100, "10MB-100MB"}, {500, "100MB-500MB"}, {1_000, "500MB-1GB"}, {5_000, "1GB-5GB"}, {10_000, "5GB-10GB"},
-	{20_000, "10GB-20GB"}, {30_000, "20GB-30GB"}, {40_000, "30GB-40GB"}, {60_000, "40GB-60GB"}, {100_000, "60GB-100GB"},
+	{10, "0-10MB"}, {100, "10MB-100MB"}, {500, "100MB-500MB"}, {1 << 10, "500MB-1GB"}, {5 << 10, "1GB-5GB"}, {10 << 10, "5GB-10GB"},
+	{20 << 10, "10GB-20GB"}, {30 << 10, "20GB-30GB"}, {40 << 10, "30GB-40GB"}, {60 << 10, "40GB-60GB"}, {100 << 10, "60GB-100GB"},
 }
 
 func size(bytes uint64) string {
@@ -75,7 +76,7 @@ func size(bytes uint64) string {
 		return "N/A"
 	}
 	for _, s := range sizes {
-		if bytes < s.below*1_000_000 {
+		if bytes <= s.most<<20 {
 			return s.label
 		}
 	}

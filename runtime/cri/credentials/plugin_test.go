@@ -79,7 +79,7 @@ func actAsPlugin(mode string) int {
 		}
 		time.Sleep(time.Hour)
 	case "linger": // with stdout and stderr open
-		time.Sleep(20 * time.Second)
+		time.Sleep(2 * time.Minute)
 		return 0
 	case "orphan":
 		child := exec.Command(os.Args[0])

@@ -239,7 +239,7 @@ func (s *subject) await(ctx context.Context, t testing.TB, want string) {
 	t.Helper()
 	name, _, _ := strings.Cut(want, "=")
 	require.Contains(t, s.ids, name, "until %s", want)
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(90 * time.Second); ; {
 		got := s.containerState(ctx, s.ids[name])
 		if strings.HasPrefix(got, want) {
 			return

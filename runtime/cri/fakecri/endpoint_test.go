@@ -160,12 +160,12 @@ func TestEndpointsReallyListen(t *testing.T) {
 	db := n.created(sandbox, "a", "db", 0)
 	require.NoError(t, n.StartContainer(n.ctx, db))
 	var dbAddr string
-	require.Eventually(t, func() bool { dbAddr, ok = n.Endpoint("a", "db", 0); return ok }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { dbAddr, ok = n.Endpoint("a", "db", 0); return ok }, 90*time.Second, time.Millisecond)
 	conn, err := net.Dial("tcp", dbAddr)
 	require.NoError(t, err)
 	short := n.created(sandbox, "a", "short", 0)
 	require.NoError(t, n.StartContainer(n.ctx, short))
-	require.Eventually(t, func() bool { _, ok = n.Endpoint("a", "short", 0); return !ok }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, ok = n.Endpoint("a", "short", 0); return !ok }, 90*time.Second, time.Millisecond)
 
 	// One that cannot listen runs all the same.
 	_, port, err := net.SplitHostPort(addr)
@@ -187,5 +187,5 @@ func TestEndpointsReallyListen(t *testing.T) {
 	require.NoError(t, conn.Close())
 	require.NoError(t, n.StopPodSandbox(n.ctx, other))
 	// One more is what Eventually asks from.
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 10*time.Second, time.Millisecond, "goroutines are left")
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+1 }, 90*time.Second, time.Millisecond, "goroutines are left")
 }

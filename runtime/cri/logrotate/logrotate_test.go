@@ -33,6 +33,7 @@ type fake struct {
 	state  runtime.ContainerState
 	f      *os.File
 	opened int
+	looked int // how often Pods was asked
 	fail   error
 }
 
@@ -46,6 +47,7 @@ func newFake(t *testing.T) *fake {
 func (f *fake) Pods(context.Context) ([]*runtime.Pod, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.looked++
 	return []*runtime.Pod{{Containers: []runtime.Container{{ID: "c", State: f.state}}}}, nil
 }
 
@@ -67,6 +69,18 @@ func (f *fake) ReopenLog(context.Context, string) error {
 	f.f = file
 	f.opened++
 	return nil
+}
+
+// looks waits until somebody has looked n more times.
+func (f *fake) looks(t *testing.T, n int) {
+	t.Helper()
+	count := func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.looked
+	}
+	before := count()
+	require.Eventually(t, func() bool { return count() >= before+n }, 90*time.Second, time.Millisecond)
 }
 
 func (f *fake) write(text string) {
@@ -242,7 +256,8 @@ func TestRunRotatesWhatIsWritten(t *testing.T) { // F-35, lg-7
 	time.Sleep(300 * time.Millisecond) // by then it listens; if not, it looks
 	var want strings.Builder
 	line := strings.Repeat("x", 990)
-	for n := range 1000 { // a megabyte
+	for n := 0; n < 1000 || len(rotated) < 2; n++ { // a megabyte, and more if it is late
+		require.Less(t, n, 200_000)
 		text := fmt.Sprintf("%08d %s\n", n, line)
 		want.WriteString(text)
 		f.write(text)
@@ -250,7 +265,6 @@ func TestRunRotatesWhatIsWritten(t *testing.T) { // F-35, lg-7
 			time.Sleep(5 * time.Millisecond) // 2 MB/s
 		}
 	}
-	require.Eventually(t, func() bool { return len(rotated) >= 2 }, 30*time.Second, 10*time.Millisecond)
 	stop()
 	require.NoError(t, <-ended)
 	assert.Equal(t, want.String(), f.text(t), "each line once, in order")
@@ -273,13 +287,13 @@ func TestRunTriesAgain(t *testing.T) {
 	f.mu.Unlock()
 	<-rotated
 	require.NoError(t, os.Remove(f.path))
-	require.Eventually(t, func() bool { _, err := os.Stat(f.path); return err == nil }, 30*time.Second, 10*time.Millisecond, "lg-4")
+	require.Eventually(t, func() bool { _, err := os.Stat(f.path); return err == nil }, 90*time.Second, 10*time.Millisecond, "lg-4")
 	f.mu.Lock()
 	f.state = runtime.ContainerExited
 	f.mu.Unlock()
-	time.Sleep(200 * time.Millisecond)
+	f.looks(t, 2) // the second has not begun before the container ended
 	f.write("0123456789")
-	time.Sleep(200 * time.Millisecond)
+	f.looks(t, 2)
 	assert.Empty(t, rotated, "it does not run any more")
 	stop()
 	require.NoError(t, <-ended)

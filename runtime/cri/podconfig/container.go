@@ -91,6 +91,17 @@ func signal(s v1.Signal) runtimeapi.Signal {
 	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
 }
 
+// StopSignalOf is the API's name of a signal of the CRI, SIGRTMIN+1 for
+// SIGNAL_SIGRTMINPLUS1; "" for the runtime's default, which is how one that is too
+// old to tell says nothing, and for what is no signal.
+func StopSignalOf(s runtimeapi.Signal) v1.Signal {
+	name, ok := runtimeapi.Signal_name[int32(s)]
+	if !ok || s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
+		return ""
+	}
+	return v1.Signal(strings.NewReplacer("SIGNAL_", "", "PLUS", "+", "MINUS", "-").Replace(name))
+}
+
 // ephemeral returns the pod's ephemeral container of that name, or nil.
 func ephemeral(pod *v1.Pod, name string) *v1.EphemeralContainer {
 	for i := range pod.Spec.EphemeralContainers {

@@ -115,4 +115,12 @@ func TestSignals(t *testing.T) {
 	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3, signal("SIGRTMIN+3"))
 	assert.Equal(t, runtimeapi.Signal_SIGNAL_SIGRTMAXMINUS2, signal("SIGRTMAX-2"))
 	assert.Equal(t, runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT, signal("SIGNONSENSE"))
+	for i, name := range runtimeapi.Signal_name {
+		if i != 0 { // there and back again
+			assert.Equal(t, runtimeapi.Signal(i), signal(StopSignalOf(runtimeapi.Signal(i))), name)
+		}
+	}
+	assert.Equal(t, v1.Signal("SIGRTMIN+3"), StopSignalOf(runtimeapi.Signal_SIGNAL_SIGRTMINPLUS3))
+	assert.Empty(t, StopSignalOf(runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT))
+	assert.Empty(t, StopSignalOf(4711), "what no CRI has")
 }

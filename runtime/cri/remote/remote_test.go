@@ -80,7 +80,7 @@ func TestDialNamesTheSocketThatDoesNotAnswer(t *testing.T) {
 	begun := time.Now()
 	_, err = remote.Dial(t.Context(), socket, remote.Config{Timeout: 100 * time.Millisecond})
 	assert.ErrorContains(t, err, "remote: connect to unix://"+socket, "rt-144")
-	assert.Less(t, time.Since(begun), 30*time.Second)
+	assert.Less(t, time.Since(begun), 90*time.Second)
 }
 
 func skipWindows(t *testing.T) {

@@ -52,7 +52,7 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 // serveStream serves one connection. It returns when nothing uses the streams
 // any more.
 func (s *Server) serveStream(w http.ResponseWriter, req *http.Request) {
-	limits := streamend.Timeouts{Idle: idleTimeout, Creation: creationTimeout}
+	limits := streamend.Timeouts{Idle: idleTimeout, Creation: s.creation}
 	switch r := s.urls.take(req.URL.Path).(type) {
 	case *runtimeapi.ExecRequest:
 		want := runtime.StreamOptions{Stdin: r.GetStdin(), Stdout: r.GetStdout(), Stderr: r.GetStderr(), TTY: r.GetTty()}

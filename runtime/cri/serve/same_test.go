@@ -88,7 +88,7 @@ func newEngine(t *testing.T, fake *fakecri.Runtime, rt internalapi.RuntimeServic
 
 // step does one thing, and returns all that can be seen of it, but for times.
 func (e *engine) step(what, pod, n int) string {
-	ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(e.Context(), 90*time.Second)
 	defer cancel()
 	image := []string{"web", "missing", "rare"}[pod]
 	p := &v1.Pod{

@@ -73,8 +73,9 @@ type CallInfo struct {
 
 // A Server serves a CRI runtime. It is made by [New].
 type Server struct {
-	cfg  Config
-	urls *tokens
+	cfg      Config
+	urls     *tokens
+	creation time.Duration // creationTimeout
 }
 
 // New returns a server that does nothing yet.
@@ -94,7 +95,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{cfg: cfg, urls: newTokens()}, nil
+	return &Server{cfg: cfg, urls: newTokens(), creation: creationTimeout}, nil
 }
 
 // Run serves until ctx ends, and returns nil then, after all calls have

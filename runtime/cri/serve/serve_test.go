@@ -27,7 +27,7 @@ import (
 )
 
 // start serves until the test ends, and returns the socket.
-func start(t *testing.T, cfg serve.Config) string {
+func start(t *testing.T, cfg serve.Config, change ...func(*serve.Server)) string {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	var err error
@@ -35,6 +35,9 @@ func start(t *testing.T, cfg serve.Config) string {
 	require.NoError(t, err)
 	server, err := serve.New(cfg)
 	require.NoError(t, err)
+	for _, to := range change {
+		to(server)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()

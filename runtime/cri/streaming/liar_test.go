@@ -132,7 +132,7 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 			before := goruntime.NumGoroutine()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			client := &streaming.Client{Timeout: 20 * time.Second}
+			client := &streaming.Client{Timeout: 5 * time.Minute}
 			switch tc.fail {
 			case late:
 				client.Timeout = 100 * time.Millisecond
@@ -146,8 +146,8 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 			if tc.fail == cancelled {
 				require.ErrorIs(t, err, context.Canceled)
 			}
-			assert.Less(t, time.Since(begun), 15*time.Second)
-			for end := time.Now().Add(15 * time.Second); goruntime.NumGoroutine() > before; <-time.After(5 * time.Millisecond) {
+			assert.Less(t, time.Since(begun), 90*time.Second)
+			for end := time.Now().Add(90 * time.Second); goruntime.NumGoroutine() > before; <-time.After(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					buf := make([]byte, 1<<20)
 					t.Fatalf("%d goroutines, %d before:\n%s", goruntime.NumGoroutine(), before, buf[:goruntime.Stack(buf, true)])

@@ -67,7 +67,7 @@ func serveSPDY(t *testing.T, want int, run func(s session)) *url.URL {
 				s.streams[stream.Headers().Get("streamType")] = stream
 			case <-over.CloseChan():
 				return
-			case <-time.After(20 * time.Second):
+			case <-time.After(90 * time.Second):
 				return
 			}
 		}

@@ -28,6 +28,10 @@ type Driver struct {
 	Dir     string
 	Mounter mount.Interface
 
+	// Devices of the machine, by volume ID, are mounted over the file that a volume is
+	// published as where a device is wanted. One without is an empty file.
+	Devices map[string]string
+
 	// NodeID is what it calls the node. "": "node-of-" and its name.
 	NodeID string
 

@@ -111,7 +111,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csipb.NodePublishVolume
 		return nil, err
 	}
 	if r.GetVolumeCapability().GetBlock() != nil {
-		if err := os.WriteFile(r.GetTargetPath(), nil, 0o600); err != nil {
+		if err := d.publishDevice(d.Devices[r.GetVolumeId()], r.GetTargetPath()); err != nil {
 			return nil, err
 		}
 	} else {
@@ -126,6 +126,19 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csipb.NodePublishVolume
 	v.Published[r.GetTargetPath()] = r
 	v.Publishes++
 	return new(csipb.NodePublishVolumeResponse), nil
+}
+
+// publishDevice makes the file that is published, and mounts the device over it, once.
+func (d *Driver) publishDevice(device, target string) error {
+	if device != "" {
+		if mounted, err := d.Mounter.IsMountPoint(target); err == nil && mounted {
+			return nil
+		}
+	}
+	if err := os.WriteFile(target, nil, 0o600); err != nil || device == "" {
+		return err
+	}
+	return d.Mounter.Mount(device, target, "", []string{"bind"})
 }
 
 // NodeUnpublishVolume implements the CSI API.

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package process
+package dirlock
 
 import (
 	"errors"
@@ -14,13 +14,15 @@ import (
 
 // lockTimeout covers the moment in which a child of a killed agent, forked and
 // about to execute something else, still holds the lock's descriptor.
-const lockTimeout = 300 * time.Millisecond
+const lockTimeout = time.Second
 
-// A dirLock is held by the one agent that uses a state directory. The kernel
-// lets go of it when the agent ends, however that happens.
-type dirLock struct{ file *os.File }
+// A Lock is held by the one agent that uses something. The kernel lets go of it when
+// the agent ends, however that happens.
+type Lock struct{ file *os.File }
 
-func lock(path string) (*dirLock, error) {
+// Take takes the lock of a file, which is made. An error that is ErrHeld names the
+// process that has it.
+func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func lock(path string) (*dirLock, error) {
 			holder, _ := os.ReadFile(path)
 			f.Close()
 			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, fmt.Errorf("another agent uses it (process %s)", strings.TrimSpace(string(holder)))
+				return nil, fmt.Errorf("%w (process %s)", ErrHeld, strings.TrimSpace(string(holder)))
 			}
 			return nil, err
 		}
@@ -44,10 +46,10 @@ func lock(path string) (*dirLock, error) {
 	if err := f.Truncate(0); err == nil {
 		fmt.Fprintln(f, os.Getpid())
 	}
-	return &dirLock{file: f}, nil
+	return &Lock{file: f}, nil
 }
 
-// release lets go also if a child being forked right now holds a copy.
-func (l *dirLock) release() error {
+// Release lets go also if a child being forked right now holds a copy.
+func (l *Lock) Release() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

@@ -1,0 +1,105 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+)
+
+// A mover is a Tree that knows where processes are, and puts them elsewhere.
+type mover interface {
+	// Inside reports whether the process is in the cgroup at that path, as the driver
+	// spells it, or below it.
+	Inside(path string, pid int) (bool, error)
+
+	// Strays are the processes right in the root of all cgroups that are neither the
+	// first one nor the kernel's.
+	Strays() ([]int, error)
+
+	// Move puts processes into the cgroup, which is made if it is not there.
+	Move(ctx context.Context, name cgroups.Name, pids ...int) error
+}
+
+// strayPasses is how often strays are moved before they are left to the next pass of
+// Run: they start others meanwhile.
+const strayPasses = 10
+
+func checkResidents(cfg Config) error {
+	if cfg.AgentCgroup == "" && cfg.SystemCgroup == "" {
+		return nil
+	}
+	if _, ok := cfg.Tree.(mover); !ok {
+		return errors.New("cm: Config.AgentCgroup, Config.SystemCgroup: Config.Tree can't move processes")
+	}
+	if path := cfg.AgentCgroup; path != "" && cfg.Driver != cgroups.Systemd && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+		return fmt.Errorf("cm: Config.AgentCgroup: %q is the root of all cgroups", path)
+	}
+	if path := cfg.SystemCgroup; path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+		return fmt.Errorf("cm: Config.SystemCgroup: %q is no cgroup that the driver %s can move processes into", path, cfg.Driver)
+	}
+	for _, path := range []string{cfg.AgentCgroup, cfg.SystemCgroup} {
+		if err := cgroups.ParsePath(path, cfg.Driver).Check(); err != nil {
+			return fmt.Errorf("cm: %w", err)
+		}
+	}
+	return nil
+}
+
+// settle puts the agent, and then what is in the root, where they are to be (cm-46).
+func (m *Manager) settle(ctx context.Context) error {
+	tree, ok := m.cfg.Tree.(mover)
+	if !ok {
+		return nil
+	}
+	return errors.Join(m.settleAgent(ctx, tree), m.settleSystem(ctx, tree))
+}
+
+func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
+	path := m.cfg.AgentCgroup
+	if path == "" {
+		return nil
+	}
+	name := cgroups.ParsePath(path, m.cfg.Driver)
+	if len(name) > 0 {
+		path = name.Path(m.cfg.Driver) // in full
+	}
+	inside, err := tree.Inside(path, os.Getpid())
+	switch {
+	case err != nil:
+		return fmt.Errorf("cm: %w", err)
+	case inside:
+		return nil
+	case len(name) == 0:
+		return fmt.Errorf("cm: this process is not in %s, where only systemd could put it; name a slice, or start it there", path)
+	}
+	if err := tree.Move(ctx, name, os.Getpid()); err != nil {
+		return fmt.Errorf("cm: this process: %w", err)
+	}
+	return nil
+}
+
+func (m *Manager) settleSystem(ctx context.Context, tree mover) error {
+	if m.cfg.SystemCgroup == "" {
+		return nil
+	}
+	var moved error
+	for range strayPasses {
+		strays, err := tree.Strays()
+		if err != nil {
+			return fmt.Errorf("cm: %w", err)
+		}
+		if len(strays) == 0 {
+			return nil
+		}
+		if moved = tree.Move(ctx, cgroups.ParsePath(m.cfg.SystemCgroup, m.cfg.Driver), strays...); ctx.Err() != nil {
+			break
+		}
+	}
+	if moved != nil {
+		return fmt.Errorf("cm: processes of the system: %w", moved)
+	}
+	return nil // they came just now
+}
