@@ -30,7 +30,6 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 		"sl-9":  "who wires pleg says which events make a pod due; examples/agent leaves ContainerRemoved out",
 		"sl-12": later + "prober will tell an Inbox",
 		"sl-14": noLoop + "Explain tells since when a call is in flight",
-		"sl-19": "allocation.Request.Others are the pods that hold something",
 		"sl-22": later + "declared features are kube/client's",
 		"sl-24": "allocation.Manager.Release is its trigger (al-7)",
 		"sl-26": "allocation's triggers (al-7)",

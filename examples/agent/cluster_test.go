@@ -80,7 +80,7 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 
 // Without the declaration the scheduler keeps pods with such rules away, and the API
 // server refuses such resizes.
-func TestANodeDeclaresWhatItCanDo(t *testing.T) { // sl-22
+func TestANodeDeclaresWhatItCanDo(t *testing.T) {
 	assert.Equal(t, []string{
 		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
 	}, declared(true))

@@ -37,7 +37,7 @@ Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests
 
 What is left out, and why, is in [excluded.txt](../examples/conformance/excluded.txt); ` + "`--all`" + ` runs that, too.
 
-No registry was to be had: the suite's images are made of Debian's busybox, bash, curl and netcat, and of the programs of Kubernetes' test/images, and are pulled from a mirror in the process. Those of nginx, of the tests of DNS and of image volumes are busybox in disguise. The cluster has no kube-proxy and no DNS; no test with that name asks for them. kube-scheduler and the API server see a node with the agent's own version.
+No registry was to be had: the suite's images are made of Debian's busybox, bash, curl and netcat, and of the programs of Kubernetes' test/images, and are pulled from a mirror in the process. Those of nginx, of the tests of DNS and of image volumes are busybox in disguise. The cluster has no kube-proxy and no DNS; no test of the name asks for them.
 
 ## Each test
 
