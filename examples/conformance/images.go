@@ -18,7 +18,7 @@ import (
 // The suite asks for images by names that no registry serves here. They are made of
 // busybox, of the programs of Kubernetes' test/images, and of a few of this machine's,
 // as the Dockerfiles there say. Those of nginx, of the tests of DNS and of kittens are
-// busybox: no test of a node asks them for more than a shell, hostname and two files.
+// busybox: no test of a node asks them for more than a server, a shell, hostname and two files.
 //
 
 // An imageMaker makes images, by the last part of their names.
@@ -54,7 +54,9 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 	}
 	add(&img, lab.File{Path: "bin/sh", Mode: 0o755, Data: []byte(shell)})
 	switch name {
-	case "busybox", "nginx", "glibc-dns-testing":
+	case "busybox", "glibc-dns-testing":
+	case "nginx":
+		img.Cmd = []string{"httpd", "-f", "-p", "80"}
 	case "kitten":
 		img.Cmd = []string{"test-webserver"}
 		add(&img,
