@@ -30,7 +30,7 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 		"sl-9":  "who wires pleg says which events make a pod due; examples/agent leaves ContainerRemoved out",
 		"sl-12": other + "prober tells an Inbox",
 		"sl-14": noLoop + "Explain tells since when a call is in flight",
-		"sl-22": other + "examples/agent declares features, kube/node says them",
+		"sl-22": "the update is applied; nobody warns of it",
 		"sl-24": "allocation.Manager.Release is its trigger (al-7)",
 		"sl-26": "allocation's triggers (al-7)",
 		"sl-30": other + "cm's Ensure",
