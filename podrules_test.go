@@ -17,7 +17,7 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 	}
 	const (
 		runtimes = "the runtime's engine does it: "
-		later    = "the package that it is about is not there yet: "
+		other    = "it is of another package: "
 		noLoop   = "there is no one loop that all has to go through: "
 	)
 	without := map[string]string{
@@ -25,15 +25,15 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 		"pw-19": "a Kill always ends the pod, so that its options always mean something",
 		"pw-45": runtimes + "runtime.SyncResult.RetryAt is the earliest",
 		"sl-2":  noLoop + "a runtime that is down fails the calls of its pods, and nothing else waits (L-4)",
-		"sl-6":  later + "what needs the runtime waits for it itself",
+		"sl-6":  noLoop + "what needs the runtime waits for it itself",
 		"sl-7":  "sources are not a channel",
 		"sl-9":  "who wires pleg says which events make a pod due; examples/agent leaves ContainerRemoved out",
-		"sl-12": later + "prober will tell an Inbox",
+		"sl-12": other + "prober tells an Inbox",
 		"sl-14": noLoop + "Explain tells since when a call is in flight",
-		"sl-22": later + "declared features are kube/client's",
+		"sl-22": "the update is applied; nobody warns of it",
 		"sl-24": "allocation.Manager.Release is its trigger (al-7)",
 		"sl-26": "allocation's triggers (al-7)",
-		"sl-30": later + "cm's Ensure",
+		"sl-30": other + "cm's Ensure",
 		"sl-33": runtimes + "its directories",
 		"sl-35": runtimes + "runtime/cri/credentials",
 		"sl-38": runtimes + "and the relist after its actions makes the pod due",
@@ -41,13 +41,13 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 		"sl-50": noLoop + "each subsystem keeps house itself, by Loop.State and GCPolicy.Removed",
 		"sl-51": "the order matters to one pass over all; pods are ended one by one, by a list that is older than the wanted set",
 		"sl-52": "pleg keeps the last list that could be had",
-		"sl-57": later + "volume's directories",
-		"sl-58": later + "cm's cgroups; Loop.State tells",
+		"sl-57": other + "volume's directories",
+		"sl-58": other + "cm's cgroups; Loop.State tells",
 		"sl-63": "a sync begins with a look that is newer than the last one (pw-36)",
 		"sl-64": "status shows a sandbox as soon as pleg has seen it",
-		"sl-66": later + "kube/server's choice of a log",
+		"sl-66": other + "kube/server's choice of a log",
 		"adm-2": "allocation.Request says so to whoever decides",
-		"adm-6": later + "kube/client has the node to read anew; admission.Check is asked again",
+		"adm-6": other + "kube/client has the node to read anew; admission.Check is asked again",
 	}
 
 	named := rulesNamedByTests(t, []string{"pw", "sl", "ps", "mir", "adm", "lq", "L", "F", "inv"})
