@@ -19,7 +19,6 @@ import (
 // busybox, of the programs of Kubernetes' test/images, and of a few of this machine's,
 // as the Dockerfiles there say. Those of nginx, of the tests of DNS and of kittens are
 // busybox: no test of a node asks them for more than a server, a shell, hostname and two files.
-//
 
 // An imageMaker makes images, by the last part of their names.
 type imageMaker struct {
