@@ -2,7 +2,6 @@ package kubeparts_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,17 +21,7 @@ import (
 // loop makes a block device of a file of the stage.
 func (s *volumeStage) loop(t *testing.T, name string) string {
 	t.Helper()
-	file := filepath.Join(s.dir, name)
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, os.Truncate(file, 32<<20))
-	out, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		out, err := exec.Command("losetup", "--detach", device).CombinedOutput()
-		assert.NoError(t, err, "%s", out)
-	})
-	return device
+	return lab.LoopDevice(t, filepath.Join(s.dir, name), 32<<20)
 }
 
 // localPV is a persistent volume at a path of this machine.

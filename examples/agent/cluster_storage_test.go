@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	mount "k8s.io/mount-utils"
 
+	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/volume/csi/csitest"
 )
 
@@ -38,7 +38,7 @@ const (
 func TestIntegrationClusterStorage(t *testing.T) {
 	w := onCluster(t)
 	r := w.room(t, "storage")
-	loop := loopDevice(t, filepath.Join(w.dir, "device"))
+	loop := lab.LoopDevice(t, filepath.Join(w.dir, "device"), 16<<20)
 	drivers := map[string]*csitest.Driver{}
 	var stops []func()
 	drive := func() {
@@ -351,19 +351,4 @@ func (r *room) grow(name, size string) {
 	patch("volume", err)
 	_, err = r.api.CoreV1().Pods(r.name).Patch(r.t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"look":"again"}}}`), metav1.PatchOptions{})
 	patch("pod", err)
-}
-
-// loopDevice makes a block device of a file.
-func loopDevice(t *testing.T, file string) string {
-	t.Helper()
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, os.Truncate(file, 16<<20))
-	out, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	device := strings.TrimSpace(string(out))
-	t.Cleanup(func() {
-		out, err := exec.Command("losetup", "--detach", device).CombinedOutput()
-		assert.NoError(t, err, "%s", out)
-	})
-	return device
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
@@ -19,11 +17,7 @@ const tokenFile = "shutdown-token"
 // It returns the header's value.
 func newToken(path string) (string, error) {
 	token := "Bearer " + rand.Text()
-	err := os.MkdirAll(filepath.Dir(path), 0o755)
-	if err == nil {
-		err = checkpoint.Replace(path, []byte("Authorization: "+token+"\n"), 0o600)
-	}
-	if err != nil {
+	if err := checkpoint.Replace(path, []byte("Authorization: "+token+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("--shutdown-on=http: no file for the token that it asks for; choose another --root: %w", err)
 	}
 	return token, nil

@@ -24,15 +24,6 @@ type agent struct {
 	exited chan struct{}
 }
 
-// build makes the reference agent's binary.
-func build(ctx context.Context, binary string) error {
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/agent").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build the agent; run chaos in the repository: %w\n%s", err, out)
-	}
-	return nil
-}
-
 // launch starts the agent.
 func (a *agent) launch() error {
 	log, err := os.OpenFile(a.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

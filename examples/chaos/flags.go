@@ -5,13 +5,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // options are what a person can choose.
@@ -89,7 +88,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 		o.seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
 	if o.containerd == "" {
-		o.containerd = findContainerd()
+		o.containerd = lab.FindContainerd()
 	}
 	return o, nil
 }
@@ -99,20 +98,4 @@ func (o options) drawer() *drawer {
 	d := newDrawer(o.seed, o.kinds, o.pods)
 	d.storms, d.short = !o.once, o.once
 	return d
-}
-
-// findContainerd is where one may be. Whether it is, the lab checks.
-func findContainerd() string {
-	if named := os.Getenv("KUBEPARTS_CONTAINERD"); named != "" {
-		return named
-	}
-	cache := os.Getenv("KUBEPARTS_CACHE")
-	if user, err := os.UserCacheDir(); cache == "" && err == nil {
-		cache = filepath.Join(user, "kubeparts")
-	}
-	built, _ := filepath.Glob(filepath.Join(cache, "containerd-v*", "containerd"))
-	if len(built) > 0 {
-		return built[len(built)-1]
-	}
-	return "containerd"
 }

@@ -9,31 +9,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
+
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 )
 
-func main() {
-	o, err := parseFlags(os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := chaos(ctx, o, os.Stdout)
-	stop()
-	os.Exit(code)
-}
+func main() { os.Exit(cli.Run("chaos", parseFlags, chaos)) }
 
 // chaos does what o says, and returns the exit code.
 func chaos(ctx context.Context, o options, out io.Writer) int {
@@ -49,7 +33,7 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 		}
 		return 0
 	}
-	say := sayer(out)
+	say := cli.Sayer(out)
 	say("seed %d: the same rounds come with --seed %d --pods %d and the same faults", o.seed, o.seed, o.pods)
 	res, err := run(ctx, o, say)
 	if o.logs != "" {
@@ -80,17 +64,6 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 	}
 	say("no law was broken")
 	return 0
-}
-
-// sayer returns what prints a line with the time since the beginning.
-func sayer(out io.Writer) func(string, ...any) {
-	var mu sync.Mutex
-	began := time.Now()
-	return func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(out, "%7s  %s\n", time.Since(began).Round(100*time.Millisecond), fmt.Sprintf(format, args...))
-	}
 }
 
 func list(out io.Writer) {

@@ -18,6 +18,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	cri "k8s.io/cri-client/pkg"
 
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 )
@@ -85,7 +86,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	binary := filepath.Join(w.dir, "agent")
 	var building sync.WaitGroup
 	var failed error
-	building.Go(func() { failed = build(w.ctx, binary) })
+	building.Go(func() { failed = cli.BuildAgent(w.ctx, binary) })
 	t.Cleanup(building.Wait)
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: o.containerd, RootMiB: containerdDisk})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{})

@@ -80,26 +80,6 @@ const (
 )
 
 func toolsDir() (string, error) {
-	cache := os.Getenv("KUBEPARTS_CACHE")
-	if cache == "" {
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(user, "kubeparts")
-	}
-	return filepath.Join(cache, "conformance-"+lab.KubernetesVersion), nil
-}
-
-// containerd is the one to use. Whether it is there, the lab checks.
-func containerd() string {
-	if named := os.Getenv("KUBEPARTS_CONTAINERD"); named != "" {
-		return named
-	}
-	if tools, err := toolsDir(); err == nil {
-		if built, _ := filepath.Glob(filepath.Join(filepath.Dir(tools), "containerd-v*", "containerd")); len(built) > 0 {
-			return built[len(built)-1]
-		}
-	}
-	return "containerd"
+	cache, err := lab.CacheDir()
+	return filepath.Join(cache, "conformance-"+lab.KubernetesVersion), err
 }

@@ -9,38 +9,21 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-func main() {
-	o, err := parseFlags(os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "conformance:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := conformance(ctx, o, os.Stdout)
-	stop()
-	os.Exit(code)
-}
+func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }
 
 // conformance does what o says, and returns the exit code.
 func conformance(ctx context.Context, o options, out io.Writer) int {
-	say := sayer(out)
+	say := cli.Sayer(out)
 	r := report{on: time.Now(), focus: o.focus}
 	err := lab.Program(ctx, out, func(t testing.TB) error {
 		w := newWorld(t, o, say)
@@ -73,15 +56,4 @@ func conformance(ctx context.Context, o options, out io.Writer) int {
 		return 2
 	}
 	return 0
-}
-
-// sayer returns what prints a line with the time since the beginning.
-func sayer(out io.Writer) func(string, ...any) {
-	var mu sync.Mutex
-	began := time.Now()
-	return func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(out, "%7s  %s\n", time.Since(began).Round(100*time.Millisecond), fmt.Sprintf(format, args...))
-	}
 }

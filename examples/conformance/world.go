@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kubeparts/kubeparts/examples/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
@@ -44,7 +45,7 @@ func (w *world) must(what string, err error) {
 
 func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	w := &world{TB: t, ended: make(chan struct{})}
-	daemon := containerd()
+	daemon := lab.FindContainerd()
 	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", daemon))
 	lab.Need(t, "containerd", "kubernetes")
 	say("building the agent and images; starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", daemon, lab.KubernetesVersion)
@@ -52,7 +53,7 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	binary := filepath.Join(w.dir, "agent")
 	var building sync.WaitGroup
 	var failed error
-	building.Go(func() { failed = build(t.Context(), binary) })
+	building.Go(func() { failed = cli.BuildAgent(t.Context(), binary) })
 	t.Cleanup(building.Wait)
 
 	registry := lab.NewRegistry(t)
@@ -80,15 +81,6 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 
 // usualPort is where nodes serve; some tests have it written into them.
 const usualPort = 10250
-
-// build makes the reference agent's binary.
-func build(ctx context.Context, binary string) error {
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/agent").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w; run conformance in the repository\n%s", err, out)
-	}
-	return nil
-}
 
 // start starts the agent as a node that has a bootstrap token and nothing else. It
 // serves who has a certificate of the cluster's.

@@ -168,16 +168,12 @@ func kernelImage() (string, error) {
 		_, err := os.Stat(path)
 		return path, err
 	}
-	cache := os.Getenv("KUBEPARTS_CACHE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			return "", err
-		}
-		cache = filepath.Join(dir, "kubeparts")
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
 	}
 	path := filepath.Join(cache, "kernel", "vmlinuz")
-	_, err := os.Stat(path)
+	_, err = os.Stat(path)
 	return path, err
 }
 

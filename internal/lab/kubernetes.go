@@ -32,12 +32,12 @@ func assetsDir() (string, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		return dir, nil
 	}
-	cache, err := cacheDir()
+	cache, err := CacheDir()
 	return filepath.Join(cache, "kubernetes-"+KubernetesVersion), err
 }
 
-// cacheDir is what .ci/run fills.
-func cacheDir() (string, error) {
+// CacheDir is what .ci/run fills.
+func CacheDir() (string, error) {
 	if cache := os.Getenv("KUBEPARTS_CACHE"); cache != "" {
 		return cache, nil
 	}

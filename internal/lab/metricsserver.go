@@ -18,7 +18,7 @@ const MetricsServerVersion = "v0.9.0"
 
 // lookMetricsServer finds it in the cache that .ci/run fills.
 func lookMetricsServer() (string, error) {
-	dir, err := cacheDir()
+	dir, err := CacheDir()
 	if err != nil {
 		return "", err
 	}

@@ -158,6 +158,21 @@ func containerdInstalled() error {
 	return nil
 }
 
+// FindContainerd is where a program that nobody has told of a daemon may find one: what
+// KUBEPARTS_CONTAINERD names, what .ci/run has built, or the one in PATH. Whether it is
+// there, Need checks.
+func FindContainerd() string {
+	if named := os.Getenv("KUBEPARTS_CONTAINERD"); named != "" {
+		return named
+	}
+	if cache, err := CacheDir(); err == nil {
+		if built, _ := filepath.Glob(filepath.Join(cache, "containerd-v*", "containerd")); len(built) > 0 {
+			return built[len(built)-1]
+		}
+	}
+	return "containerd"
+}
+
 // cniDir is where the network plugins are: Debian's package has one place, the
 // plugins' own releases another.
 func cniDir() (string, error) {

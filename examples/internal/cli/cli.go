@@ -1,4 +1,5 @@
-// Package cli reads what a person says to an example.
+// Package cli is what the examples that people start have in common: it reads what they
+// say, and tells them how far things are.
 package cli
 
 import (

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -30,4 +32,15 @@ func TestFlagsAreReadAndMistakesNamed(t *testing.T) {
 	assert.Empty(t, out)
 	_, _, err = parse("word")
 	assert.EqualError(t, err, `unexpected argument "word"; see --help`)
+}
+
+func TestLinesSayWhenTheyWereSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b strings.Builder
+		say := cli.Sayer(&b)
+		say("%d pods run", 3)
+		time.Sleep(61*time.Second + 230*time.Millisecond)
+		say("it is over")
+		assert.Equal(t, "     0s  3 pods run\n 1m1.2s  it is over\n", b.String())
+	})
 }
