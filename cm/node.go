@@ -148,7 +148,7 @@ func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 		{m.root.Child("burstable"), m.lastQOS.Burstable, want.Burstable},
 		{m.root.Child("besteffort"), m.lastQOS.BestEffort, want.BestEffort},
 	} {
-		if c.want.String() == "" || !anyway && m.qosKnown && len(cgroups.Drift(m.facts.AsRead(c.last), m.facts.AsRead(c.want))) == 0 {
+		if m.facts.Only(c.want).String() == "" || !anyway && m.qosKnown && len(cgroups.Drift(m.facts.AsRead(c.last), m.facts.AsRead(c.want))) == 0 {
 			continue
 		}
 		if anyway {

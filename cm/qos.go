@@ -93,6 +93,10 @@ func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources
 			r.HugePages[size] = 1 << 62 // cm-17
 		}
 	}
+	// Under an earlier policy there may have been more.
+	for _, r := range []*cgroups.Resources{&out.Kubepods, &out.Burstable} {
+		r.MemoryMin, r.MemoryLow = new(int64(0)), new(int64(0))
+	}
 	switch p.Reserve {
 	case ReserveAll:
 		out.Burstable.MemoryMin = new(d.Burstable.Memory)
