@@ -126,7 +126,8 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		req.MountOptions = v.spec.MountOptions()
 	}
 	if v.seLabel != "" {
-		req.MountOptions = append(req.MountOptions, "context="+quoteLabel(v.seLabel))
+		req.SELinuxLabel = v.seLabel
+		req.MountOptions = append(req.MountOptions, seLinuxMountOption(v.seLabel))
 	}
 	if v.attach && m.cfg.Attached != nil {
 		req.DevicePath, _ = m.cfg.Attached(v.uniqueName())
@@ -162,6 +163,9 @@ func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (Mounted, er
 	ready, err := p.SetUp(ctx, req)
 	if err == nil && ready.Path != "" && ready.Device != "" {
 		err = fmt.Errorf("volume: plugin %s says that the volume is both a directory and a device", req.Plugin)
+	}
+	if m.cfg.SELinuxLabel == nil {
+		ready.SELinuxRelabel = false
 	}
 	return ready, err
 }

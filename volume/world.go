@@ -44,8 +44,8 @@ type podVolume struct {
 
 	attach      bool
 	attachBy    time.Time
-	failedSELab error // of the labels that its containers ask for
-	seLabel     string
+	failedSELab error             // the containers that use it have different SELinux labels
+	seLabel     string            // SELinux label to mount it with; "": none
 	size        resource.Quantity // that its file system is known to have
 }
 

@@ -56,12 +56,11 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 	if req.Spec.Block {
 		mounted.Volume = runtime.Volume{Device: req.Dir(), ReadOnly: publish.Readonly}
 	}
-	if about != nil && about.SELinuxMount != nil && !*about.SELinuxMount {
-		mounted.SELinuxRelabel = !req.Spec.Block
-	}
+	mounted.SELinuxRelabel = relabels(req, publish.Readonly)
 	saved := data{
 		SpecVolID: req.Spec.DirName(), VolumeHandle: publish.VolumeId, DriverName: d.Name, NodeName: p.cfg.NodeName,
 		AttachmentID: attachmentName(publish.VolumeId, d.Name, p.cfg.NodeName), VolumeLifecycleMode: mode,
+		SELinuxMountContext: req.SELinuxLabel,
 	}
 	before, err := load(dataDir)
 	if err != nil {
