@@ -44,8 +44,13 @@ func onFakeCRI(t *testing.T) *world {
 	if testing.Short() {
 		t.Skip("starts an agent")
 	}
+	endpoint, _ := serveFakeCRI(t, newFakeCRI(t), nil)
+	return &world{agent: newAgent(t, endpoint)}
+}
+
+func newFakeCRI(t *testing.T) *fakecri.Runtime {
+	t.Helper()
 	fake, err := fakecri.New(fakecri.Config{WriteLogs: true})
 	require.NoError(t, err)
-	endpoint, _ := serveFakeCRI(t, fake, nil)
-	return &world{agent: newAgent(t, endpoint)}
+	return fake
 }
