@@ -261,7 +261,7 @@ func (x access) into(cfg *server.Config, asks bool) error {
 	case x.cluster == nil && deref(webhook):
 		return errors.New("authentication.webhook.enabled: tokens are reviewed by an API server: there is none without --kubeconfig or --in-cluster")
 	case x.cluster != nil && (webhook == nil || *webhook):
-		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.Reviews.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
+		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.TokenReviews.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
 		if err != nil {
 			return err
 		}
@@ -285,7 +285,7 @@ func (x access) authorize(cfg *server.Config) (err error) {
 		err = errors.New("authorization.mode: Webhook asks an API server who may do what, and there is none without --kubeconfig or --in-cluster: say AlwaysAllow, and who is known by authentication.x509.clientCAFile")
 	default:
 		cfg.Authorizer, err = auth.NewAccess(auth.AccessConfig{
-			Reviews:    x.cluster.conn.Reviews.AuthorizationV1().SubjectAccessReviews(),
+			Reviews:    x.cluster.conn.AccessReviews.AuthorizationV1().SubjectAccessReviews(),
 			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration, Hooks: x.count.api.Access(),
 		})
 	}

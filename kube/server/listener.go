@@ -33,7 +33,8 @@ type ListenerConfig struct {
 	// Listener is where connections come from; Run closes it. Required.
 	Listener net.Listener
 
-	// Handler answers: a *Server, its ReadOnly or its Healthz. Required.
+	// Handler answers: a *Server, its ReadOnly or its Healthz. Required. Only a *Server
+	// marks connections as trusted; those of any other handler stay strangers.
 	Handler http.Handler
 
 	// Certificate returns the one to show to who connects: KeyPair.Certificate, or
@@ -108,7 +109,6 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 		max:       cmp.Or(cfg.MaxConnections, defaultConnections),
 		strangers: cmp.Or(cfg.MaxStrangers, defaultStrangers),
 		unread:    cmp.Or(cfg.MaxUnread, defaultUnread),
-		open:      cfg.Open,
 		log:       cfg.Logger,
 	}}
 	whole := wholeTimeout
@@ -184,8 +184,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	return fmt.Errorf("server: listen on %v: %w", l.Addr(), err)
 }
 
-// serve hands a request on, and keeps its connection from being closed for the sake of
-// others while that lasts.
+// serve calls the handler.
 func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	if !l.busy.add() {
 		return
@@ -193,7 +192,6 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	defer l.busy.done()
 	if c, ok := r.Context().Value(strangerKey).(*conn); ok {
 		c.begin()
-		defer c.end()
 	}
 	l.cfg.Handler.ServeHTTP(w, r)
 }
