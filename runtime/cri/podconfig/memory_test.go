@@ -187,6 +187,9 @@ func TestSwap(t *testing.T) {
 			unified, _, both := memoryOf(tc.node, tc.pod)
 			assert.Equal(t, tc.max, unified["memory.swap.max"])
 			assert.Equal(t, tc.both, both)
+			if tc.node.MemoryBytes > tc.pod.Spec.Containers[0].Resources.Requests.Memory().Value() {
+				assert.Equal(t, tc.max != "" && tc.max != "0", tc.node.Swaps(tc.pod, &tc.pod.Spec.Containers[0]))
+			}
 		})
 	}
 }
