@@ -327,7 +327,8 @@ func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, err
 		LogDir: func(namespace, name string, uid types.UID) string {
 			return filepath.Join(opts.logs, namespace+"_"+name+"_"+string(uid))
 		},
-		HostsFile: func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "etc-hosts") },
+		HostsFile:   func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "etc-hosts") },
+		MessagesDir: func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "containers") },
 		HostNetwork: func(uid types.UID) bool {
 			pod := a.pods.pod(uid)
 			return pod != nil && pod.Spec.HostNetwork
