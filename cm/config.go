@@ -72,6 +72,11 @@ type Config struct {
 	// Policy makes cgroups of what pods ask for.
 	Policy Policy
 
+	// ExclusiveCPUs reports whether a container of the pod has CPUs which no other
+	// container may use: the pod's cgroup then has no CPU quota. It must not block.
+	// If nil, no container has.
+	ExclusiveCPUs func(pod *v1.Pod) bool
+
 	// Capacity of the node: [ReadCapacity], with ephemeral-storage added.
 	Capacity v1.ResourceList
 
@@ -210,6 +215,9 @@ func New(cfg Config) (*Manager, error) {
 	}
 	if cfg.Period == 0 {
 		cfg.Period = time.Minute
+	}
+	if cfg.ExclusiveCPUs == nil {
+		cfg.ExclusiveCPUs = func(*v1.Pod) bool { return false }
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
