@@ -278,7 +278,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	code, out, errs, _ := try(t, "--help")
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
-	for _, flag := range []string{"--runtime=", "--manifests=", "--root=", "--pod-logs-dir=", "--node-name=", "--listen=", "--leave-pods\n", "--v="} {
+	for _, flag := range []string{"--runtime=", "--manifests=", "--root=", "--pod-logs-dir=", "--node-name=", "--listen=", "--leave-pods\n", "--stop-pods\n", "--v="} {
 		assert.Contains(t, out, "\n  "+flag)
 	}
 	assert.Contains(t, out, "agent --manifests=DIR")

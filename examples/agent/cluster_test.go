@@ -33,7 +33,7 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	}
 	opts, err := parseFlags([]string{"--kubeconfig=x", "--root=" + t.TempDir()})
 	require.NoError(t, err)
-	assert.True(t, opts.leave, "the cluster says what is to stop")
+	assert.False(t, opts.stopPods, "the API server decides what is stopped")
 
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))

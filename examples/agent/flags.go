@@ -31,7 +31,7 @@ type options struct {
 
 	devicePlugins, podResources string // directories of sockets
 
-	leave bool
+	stopPods bool // when the agent is stopped by a signal
 
 	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
@@ -78,7 +78,7 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
-		fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so in a cluster")
+		declareStop(fs.FlagSet, o)
 		declareLogging(fs.FlagSet, o)
 		fs.alias("root-dir", "root")
 		fs.alias("hostname-override", "node-name")
@@ -136,7 +136,9 @@ func parseFlags(args []string) (options, error) {
 	if err := o.cluster.check(); err != nil {
 		return o, err
 	}
-	o.leave = o.leave || o.cluster.on() // it is for the cluster to say what is to go
+	if err := o.decideStop(fs.FlagSet); err != nil {
+		return o, err
+	}
 	if o.manifests == "" && o.kubelet.StaticPodURL == "" && !o.cluster.on() {
 		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
@@ -150,14 +152,6 @@ func parseFlags(args []string) (options, error) {
 		return o, err
 	}
 	return o, o.fillDirs()
-}
-
-// stops says what ends with the agent.
-func (o *options) stops() string {
-	if o.leave {
-		return "the agent, not the pods"
-	}
-	return "the pods and the agent"
 }
 
 // configured reports whether somebody has configured a node, rather than trying the
