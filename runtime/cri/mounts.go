@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
@@ -186,7 +187,7 @@ func (s *step) messageFile(c *v1.Container, restartCount int32) (string, error) 
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%08x", restartCount))
 	// Not truncated: the instance may be there already, and have said something.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := untrusted.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return "", err
 	}
