@@ -32,7 +32,7 @@ func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(r.podDir(pod), "etc-hosts")
+	path := filepath.Join(r.podDir(pod), hostsFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return "", err
 	}
@@ -71,6 +71,12 @@ func makeEqual(path string, content []byte) error {
 	_, err = f.Write(content)
 	return errors.Join(err, f.Close())
 }
+
+// Entries of a pod's directory that this package makes; journalFile is another.
+const (
+	hostsFile   = "etc-hosts"  // mounted into the pod's containers
+	messagesDir = "containers" // the termination messages, a directory for each container
+)
 
 // podDir is the directory of a pod's files (sl-33).
 func (r *Runtime) podDir(pod *v1.Pod) string {

@@ -181,7 +181,7 @@ func inVolume(volume, sub string) (string, error) {
 // words to (rt-124). Every instance has its own, so that none shows another's; the
 // tries to make one instance share it, so that they don't fill the disk.
 func (s *step) messageFile(c *v1.Container, restartCount int32) (string, error) {
-	dir := filepath.Join(s.r.podDir(s.pod), "containers", c.Name)
+	dir := filepath.Join(s.r.podDir(s.pod), messagesDir, c.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
 	}
