@@ -24,7 +24,7 @@ func counts(t *testing.T) *counters {
 
 func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--node-labels=a=b"},
+		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--remember-pods"},
 		"does not go with --kubeconfig":           {"--in-cluster", "--kubeconfig=x"},
 		"--manifests is missing":                  {},
 	} {
@@ -38,11 +38,10 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))
 	for want, change := range map[string]func(*clusterOptions){
-		"--node-labels":           func(o *clusterOptions) { o.labels = "node-restriction.kubernetes.io/a=b" },
-		"--register-with-taints":  func(o *clusterOptions) { o.taints = "a" },
-		`"here" is no IP address`: func(o *clusterOptions) { o.nodeIP = "here" },
-		"no such file":            func(o *clusterOptions) { o.kubeconfig += ".none" },
-		"--bootstrap-kubeconfig":  func(o *clusterOptions) { o.bootstrap = kubeconfig + ".none" },
+		"--node-labels":          func(o *clusterOptions) { o.labels = "node-restriction.kubernetes.io/a=b" },
+		"--register-with-taints": func(o *clusterOptions) { o.taints = "a" },
+		"no such file":           func(o *clusterOptions) { o.kubeconfig += ".none" },
+		"--bootstrap-kubeconfig": func(o *clusterOptions) { o.bootstrap = kubeconfig + ".none" },
 	} {
 		bad := opts
 		bad.cluster.kubeconfig = kubeconfig
