@@ -272,15 +272,24 @@ type nodeFacts struct {
 	volumesInUse func() []v1.UniqueVolumeName
 	images       func(context.Context) ([]node.Image, error)
 
+	features runtime.Features // of the runtime
+
 	// fresh: there is no record of devices that were given out.
 	fresh bool
 }
 
-// declared are the features by which the API server and the scheduler tell what they
-// may ask of a node: without them no pod whose containers restart each other comes
-// here, and no init container is resized.
-func declared(resize bool) []string {
+// declared returns the features that the node declares (KEP-5328). The API server and the
+// scheduler require them: pods that need a feature which is missing here are not bound to
+// the node, or not updated on it. As in a kubelet they are those of the runtime as it is
+// when the agent starts.
+func declared(resize bool, has runtime.Features) []string {
 	features := []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}
+	if has.UserNamespacesHostNetwork {
+		features = append(features, "UserNamespacesHostNetworkSupport")
+	}
+	if has.MountOptions {
+		features = append(features, "VolumeBindMountOptions")
+	}
 	if resize {
 		features = append(features, "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
 	}
@@ -301,7 +310,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
-		Declared:     declared(rt.noResize == ""),
+		Declared:     declared(rt.noResize == "", f.features),
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -82,6 +84,14 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 func TestANodeDeclaresWhatItCanDo(t *testing.T) {
 	assert.Equal(t, []string{
 		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
-	}, declared(true))
-	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declared(false))
+	}, declared(true, runtime.Features{}))
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declared(false, runtime.Features{}))
+	assert.Equal(t, []string{
+		"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions",
+	}, declared(false, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}))
+	var known []string
+	for _, f := range features.AllFeatures {
+		known = append(known, f.Name())
+	}
+	assert.Subset(t, known, declared(true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}))
 }
