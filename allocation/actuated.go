@@ -72,18 +72,23 @@ func running(observed *runtime.PodStatus, name string) *runtime.ContainerStatus 
 // limit that was granted away: it cannot be removed while the container runs
 // (al-19).
 func InProgress(pod *v1.Pod, observed *runtime.PodStatus, podLevel *v1.ResourceRequirements) bool {
+	var whole v1.ResourceRequirements
+	if pod.Spec.Resources != nil {
+		whole = *pod.Spec.Resources
+	}
 	for c := range resizable(&pod.Spec, true) {
 		now := running(observed, c.Name)
-		if now != nil && now.Resources != nil && differs(&c.Resources, now.Resources) {
+		if now != nil && now.Resources != nil && differs(&c.Resources, now.Resources, whole.Limits) {
 			return true
 		}
 	}
-	return pod.Spec.Resources != nil && podLevel != nil && differs(pod.Spec.Resources, podLevel)
+	return pod.Spec.Resources != nil && podLevel != nil && differs(pod.Spec.Resources, podLevel, nil)
 }
 
 // differs reports whether granted is something else than has, as far as a
-// cgroup can tell.
-func differs(granted, has *v1.ResourceRequirements) bool {
+// cgroup can tell. A container without a request or limit of its own inherits
+// the limit of its pod (cm-33).
+func differs(granted, has *v1.ResourceRequirements, inherited v1.ResourceList) bool {
 	for _, name := range computeNames {
 		if want, ok := granted.Limits[name]; ok {
 			got, limited := has.Limits[name]
@@ -94,7 +99,7 @@ func differs(granted, has *v1.ResourceRequirements) bool {
 		// A request that goes away has to be seen to go; one that cannot be
 		// seen never is.
 		if got, ok := has.Requests[name]; ok {
-			want := request(granted, name)
+			want := request(granted, inherited, name)
 			if !alike(name, want, got, qos.MinCPURequest) {
 				return true
 			}
@@ -103,12 +108,16 @@ func differs(granted, has *v1.ResourceRequirements) bool {
 	return false
 }
 
-// request returns what is requested; the limit, if nothing is said of it (cm-32).
-func request(r *v1.ResourceRequirements, name v1.ResourceName) resource.Quantity {
+// request returns the request, or else the limit, or else the inherited limit
+// (cm-32, cm-33). A limit of zero is none.
+func request(r *v1.ResourceRequirements, inherited v1.ResourceList, name v1.ResourceName) resource.Quantity {
 	if q, ok := r.Requests[name]; ok {
 		return q
 	}
-	return r.Limits[name]
+	if q := r.Limits[name]; !q.IsZero() {
+		return q
+	}
+	return inherited[name]
 }
 
 // alike reports whether two quantities are the same to a cgroup that knows

@@ -79,6 +79,9 @@ func TestAResizeIsInProgressWhileARunningContainerHasSomethingElse(t *testing.T)
 		"#123441 less than the least quota is that":          {[]string{"a: cpu=5m/5m"}, runs("a: cpu=5m/10m"), "", false},
 		"#123441 a request that leaves no trace":             {[]string{"a: memory=1Gi/2Gi"}, runs("a: memory=-/2Gi"), "", false},
 		"cm-32 no request but a limit: the request is that":  {[]string{"a: cpu=-/2"}, runs("a: cpu=2/2"), "", false},
+		"the pod's limit stands in for the request":          {[]string{"pod: cpu=2/2", "a:"}, runs("a: cpu=2/2"), "cpu=2/2", false},
+		"not for a request of its own":                       {[]string{"pod: cpu=2/2", "a: cpu=1"}, runs("a: cpu=2/2"), "cpu=2/2", true},
+		"the pod's limit has changed":                        {[]string{"pod: cpu=4/4", "a:"}, runs("a: cpu=2/2"), "cpu=4/4", true},
 		"more than the least is told apart, a milli at that": {[]string{"a: cpu=3m/5"}, runs("a: cpu=2m/5"), "", true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,10 +151,11 @@ type Manager struct {
 	log   *slog.Logger
 
 	// mu guards the fields below.
-	mu     sync.Mutex
-	pods   map[types.UID]*held
-	demand Demand
-	unset  bool // limits of kubepods or of what is reserved could not be set
+	mu      sync.Mutex
+	pods    map[types.UID]*held
+	adopted map[types.UID][]adopted // of pods that are not in pods
+	demand  Demand                  // of both
+	unset   bool                    // limits of kubepods or of what is reserved could not be set
 
 	// classes guards what the classes' cgroups were last given, and is held
 	// while that is written.
@@ -249,7 +250,7 @@ func New(cfg Config) (*Manager, error) {
 	if !cfg.Flat {
 		root = root.Child(kubepods)
 	}
-	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*held{}, classes: newTurn()}, nil
+	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*held{}, adopted: map[types.UID][]adopted{}, classes: newTurn()}, nil
 }
 
 // checkEnforce checks the keys alone (cm-25).

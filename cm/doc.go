@@ -28,9 +28,10 @@
 // # Guarantees and limits
 //
 //   - A pod runs in a cgroup that has its limits, or Ensure says why not.
-//   - After a restart the cgroups that are there are taken over. What containers
-//     were given is not narrowed: a resize that was cut short is gone on with by
-//     who does resizes.
+//   - After a restart existing cgroups are adopted. Limits below those of their
+//     containers are not set: an interrupted resize is continued by the caller of
+//     Resize. The cgroup of a QoS class never has less CPU than its running pods
+//     request, whether they have been synced since or not.
 //   - A cgroup that vanishes is made anew at the pod's next sync.
 //   - Limits that the machine lacks the controller for are left out, and named once.
 //

@@ -49,11 +49,14 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	defer h.busy.give()
 	has, err := m.cfg.Tree.Read(h.name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := m.updateQOS(ctx, false); err != nil { // cm-18: before a pod comes
-			m.log.Warn("cgroups of the classes can't be set", "err", err)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if missing || !known {
+		if err := m.updateQOS(ctx, false); err != nil { // before the pod's own cgroup (cm-18)
+			m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
 		}
+	}
+	switch {
+	case missing:
 		return m.lenient(h.name, m.apply(ctx, "create", h.name, h.wanted))
 	case err != nil:
 		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -75,18 +78,9 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	h = &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
 	h.name = podName(m.cfg.Root, h.class, string(pod.UID))
 	m.pods[pod.UID] = h
-	m.count(h, (*Requested).add)
+	m.release(pod.UID)
+	m.demand.add(h.class, h.requested)
 	return h, false
-}
-
-// count adds a pod to the demand of its class, or takes it away. m.mu is held.
-func (m *Manager) count(h *held, op func(*Requested, Requested)) {
-	switch h.class {
-	case v1.PodQOSGuaranteed:
-		op(&m.demand.Guaranteed, h.requested)
-	case v1.PodQOSBurstable:
-		op(&m.demand.Burstable, h.requested)
-	}
 }
 
 // adopt returns what a cgroup is to have that an earlier agent left. What its
@@ -165,10 +159,9 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 			return fmt.Errorf("cm: remove cgroup of pod %s: %w", uid, err)
 		}
 	}
-	if h != nil {
-		m.forget(uid)
-		if err := m.updateQOS(ctx, false); err != nil { // cm-18: after it has gone
-			m.log.Warn("cgroups of the classes can't be set", "err", err)
+	if m.forget(uid) {
+		if err := m.updateQOS(ctx, false); err != nil { // after the pod's own cgroup (cm-18)
+			m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
 		}
 	}
 	return nil

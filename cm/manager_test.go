@@ -331,3 +331,38 @@ func TestPodsComeAndGoSideBySide(t *testing.T) {
 		assert.EqualValues(t, 35, *class.CPUWeight)
 	})
 }
+
+// What an earlier agent protected is reclaimable again after the policy has changed.
+func TestMemoryIsNoLongerProtectedOnceThePolicyIsOff(t *testing.T) {
+	pods := []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)}
+	show := func(r cgroups.Resources, err error) string {
+		require.NoError(t, err)
+		return fmt.Sprint(*r.MemoryMin>>20, " ", *r.MemoryLow>>20)
+	}
+	for _, earlier := range []cm.Reservation{cm.ReserveAll, cm.ReserveTiered} {
+		for later, want := range map[cm.Reservation][]string{
+			cm.ReserveNone: {"0 0", "0 0", "0 0", "0 0"}, cm.ReserveAll: {"96 0", "32 0", "64 0", "32 0"}, cm.ReserveTiered: {"64 32", "0 32", "64 0", "0 32"},
+		} {
+			tree, _ := restarted(t, cgroups.Facts{Version: 2, Controllers: every}, cm.Policy{Reserve: earlier}, pods...)
+			m, err := cm.New(cm.Config{Tree: tree, Policy: cm.Policy{Reserve: later}, Capacity: list("cpu=4 memory=1Gi")})
+			require.NoError(t, err)
+			require.NoError(t, m.Setup(t.Context()))
+			for _, p := range pods {
+				require.NoError(t, m.Ensure(t.Context(), p))
+			}
+			require.NoError(t, m.Sync(t.Context()))
+			assert.Equal(t, want, []string{
+				show(tree.Read(m.PodsRoot())), show(tree.Read(tree.class)), show(tree.Read(m.PodName(pods[0]))), show(tree.Read(m.PodName(pods[1]))),
+			}, "%d, then %d", earlier, later)
+		}
+	}
+}
+
+func TestNothingOfCgroupV2IsWrittenToV1(t *testing.T) {
+	tree, m := restarted(t, cgroups.Facts{Version: 1, Controllers: every}, cm.Policy{}, pod("b-1", burstable))
+	tree.class = m.PodsRoot()
+	require.NoError(t, m.Ensure(t.Context(), pod("b-1", burstable)))
+	require.NoError(t, m.Sync(t.Context()))
+	_, wrote := tree.least()
+	assert.False(t, wrote, "kubepods has nothing but its limits")
+}

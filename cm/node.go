@@ -15,7 +15,8 @@ import (
 )
 
 // Setup makes the cgroups of all pods and of their classes, and sets the limits
-// that are to be enforced (cm-24). A limit that can't be set is an event, and tried
+// that are to be enforced (cm-24). Pods whose cgroups exist count in their classes
+// from then on: a class gets no less than its pods request while they are synced. A limit that can't be set is an event, and tried
 // again by Run; a cgroup that can't be made, or that is to be limited and isn't
 // there (cm-25), is an error.
 func (m *Manager) Setup(ctx context.Context) error {
@@ -36,6 +37,9 @@ func (m *Manager) Setup(ctx context.Context) error {
 		}
 		if missing := m.facts.Missing(); len(missing) > 0 {
 			m.log.Warn("this machine lacks cgroup controllers, what they limit is not limited", "controllers", missing)
+		}
+		if err := m.adoptPods(); err != nil {
+			m.log.Warn("Failed to read cgroups of pods that an earlier agent started; their QoS classes get less CPU until these pods sync", "err", err)
 		}
 	}
 	m.enforce(ctx)
@@ -144,7 +148,7 @@ func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 		{m.root.Child("burstable"), m.lastQOS.Burstable, want.Burstable},
 		{m.root.Child("besteffort"), m.lastQOS.BestEffort, want.BestEffort},
 	} {
-		if c.want.String() == "" || !anyway && m.qosKnown && len(cgroups.Drift(c.last, c.want)) == 0 {
+		if m.facts.Only(c.want).String() == "" || !anyway && m.qosKnown && len(cgroups.Drift(m.facts.AsRead(c.last), m.facts.AsRead(c.want))) == 0 {
 			continue
 		}
 		if anyway {
@@ -193,6 +197,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 	if unset {
 		m.enforce(ctx)
 	}
+	m.releaseVanished()
 	errs := []error{m.updateQOS(ctx, true), m.settle(ctx)}
 	for _, h := range pods {
 		if ctx.Err() != nil || m.cfg.Compat.KeepExisting {

@@ -34,19 +34,9 @@ func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 	if m.cfg.Flat {
 		return out, nil
 	}
-	for _, class := range classes {
-		children, err := m.cfg.Tree.Children(m.root.Child(classPart(class)...))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("cm: list cgroups of pods: %w", err)
-		}
-		for _, name := range children {
-			if uid := types.UID(name.PodUID()); uid != "" {
-				out[uid] = append(out[uid], name)
-			}
-		}
+	err := m.podCgroups(func(_ v1.PodQOSClass, uid types.UID, name cgroups.Name) { out[uid] = append(out[uid], name) })
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -109,12 +99,16 @@ func (m *Manager) cleanPod(ctx context.Context, uid types.UID, names []cgroups.N
 	return nil
 }
 
-// forget drops what is known of a pod, without touching its cgroup.
-func (m *Manager) forget(uid types.UID) {
+// forget stops counting a pod, without touching its cgroup, and reports whether it
+// was counted.
+func (m *Manager) forget(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	counted := m.release(uid)
 	if h := m.pods[uid]; h != nil {
 		delete(m.pods, uid)
-		m.count(h, (*Requested).sub)
+		m.demand.sub(h.class, h.requested)
+		counted = true
 	}
+	return counted
 }

@@ -86,7 +86,8 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 	r := cgroups.Resources{
 		CPUShares: new(int64(cgroups.MinShares)),
 		CPUQuota:  new(int64(cgroups.Unlimited)), CPUPeriod: new(p.period()),
-		Memory: new(int64(cgroups.Unlimited)),
+		Memory:    new(int64(cgroups.Unlimited)),
+		MemoryMin: new(int64(0)), MemoryLow: new(int64(0)), // under an earlier policy there may have been more
 	}
 	if class == v1.PodQOSBestEffort {
 		return r

@@ -51,6 +51,30 @@ func requestedBy(pod *v1.Pod) Requested {
 // Demand is what pods request, by class. BestEffort pods request nothing.
 type Demand struct{ Guaranteed, Burstable Requested }
 
+func (d *Demand) add(class v1.PodQOSClass, r Requested) {
+	if of := d.of(class); of != nil {
+		of.add(r)
+	}
+}
+
+func (d *Demand) sub(class v1.PodQOSClass, r Requested) {
+	if of := d.of(class); of != nil {
+		of.sub(r)
+	}
+}
+
+// of returns the demand of one class; nil if its pods request nothing.
+func (d *Demand) of(class v1.PodQOSClass) *Requested {
+	switch class {
+	case v1.PodQOSGuaranteed:
+		return &d.Guaranteed
+	case v1.PodQOSBurstable:
+		return &d.Burstable
+	default:
+		return nil
+	}
+}
+
 // QOSResources are what the cgroups of the two lower classes are to have (cm-18,
 // cm-19), and what memory is protected in kubepods (cm-38).
 type QOSResources struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
@@ -68,6 +92,10 @@ func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources
 			}
 			r.HugePages[size] = 1 << 62 // cm-17
 		}
+	}
+	// Under an earlier policy there may have been more.
+	for _, r := range []*cgroups.Resources{&out.Kubepods, &out.Burstable} {
+		r.MemoryMin, r.MemoryLow = new(int64(0)), new(int64(0))
 	}
 	switch p.Reserve {
 	case ReserveAll:

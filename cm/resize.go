@@ -46,14 +46,14 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 	}
 	h.wanted = r.Or(h.wanted)
 	m.mu.Lock()
-	m.count(h, (*Requested).sub)
+	m.demand.sub(h.class, h.requested)
 	if q, ok := after.Requests[v1.ResourceCPU]; ok && name == v1.ResourceCPU {
 		h.requested.MilliCPU = milli(q)
 	}
 	if q, ok := after.Requests[v1.ResourceMemory]; ok && name == v1.ResourceMemory {
 		h.requested.Memory = min(max(q.Value(), 0), mostMemory)
 	}
-	m.count(h, (*Requested).add)
+	m.demand.add(h.class, h.requested)
 	m.mu.Unlock()
 	if err := m.updateQOS(ctx, false); err != nil {
 		m.log.Warn("cgroups of the classes can't be set", "err", err)

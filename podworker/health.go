@@ -95,6 +95,8 @@ func (h *Health) Runtime() error {
 		return errors.New("container runtime status check may not have completed yet")
 	case h.answered.IsZero():
 		return fmt.Errorf("container runtime has not answered yet: %w", h.err)
+	case time.Since(h.answered) >= h.cfg.Threshold && h.err == nil: // the next check has not returned yet
+		return fmt.Errorf("container runtime is down: last answer %v ago", time.Since(h.answered).Round(time.Second))
 	case time.Since(h.answered) >= h.cfg.Threshold:
 		return fmt.Errorf("container runtime is down: last answer %v ago: %w", time.Since(h.answered).Round(time.Second), h.err)
 	case h.last.Runtime != nil:

@@ -52,8 +52,10 @@ type Config struct {
 	// what is attached is used at once.
 	Reported func(name v1.UniqueVolumeName) bool
 
-	// SELinuxLabel makes the label of a file of what a container's options
-	// say. Nil: SELinux is off (vol-13).
+	// SELinuxLabel returns the label of the files of a container with these
+	// options: [HostSELinuxLabel] returns such a func. It must not block. Nil:
+	// SELinux is off, and no volume is labelled, neither by its mount nor by
+	// the runtime (vol-13).
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
 
 	// Expanded hears that the file system of a claim has grown, so that its

@@ -69,6 +69,10 @@
 //   - A device is staged on record as well, so that it is unstaged by a later
 //     agent even if no pod of it is left (F-45).
 //   - Quotas are not used to measure (vol-78).
+//   - Only volumes whose one access mode is ReadWriteOncePod are mounted with an
+//     SELinux label, as in Kubernetes 1.36 (1.37 mounts those of all modes so), and
+//     only if the containers that use them name a level: the label of others is the
+//     runtime's choice, and it labels their files.
 //
 // # Testing
 //

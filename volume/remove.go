@@ -11,21 +11,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// ErrMounted: something is mounted in a directory that was to be removed, and
-// could not be unmounted.
-var ErrMounted = errors.New("something is mounted there")
+// ErrMounted reports that something is mounted in a directory that was to be
+// removed, and could not be unmounted.
+var ErrMounted = untrusted.ErrMounted
 
-// RemoveTree removes a directory and all in it, but nothing that is mounted
-// below: mounts are first unmounted, innermost first, dir's own as well, and the
-// walk goes through none that is there all the same. So what is lost is what was
-// in the directory itself (F-39). A directory that is not there is no error.
+// RemoveTree removes a directory and everything in it, except what is mounted
+// there: it first unmounts all mounts at and below dir, innermost first, and then
+// enters no mount point and follows no link, also not one that appears meanwhile
+// (F-39). A directory that does not exist is not an error.
 func RemoveTree(ctx context.Context, m Mounter, dir string) error {
 	if err := unmountBelow(m, dir); err != nil {
 		return err
 	}
-	if err := removeTree(ctx, dir); err != nil {
+	if err := untrusted.RemoveTree(ctx, dir); err != nil {
 		return fmt.Errorf("volume: remove %s: %w", dir, err)
 	}
 	return nil

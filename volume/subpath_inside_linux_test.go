@@ -38,20 +38,3 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 		})
 	}
 }
-
-func TestMountsByIDAreTold(t *testing.T) {
-	fd, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, unix.Mkdirat(fd, "d", 0o755))
-	sub, err := openSameMountByID(fd, "d")
-	require.NoError(t, err)
-	unix.Close(sub)
-	root, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	require.NoError(t, err)
-	defer unix.Close(root)
-	_, err = openSameMountByID(root, "proc")
-	assert.ErrorIs(t, err, ErrMounted)
-	_, err = openSameMount(root, "proc")
-	assert.ErrorIs(t, err, ErrMounted)
-}

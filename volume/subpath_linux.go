@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // bindSubPath binds a path in a volume to target, and returns that.
@@ -128,7 +130,7 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 			return err
 		}
 		if made { // whatever the umask has taken
-			chmodNoFollow(at, name, mode)
+			untrusted.ChmodAt(at, name, mode)
 		}
 		unix.Close(at)
 		at = next

@@ -67,6 +67,26 @@ func TestWeightsFollowTheFormulaThatIsChosen(t *testing.T) {
 	assert.EqualValues(t, 38, cgroups.Linear.Weight(998))
 }
 
+// What a request was rounded to is never taken for less than the request.
+func TestTheLargestRequestOfAValue(t *testing.T) {
+	for milli := int64(0); milli <= 256_000; milli++ {
+		shares := cgroups.Shares(milli)
+		most := cgroups.MaxMilliOfShares(shares)
+		if most < milli || cgroups.Shares(most) != shares {
+			t.Fatalf("%dm are %d shares, which are at most %dm", milli, shares, most)
+		}
+	}
+	for _, f := range []cgroups.WeightFormula{cgroups.Logarithmic, cgroups.Linear} {
+		for shares := int64(cgroups.MinShares); shares <= cgroups.MaxShares; shares += 7 {
+			weight := f.Weight(shares)
+			most := f.MaxSharesOf(weight)
+			if most < shares || f.Weight(most-1) > weight {
+				t.Fatalf("%d shares are weight %d, which is at most %d shares", shares, weight, most)
+			}
+		}
+	}
+}
+
 // What the driver systemd makes of a quota is no drift.
 func TestQuotasOfSystemdAreWholePercents(t *testing.T) { // F-57
 	facts := cgroups.Facts{Version: 2, Controllers: []string{"cpu"}, Driver: cgroups.Systemd}

@@ -54,6 +54,12 @@ func MilliOfShares(shares int64) int64 {
 	return min(max(shares, 0), MaxShares) * 1000 / SharesPerCPU
 }
 
+// MaxMilliOfShares returns the largest request in milli-CPUs for which Shares returns
+// shares. Of MaxShares, which stand for every larger request, it is the smallest.
+func MaxMilliOfShares(shares int64) int64 {
+	return ((min(max(shares, 0), MaxShares)+1)*1000 - 1) / SharesPerCPU
+}
+
 // A WeightFormula turns CPU shares into the weight of cgroup v2, 1 … 10000.
 type WeightFormula int
 
@@ -106,4 +112,13 @@ func (f WeightFormula) SharesOf(weight int64) int64 {
 		}
 	}
 	return low
+}
+
+// MaxSharesOf returns the largest number of CPU shares whose weight is at most
+// weight, or one more.
+func (f WeightFormula) MaxSharesOf(weight int64) int64 {
+	if weight >= 10000 {
+		return MaxShares
+	}
+	return f.SharesOf(max(weight, 0) + 1)
 }

@@ -33,9 +33,10 @@ type Config struct {
 	// Topology is the topology manager's policy, which some options exclude.
 	Topology topology.Policy
 
-	// Reserved are CPUs that nobody has for himself: reservedSystemCPUs. Empty:
-	// ReservedMilli decides, what the system and the agent have reserved in
-	// thousandths of a CPU, rounded up to CPUs (cpu-2). Static needs one of them.
+	// Reserved are CPUs that no container has exclusively: reservedSystemCPUs. If
+	// empty, so many CPUs are chosen, with Options, as ReservedMilli, the reservation
+	// for the system and the agent in thousandths of a CPU, rounded up, comes to
+	// (cpu-2). The static policy requires one of the two.
 	Reserved      cpuset.CPUSet
 	ReservedMilli int64
 
@@ -130,7 +131,7 @@ func Open(cfg Config) (*Manager, error) {
 	return m, m.load()
 }
 
-// reserve chooses the CPUs that nobody has for himself.
+// reserve chooses the CPUs that no container has exclusively.
 func reserve(cfg Config) (cpuset.CPUSet, error) {
 	if !cfg.Reserved.IsEmpty() {
 		if gone := cfg.Reserved.Difference(cfg.Machine.All()); !gone.IsEmpty() {
@@ -145,7 +146,7 @@ func reserve(cfg Config) (cpuset.CPUSet, error) {
 	if n > int64(cfg.Machine.All().Size()) {
 		return cpuset.New(), fmt.Errorf("cpu: unable to reserve %d CPUs of %d", n, cfg.Machine.All().Size())
 	}
-	reserved, err := Take(cfg.Machine, Options{}, cfg.Machine.All(), int(n))
+	reserved, err := Take(cfg.Machine, cfg.Options, cfg.Machine.All(), int(n))
 	if err != nil {
 		return cpuset.New(), fmt.Errorf("cpu: reserve: %w", err)
 	}

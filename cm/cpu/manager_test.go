@@ -118,6 +118,25 @@ func TestReservedCPUsAreNobodysOwn(t *testing.T) {
 	assert.Equal(t, "shared 0", has(strict, "x", "c"), "and yet, if nothing else is left")
 }
 
+// The options of the policy apply to the reserved CPUs too.
+func TestReservedCPUsAreChosenWithTheOptions(t *testing.T) {
+	all := topologytest.Machine(t, "xeon-2s").All()
+	for _, tc := range []struct {
+		options cpu.Options
+		milli   int64
+		want    string
+	}{
+		{cpu.Options{}, 2000, "0,20"},
+		{cpu.Options{DistributeAcrossCore: true}, 2000, "0,2"},
+		{cpu.Options{AlignByUncoreCache: true}, 2000, "0,20"},
+		{cpu.Options{}, 22_000, "0-2,4,6,8,10,12,14,16,18,20-22,24,26,28,30,32,34,36,38"},
+		{cpu.Options{DistributeAcrossNUMA: true}, 22_000, "0-11,20-29"},
+	} {
+		m := open(t, "xeon-2s", cpu.Config{ReservedMilli: tc.milli, Options: tc.options})
+		assert.Equal(t, tc.want, all.Difference(m.Allocatable()).String(), "%d %+v", tc.milli, tc.options)
+	}
+}
+
 // cpu-3, cpu-9
 func TestCPUsAreGivenAndComeBack(t *testing.T) {
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})

@@ -44,6 +44,7 @@ func TestIntegrationClusterKubectl(t *testing.T) {
 			"what a scraper gets":    kubectlScrapes,
 			"a static pod":           kubectlStatic,
 			"a certificate to show":  kubectlServing,
+			"anonymous access":       kubectlAnonymous,
 			"a node of processes":    kubectlProcesses,
 		} {
 			t.Run(name, func(t *testing.T) {

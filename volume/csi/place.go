@@ -29,6 +29,11 @@ type data struct {
 	NodeName            string `json:"nodeName,omitempty"`
 	AttachmentID        string `json:"attachmentID,omitempty"`
 	VolumeLifecycleMode string `json:"volumeLifecycleMode,omitempty"`
+	SELinuxMountContext string `json:"seLinuxMountContext,omitempty"`
+
+	// Published is "true" once the driver has published the volume and its files have
+	// the pod's group. A kubelet, which reads strings only, ignores it.
+	Published string `json:"published,omitempty"`
 }
 
 func save(dir string, d data) error {

@@ -161,7 +161,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	if err != nil {
 		return volume.Mounted{}, fmt.Errorf("local: %w", err)
 	}
-	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: true}}, nil
+	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: !req.Spec.ReadOnly}}, nil
 }
 
 // bind mounts path at dir, and reports whether its owners are this pod's to set: no

@@ -33,10 +33,10 @@ func TestWhatPodsAsAWholeLimit(t *testing.T) {
 		shares, quota, memory int64
 	}{
 		{"nothing", nil, nil, 2, 0, 0},
-		{"bounds a container without cm-33", nil, list("2", "1Gi"), 2, 200000, 1 << 30},
+		{"bounds a container without cm-33", nil, list("2", "1Gi"), 2048, 200000, 1 << 30},
 		{"not one with its own cm-33", list("1", "512Mi"), list("2", "1Gi"), 1024, 100000, 512 << 20},
 		{"each on its own cm-33", list("1", ""), list("2", "1Gi"), 1024, 100000, 1 << 30},
-		{"a limit of zero is none cm-33", list("0", "0"), list("2", "1Gi"), 2, 200000, 1 << 30},
+		{"a limit of zero is none cm-33", list("0", "0"), list("2", "1Gi"), 2048, 200000, 1 << 30},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := pod(tc.own, tc.whole)

@@ -15,8 +15,6 @@ import (
 // containerResources returns the resources of a container (cm-32 … cm-42).
 func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
 	out := n.basic(c.Resources.Requests, limits(pod, c))
-	// What a container inherits bounds it, but is no request of its own.
-	out.CpuShares = qos.CPUShares(cpuRequest(&c.Resources))
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
 	out.HugepageLimits = hugePages(n, limits(pod, c))
 	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill { // cm-34
