@@ -130,22 +130,32 @@ func complaints(cfg *kubeletconfig.KubeletConfiguration, file map[string]any) (w
 	var errs []error
 	for _, c := range chapters {
 		for _, f := range c.fields {
-			value, ok := f.value(cfg, false)
-			if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
-				continue
+			warning, err := f.complaint(cfg, f.name, isIn(file, f.name))
+			errs = append(errs, err)
+			if warning != "" {
+				warnings = append(warnings, warning)
 			}
-			saysNo := value.Kind() == reflect.Bool && f.fine != "" && isIn(file, f.name)
-			if asksForNothing(value) && !saysNo {
-				continue
-			}
-			if f.does == refused {
-				errs = append(errs, fmt.Errorf("%s: %s", f.name, f.what))
-				continue
-			}
-			warnings = append(warnings, f.name+" changes nothing: "+f.what)
 		}
 	}
 	return append(warnings, gateWarnings(cfg.FeatureGates)...), errors.Join(errs...)
+}
+
+// complaint returns a warning if the value of the field has no effect, or an error if
+// it is refused. name is the field's in the file, or its flag; given reports whether it
+// was set there.
+func (f field) complaint(cfg *kubeletconfig.KubeletConfiguration, name string, given bool) (warning string, err error) {
+	value, ok := f.value(cfg, false)
+	if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
+		return "", nil
+	}
+	saysNo := value.Kind() == reflect.Bool && f.fine != "" && given
+	switch {
+	case asksForNothing(value) && !saysNo:
+		return "", nil
+	case f.does == refused:
+		return "", fmt.Errorf("%s: %s", name, f.what)
+	}
+	return name + " changes nothing: " + f.what, nil
 }
 
 // isIn reports whether a file has a field, whatever its value.

@@ -288,9 +288,13 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
 		return w, err
 	}
+	features, err := g.rt.Features(ctx)
+	if err != nil {
+		a.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the agent restarts", "err", err)
+	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh, features: features,
 		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
