@@ -7,5 +7,5 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "volume/objectdir", Max: 300, House: []string{"runtime", "volume"}}.Check(t)
+	deptest.Closure{Package: "volume/objectdir", Max: 300, House: []string{"runtime", "volume", "internal/yamljson"}}.Check(t)
 }
