@@ -17,6 +17,7 @@ type Manager struct {
 	ran runonce.Guard
 
 	wake chan struct{} // of capacity 1: there is something for the loop to do
+	made time.Time     // New: containers that started before are an earlier agent's
 
 	// mu guards the fields below.
 	mu     sync.Mutex
@@ -42,6 +43,7 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{
 		cfg:    cfg,
 		wake:   make(chan struct{}, 1),
+		made:   time.Now(),
 		pods:   make(map[types.UID]*watched),
 		budget: newBudget(cfg),
 		store:  newStore(cfg),
