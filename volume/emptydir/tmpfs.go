@@ -94,6 +94,10 @@ func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	// All mounts of the machine are listed only for what one of them is.
+	if mounted, err := m.IsMountPoint(real); err != nil || !mounted {
+		return nil, err
+	}
 	points, err := m.List()
 	if err != nil {
 		return nil, err
