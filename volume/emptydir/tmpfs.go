@@ -26,8 +26,9 @@ type Tmpfs struct {
 }
 
 // Mount mounts a tmpfs for the pod at dir, which it makes, unless there is one
-// already. One whose size should be another gets it, if its content allows.
-func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity) error {
+// already. One whose size should be another gets it, if its content allows. A new one
+// is mounted with further options as well.
+func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, further ...string) error {
 	if err := MakeDir(dir); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity) err
 		if t.NoSwap != nil && t.NoSwap() {
 			options = append(options, "noswap")
 		}
-		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", options, nil)
+		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, further...), nil)
 	case point.Type != "tmpfs":
 		return fmt.Errorf("%s has a %s mounted on it, not a tmpfs", dir, point.Type)
 	case size == 0 || sizeOf(point.Opts) == pages(size):
