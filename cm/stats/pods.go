@@ -17,6 +17,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -225,10 +226,13 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 	return out
 }
 
-// files sums up the files right in a directory; what is below it is somebody else's.
+// maxLogFiles is how many entries of a pod's log directory are counted.
+const maxLogFiles = 10_000
+
+// files sums up the files in a directory, but not in those below it.
 func files(dir string) (bytes, inodes uint64, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
+	entries, err := untrusted.ReadDir(dir, maxLogFiles)
+	if err != nil && !errors.Is(err, untrusted.ErrTooLarge) {
 		return 0, 0, err
 	}
 	for _, e := range entries {
