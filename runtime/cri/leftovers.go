@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,14 +43,11 @@ func below(dir, path string) bool {
 
 // removeRotated removes a log and what was rotated from it (lg-8).
 func removeRotated(path string) error {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if os.IsNotExist(err) {
+	entries, err := untrusted.ReadDir(filepath.Dir(path), maxLogEntries)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	var errs []error
+	errs := []error{err} // of too large a directory, some entries are known
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), filepath.Base(path)) {
 			if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !os.IsNotExist(err) {

@@ -125,13 +125,16 @@ func (s *step) ready(volume string) (runtime.Volume, error) {
 // must not stay as it is (vol-71).
 func expandAll(expr string, env *podenv.Env) (string, error) {
 	var missing []string
-	path := podenv.Expand(expr, func(name string) (string, bool) {
+	path, err := podenv.Expand(expr, func(name string) (string, bool) {
 		value, ok := env.Get(name)
 		if !ok {
 			missing = append(missing, name)
 		}
 		return value, ok
 	})
+	if err != nil {
+		return "", fmt.Errorf("subPathExpr %q is %w", expr, err)
+	}
 	if missing != nil {
 		return "", fmt.Errorf("subPathExpr %q: no such variable: %s", expr, strings.Join(missing, ", "))
 	}
