@@ -46,9 +46,10 @@ func Preemptable(pod, victim *v1.Pod) bool {
 var ErrNoVictims = errors.New("preemption: error finding a set of pods to preempt")
 
 // Victims returns which of the others have to end so that pod finds what it
-// lacks, as [Fit] or [Check] said. It ends as few as it can, and spares the
-// guaranteed most, then the burstable, then the best-effort (adm-10). An error
-// wraps ErrNoVictims: even all of them would not do, or there is a refusal that
+// lacks, as [Fit] or [Check] said. It selects guaranteed pods only if all
+// others do not suffice, then burstable, then best-effort pods (adm-10). Within a
+// class the selection is greedy, as in the kubelet: there may be a smaller set. An
+// error wraps ErrNoVictims: even all of them would not do, or there is a refusal that
 // is not about resources (adm-12).
 func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, error) {
 	short := need{}
@@ -78,7 +79,7 @@ func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, erro
 		for _, later := range after(class) {
 			assumed = assumed.without(classes[later]...)
 		}
-		victims = append(victims, fewest(classes[class], assumed)...)
+		victims = append(victims, greedily(classes[class], assumed)...)
 	}
 	return victims, nil
 }
@@ -94,9 +95,9 @@ func after(class v1.PodQOSClass) []v1.PodQOSClass {
 	}
 }
 
-// fewest takes pods until short is met, each time the one that brings it
+// greedily takes pods until short is met, each time the one that brings it
 // nearest, of equals the smallest. pods are known to suffice.
-func fewest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
+func greedily(pods []*v1.Pod, short need) (taken []*v1.Pod) {
 	pods = slices.Clone(pods)
 	for !short.met() && len(pods) > 0 {
 		best := slices.MinFunc(pods, func(a, b *v1.Pod) int {

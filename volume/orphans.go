@@ -186,6 +186,7 @@ func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
+	// Entries that their owners have left, and those of an earlier kubelet.
 	rest, err := os.ReadDir(pod.PodDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -13,6 +13,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
@@ -48,14 +50,16 @@ func readConfig(path, dir string) (cfg kubeletconfig.KubeletConfiguration, warni
 	return cfg, warnings, nil
 }
 
-// readObject reads one file.
+// readObject reads one file, which must be a regular one or a link to one.
 func readObject(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
+	f, err := untrusted.OpenFollow(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxConfig {
-		return nil, fmt.Errorf("%s has %d bytes, more than any KubeletConfiguration", path, len(text))
+	defer f.Close()
+	text, err := untrusted.Read(f, maxConfig)
+	if err != nil {
+		return nil, err
 	}
 	object, err := decodeConfig(text)
 	if err != nil {

@@ -252,6 +252,11 @@ func (m *nodeManagers) intoContainers(cfg *cri.Config) {
 	}
 }
 
+// exclusiveCPUs reports whether a container of the pod has CPUs that no other may use.
+func (m *nodeManagers) exclusiveCPUs(pod *v1.Pod) bool {
+	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
+}
+
 // admit asks the managers, which give a pod what it is admitted with.
 func (m *nodeManagers) admit(pods *view) podworker.Admitter {
 	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -92,6 +93,7 @@ type ListenerConfig struct {
 // bound on what those can take whom nobody has let in.
 type Listener struct {
 	cfg  ListenerConfig
+	ran  atomic.Bool // Run was called
 	http http.Server
 	crew crew
 	busy busy // with connections and handlers
@@ -181,8 +183,11 @@ func (l *Listener) Addr() net.Addr { return l.cfg.Listener.Addr() }
 
 // Run serves until ctx ends, closes all connections, those too that were taken over
 // for streams, and returns nil when all handlers have returned. An error means that
-// the port can't be listened on any more. Run it once.
+// the port can't be listened on any more. A second call returns an error.
 func (l *Listener) Run(ctx context.Context) error {
+	if l.ran.Swap(true) {
+		return errors.New("server: Listener.Run was called before")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.http.BaseContext = func(net.Listener) context.Context { return ctx }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -63,6 +64,7 @@ type Rotation struct {
 // A Rotator rotates logs.
 type Rotator struct {
 	cfg Config
+	ran runonce.Guard
 }
 
 // New returns a Rotator for cfg, or an error that says what is wrong with it. It

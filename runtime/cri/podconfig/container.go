@@ -35,7 +35,7 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources := containerResources(in.Node, pod, c)
+	resources := containerResources(in, c)
 	resources.CpusetCpus, resources.CpusetMems = inst.CPUs, inst.MemoryNodes
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(inst.RestartCount)},

@@ -52,6 +52,7 @@ type facts struct {
 	Handler       podconfig.Handler
 	UserNamespace *struct{ First, Length uint32 }
 	Groups        []int64
+	ExclusiveCPUs []string
 	Volumes       map[string]podconfig.Volume // else at /volumes/<name>
 	Absent        []string                    // volumes that are not there
 	Containers    map[string]struct {
@@ -193,7 +194,7 @@ func (gc goldenCase) request(t *testing.T) string {
 	t.Helper()
 	pod := gc.pod
 	in := podconfig.Input{
-		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups,
+		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups, ExclusiveCPUs: gc.facts.ExclusiveCPUs,
 		LogDirectory: fmt.Sprintf("/logs/%s_%s_%s", pod.Namespace, pod.Name, pod.UID),
 		CgroupParent: "/kubepods/pod" + string(pod.UID),
 	}

@@ -39,6 +39,11 @@ type Input struct {
 	// Groups are further supplemental groups, those of persistent volumes
 	// (vol-68).
 	Groups []int64
+
+	// ExclusiveCPUs are the names of the containers that have CPUs which no other
+	// container may use. They have no CPU quota, and with one of them the pod has
+	// none: it would throttle them on their own CPUs.
+	ExclusiveCPUs []string
 }
 
 // A Handler is a runtime handler. The zero value is the default one, with no
