@@ -177,7 +177,11 @@ func (c *Config) pluginFor(spec *Spec) (Plugin, error) {
 		found = p
 	}
 	if found == nil {
-		return nil, errors.New("no volume plugin matched")
+		err := errors.New("no volume plugin matched")
+		if kind := spec.kind(); kind != "" {
+			err = fmt.Errorf("%w: volumes of kind %s are not supported by this agent", err, kind)
+		}
+		return nil, err
 	}
 	return found, nil
 }

@@ -20,10 +20,25 @@ import (
 var ErrMounted = untrusted.ErrMounted
 
 // RemoveTree removes a directory and everything in it, except what is mounted
-// there: it first unmounts all mounts at and below dir, innermost first, and then
-// enters no mount point and follows no link, also not one that appears meanwhile
-// (F-39). A directory that does not exist is not an error.
+// there: it unmounts the mounts at and below dir, and enters no mount point and
+// follows no link, also not one that appears meanwhile (F-39). If a mount below dir
+// cannot be unmounted, files beside it may be gone. A directory that does not exist
+// is not an error.
 func RemoveTree(ctx context.Context, m Mounter, dir string) error {
+	if m == nil {
+		return fmt.Errorf("volume: remove %s: there is no Mounter", dir)
+	}
+	// To list the mounts of a machine takes as long as there are mounts: they are
+	// listed only if there are some below dir.
+	if unmountAt(m, dir) == nil {
+		err := untrusted.RemoveTree(ctx, dir)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrMounted):
+			return fmt.Errorf("volume: remove %s: %w", dir, err)
+		}
+	}
 	if err := unmountBelow(m, dir); err != nil {
 		return err
 	}

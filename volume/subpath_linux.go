@@ -47,15 +47,18 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 // isBound reports whether that very file is bound to target. Another one that is
 // bound there is unmounted.
 func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
-	points, err := mountsBelow(m, target)
-	if err != nil {
-		return false, fmt.Errorf("volume: list mounts: %w", err)
+	mounted, err := isMountPoint(m, target)
+	if err != nil || !mounted {
+		return false, err
 	}
 	var now unix.Stat_t
-	if len(points) == 1 && unix.Lstat(target, &now) == nil && now.Dev == of.Dev && now.Ino == of.Ino {
+	if unix.Lstat(target, &now) == nil && now.Dev == of.Dev && now.Ino == of.Ino {
 		return true, nil
 	}
-	return false, unmountBelow(m, target)
+	if unmountAt(m, target) == nil {
+		return false, nil
+	}
+	return false, unmountBelow(m, target) // something is mounted below it
 }
 
 // makeTarget makes an empty directory, or file, to bind to.

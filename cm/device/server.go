@@ -152,11 +152,12 @@ func (m *Manager) listed(p *plugin, list []Device) {
 	r := m.ledger.of(p.resource)
 	changed := r.plugin == p && r.replace(list)
 	if changed {
-		m.saveLocked()
+		m.touchLocked()
 	}
 	m.mu.Unlock()
 	if changed {
 		m.changed(p.resource)
+		m.save()
 	}
 }
 
@@ -168,7 +169,7 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 	current := r.plugin == p
 	if current {
 		r.stopped(time.Now())
-		m.saveLocked()
+		m.touchLocked()
 	}
 	m.mu.Unlock()
 	if !current {
@@ -178,6 +179,7 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 		m.cfg.Logger.Warn("a device plugin is gone; its devices can't be used", "resource", p.resource, "endpoint", p.endpoint, "err", why)
 	}
 	m.changed(p.resource)
+	m.save()
 }
 
 // forgetPlugins marks all devices unhealthy when nobody follows their plugins.

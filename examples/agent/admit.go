@@ -121,7 +121,7 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 			}
 			return nil
 		}),
-		g.short,
+		admitUnderPressure(g.evictions),
 		of(g.rt.sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 			if podconfig.AdmitGroups(pod, false) == nil {

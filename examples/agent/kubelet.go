@@ -163,9 +163,9 @@ func (a *assembly) kubeletAPI(g ground, k knowledge, c care) server.Config {
 		NodeName: a.opts.nodeName, Pods: shownPods{a.pods, k.statuses}, Runtime: g.rt,
 		Summary: func(ctx context.Context, only bool) (*statsapi.Summary, error) {
 			if only {
-				return c.usage.CPUAndMemory(ctx)
+				return g.usage.CPUAndMemory(ctx)
 			}
-			return c.usage.Summary(ctx, false)
+			return g.usage.Summary(ctx, false)
 		},
 		Metrics: c.metrics, Hooks: a.count.api.Server(),
 		Checks:        []server.Check{{Name: "syncloop", Ask: a.count.Check("healthz", "syncloop", a.pods.loop.Healthy)}},

@@ -63,11 +63,11 @@ func (p *people) node(ctx context.Context) pages.Node {
 		}
 		n.Checks = append(n.Checks, shown)
 	}
-	for _, c := range p.g.short.now() {
+	for _, c := range p.g.evictions.Conditions() {
 		n.Conditions = append(n.Conditions, string(c))
 	}
 	used := map[string]statsapi.PodStats{}
-	switch summary, err := p.c.usage.Summary(ctx, false); {
+	switch summary, err := p.g.usage.Summary(ctx, false); {
 	case summary != nil:
 		for _, s := range summary.Pods {
 			used[s.PodRef.UID] = s
@@ -90,13 +90,13 @@ func (p *people) node(ctx context.Context) pages.Node {
 
 // imagesOf is what a collection of images would do now.
 func (p *people) imagesOf(ctx context.Context, now time.Time) pages.Images {
-	if p.w.images == nil {
+	if p.g.images == nil {
 		return pages.Images{None: "Pods are plain processes here, and programs those of this machine: there are no images."}
 	}
 	if !p.imagesAt.IsZero() && now.Sub(p.imagesAt) < imagesFresh {
 		return p.images
 	}
-	plan, err := p.w.images.gc.DryRun(ctx)
+	plan, err := p.g.images.gc.DryRun(ctx)
 	if err != nil {
 		return pages.Images{None: "What becomes of images is not known: " + err.Error()}
 	}
