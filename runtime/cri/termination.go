@@ -23,14 +23,13 @@ const (
 // terminationMessage returns what an exited container said at its end, after
 // what the runtime says of it (rt-125 … rt-127).
 func terminationMessage(s *runtimeapi.ContainerStatus) string {
-	path := s.Annotations[podconfig.AnnotationMessagePath]
-	if path == "" {
-		return s.Message
-	}
 	said := ""
-	for _, m := range s.Mounts {
-		if m.GetContainerPath() == path {
-			said = string(tail(untrusted.Open, m.GetHostPath(), maxMessage))
+	if path := s.Annotations[podconfig.AnnotationMessagePath]; path != "" {
+		path = podconfig.AbsolutePath(path)
+		for _, m := range s.Mounts {
+			if m.GetContainerPath() == path {
+				said = string(tail(untrusted.Open, m.GetHostPath(), maxMessage))
+			}
 		}
 	}
 	wantsLog := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)

@@ -105,6 +105,32 @@ func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
 	}
 }
 
+func TestWhereATerminationMessageIs(t *testing.T) {
+	dir := t.TempDir()
+	said, log := filepath.Join(dir, "said"), filepath.Join(dir, "0.log")
+	require.NoError(t, os.WriteFile(said, []byte("out of luck"), 0o644))
+	require.NoError(t, os.WriteFile(log, []byte("2026-01-01T00:00:00Z stderr F panic: bad\n"), 0o644))
+	for name, tc := range map[string]struct{ path, policy, want string }{
+		"an absolute path":             {"/dev/log", "File", "out of luck"},
+		"a relative path":              {"dev/log", "File", "out of luck"},
+		"no path":                      {"", "File", ""},
+		"no path, but the log":         {"", "FallbackToLogsOnError", "panic: bad\n"},
+		"another path, and the log":    {"/else", "FallbackToLogsOnError", "panic: bad\n"},
+		"no path, and no known policy": {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if goruntime.GOOS == "windows" {
+				t.Skip("paths are those of Linux")
+			}
+			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
+				ExitCode: 1, Reason: "Error", LogPath: log,
+				Annotations: map[string]string{podconfig.AnnotationMessagePath: tc.path, podconfig.AnnotationMessagePolicy: tc.policy},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: said}},
+			}))
+		})
+	}
+}
+
 func TestTheLogFallbackHasTwoLimits(t *testing.T) {
 	var log strings.Builder
 	for i := range 200 {

@@ -47,7 +47,7 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	resources.CpusetCpus, resources.CpusetMems = inst.CPUs, inst.MemoryNodes
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(inst.RestartCount)},
-		Image:       inst.Image,
+		Image:       containerImage(inst.Image),
 		Command:     command,
 		Args:        args,
 		WorkingDir:  c.WorkingDir,
@@ -72,6 +72,15 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	}
 	MapIDs(config)
 	return config, nil
+}
+
+// containerImage returns the image of a CreateContainer request. A kubelet sends the
+// pod's annotations and the runtime handler with pulls and volumes only.
+func containerImage(spec *runtimeapi.ImageSpec) *runtimeapi.ImageSpec {
+	if spec == nil {
+		return nil
+	}
+	return &runtimeapi.ImageSpec{Image: spec.Image, UserSpecifiedImage: spec.UserSpecifiedImage}
 }
 
 // expand replaces the references to variables in args (pe-13). References to

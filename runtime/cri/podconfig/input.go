@@ -102,6 +102,9 @@ type Node struct {
 	// SeccompRoot is the directory of the seccomp profiles on this machine.
 	SeccompRoot string
 
+	// SELinux: it is enabled on the machine. False: no mount is relabelled.
+	SELinux bool
+
 	// ThermalThrottle are the directories that show the temperature of each
 	// CPU, /sys/devices/system/cpu/cpu<N>/thermal_throttle, as far as they
 	// exist: containers don't see them (se-8).

@@ -34,9 +34,11 @@ func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerRes
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
 	out := &runtimeapi.LinuxContainerResources{CpuShares: qos.CPUShares(cpuRequest(&res))}
-	if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() && !n.NoCPUQuota {
-		out.CpuPeriod = period(n.CPUPeriod)
-		out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
+	if !n.NoCPUQuota {
+		out.CpuPeriod = period(n.CPUPeriod) // also without a limit, as in a kubelet's requests
+		if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() {
+			out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
+		}
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
 		out.MemoryLimitInBytes = limit.Value()
