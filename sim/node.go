@@ -186,30 +186,38 @@ func (n *Node) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Set makes these the pods that are wanted, with the defaults of the API server.
-// One that was wanted and is not named goes at once, as by a forced deletion. Of
-// one that is wanted already labels, annotations and the spec are taken.
-func (n *Node) Set(pods ...*v1.Pod) {
+// Set replaces the desired pods, with the defaults of the API server. Pods that
+// are not among them are removed at once, as by a forced deletion. Of a pod that
+// exists, labels, annotations and the spec are taken. The error is that of
+// [Node.Add].
+func (n *Node) Set(pods ...*v1.Pod) error {
 	for _, old := range n.pods.list(false) {
 		if !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == old.UID }) {
 			n.pods.drop(old.UID)
 		}
 	}
-	n.Add(pods...)
+	return n.Add(pods...)
 }
 
-// Add is Set without an end for others.
-func (n *Node) Add(pods ...*v1.Pod) {
+// Add is Set without removing others. A pod whose namespace and name belong to a
+// pod with another UID is left out, as an API server rejects it; the error names
+// each of them.
+func (n *Node) Add(pods ...*v1.Pod) error {
+	var errs []error
 	for _, pod := range pods {
 		pod = podsource.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}
-		n.pods.change(pod.UID, func(p *v1.Pod) bool {
+		changed := n.pods.change(pod.UID, func(p *v1.Pod) bool {
 			p.Labels, p.Annotations, p.Spec = pod.Labels, pod.Annotations, pod.Spec
 			return true
 		})
+		if changed == nil {
+			errs = append(errs, fmt.Errorf("sim: add pod %s with UID %s: the name belongs to a pod with another UID", fullName(pod), pod.UID))
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // Delete asks for the end of a pod, as kubectl delete does. It is wanted no
