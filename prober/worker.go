@@ -46,6 +46,9 @@ type worker struct {
 	// ran: there was a run on this instance.
 	ran bool
 
+	// errs: the last run could not be carried out.
+	errs bool
+
 	// spread: the first run of this instance was made at once, so the next one
 	// finds a place among those of others.
 	spread bool

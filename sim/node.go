@@ -49,6 +49,12 @@ type NodeConfig struct {
 	Hooks  podworker.Hooks
 	Record func(runtime.Event)
 
+	// Seed makes the node repeatable in a bubble; see "Guarantees and limits" in the
+	// package documentation. Steps between its parts, and calls of the Runtime and
+	// of the Sink, take up to 125 µs each, and Jitter, if nil, is drawn from Seed. If
+	// nil, steps take no time, and their order at one instant is not defined.
+	Seed *uint64
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 
@@ -72,6 +78,7 @@ type Node struct {
 	workers  *podworker.Workers
 	loop     *podworker.Loop
 	merge    *podsource.Merge
+	seeded   *seeded // nil: without a seed
 
 	mu    sync.Mutex
 	ready map[string]*time.Timer // by container ID: when its probes pass
@@ -81,6 +88,14 @@ type Node struct {
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = new(runtimetest.Runtime)
+	}
+	var seeds *seeded
+	if cfg.Seed != nil {
+		seeds = newSeeded(*cfg.Seed)
+		cfg.pace, cfg.later, cfg.noticed = seeds.pace, seeds.later, func(pleg.Event) {}
+		if cfg.Jitter == nil {
+			cfg.Jitter = seeds.jitter
+		}
 	}
 	if cfg.pace == nil {
 		cfg.pace = func(string, types.UID) {}
@@ -96,15 +111,27 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 			cfg.ReadyAfter = func(runtime.ContainerStatus) time.Duration { return 0 }
 		}
 	}
-	n := &Node{cfg: cfg, pods: newStore(), told: new(status.MemorySink), ready: map[string]*time.Timer{}}
+	n := &Node{cfg: cfg, pods: newStore(), told: new(status.MemorySink), ready: map[string]*time.Timer{}, seeded: seeds}
 	if cfg.Sources == nil {
-		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: storeSource{store: n.pods}}
+		source := storeSource{store: n.pods}
+		if seeds != nil { // pods that are added at one instant come together
+			source.look = func(_ context.Context, list func()) error {
+				seeds.pace("List", "")
+				list()
+				return nil
+			}
+		}
+		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: source}
 	}
 	sinks := []status.StatusSink{n.told, n.pods}
 	if cfg.Sink != nil {
 		sinks = []status.StatusSink{cfg.Sink, n.told, n.pods}
 	}
-	if err := n.wire(cfg, status.Tee(sinks...)); err != nil {
+	sink := status.Tee(sinks...)
+	if seeds != nil {
+		sink = pacedStatusSink{sink, seeds.pace}
+	}
+	if err := n.wire(cfg, sink); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	return n, nil
@@ -116,8 +143,12 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	if err != nil {
 		return err
 	}
+	acts, lister := cfg.Runtime, runtime.Lister(cfg.Runtime)
+	if n.seeded != nil {
+		acts, lister = pacedRuntime{cfg.Runtime, n.seeded.pace}, n.seeded.lister(lister)
+	}
 	n.changes, err = pleg.New(pleg.Config{
-		Runtime: cfg.Runtime, Logger: cfg.Logger,
+		Runtime: lister, Logger: cfg.Logger,
 		Handle: func(e pleg.Event) {
 			cfg.noticed(e)
 			if e.Type != pleg.ContainerRemoved {
@@ -136,7 +167,7 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 		network = n.health.Network
 	}
 	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: cfg.Runtime, Status: pacedReporter{n.statuses, cfg.pace}, Network: network, Admit: cfg.Admit,
+		Runtime: acts, Status: pacedReporter{n.statuses, cfg.pace}, Network: network, Admit: cfg.Admit,
 		Relist: n.changes.RequestRelist, Reinspect: n.changes.RequestReinspect, Record: cfg.Record, Logger: cfg.Logger,
 	})
 	if err != nil {
@@ -170,6 +201,9 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer n.stopTimers()
+	if n.seeded != nil {
+		defer context.AfterFunc(ctx, func() { close(n.seeded.ended) })()
+	}
 	if n.health != nil {
 		n.health.First(ctx)
 	}
@@ -186,30 +220,38 @@ func (n *Node) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Set makes these the pods that are wanted, with the defaults of the API server.
-// One that was wanted and is not named goes at once, as by a forced deletion. Of
-// one that is wanted already labels, annotations and the spec are taken.
-func (n *Node) Set(pods ...*v1.Pod) {
+// Set replaces the desired pods, with the defaults of the API server. Pods that
+// are not among them are removed at once, as by a forced deletion. Of a pod that
+// exists, labels, annotations and the spec are taken. The error is that of
+// [Node.Add].
+func (n *Node) Set(pods ...*v1.Pod) error {
 	for _, old := range n.pods.list(false) {
 		if !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == old.UID }) {
 			n.pods.drop(old.UID)
 		}
 	}
-	n.Add(pods...)
+	return n.Add(pods...)
 }
 
-// Add is Set without an end for others.
-func (n *Node) Add(pods ...*v1.Pod) {
+// Add is Set without removing others. A pod whose namespace and name belong to a
+// pod with another UID is left out, as an API server rejects it; the error names
+// each of them.
+func (n *Node) Add(pods ...*v1.Pod) error {
+	var errs []error
 	for _, pod := range pods {
 		pod = podsource.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}
-		n.pods.change(pod.UID, func(p *v1.Pod) bool {
+		changed := n.pods.change(pod.UID, func(p *v1.Pod) bool {
 			p.Labels, p.Annotations, p.Spec = pod.Labels, pod.Annotations, pod.Spec
 			return true
 		})
+		if changed == nil {
+			errs = append(errs, fmt.Errorf("sim: add pod %s with UID %s: the name belongs to a pod with another UID", fullName(pod), pod.UID))
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // Delete asks for the end of a pod, as kubectl delete does. It is wanted no
@@ -219,7 +261,18 @@ func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, g
 // Evict ends a pod for a reason of the node's own. The channel is closed when
 // nothing of it runs any more.
 func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
-	return n.workers.Kill(uid, opts)
+	outcome := n.workers.Kill(uid, opts)
+	if n.seeded == nil {
+		return outcome
+	}
+	later := make(chan podworker.Outcome, 1)
+	go func() {
+		defer close(later)
+		o := <-outcome
+		n.seeded.pace("Evict", uid) // the caller's next call is at another instant
+		later <- o
+	}()
+	return later
 }
 
 // Pods returns the pods that are wanted of Set, Add and Delete, with the status
@@ -238,7 +291,11 @@ func (n *Node) Status(uid types.UID) (v1.PodStatus, bool) { return n.told.Status
 // Wait returns the first status, from the present one on, of which want says
 // true, or an error if ctx ends before.
 func (n *Node) Wait(ctx context.Context, uid types.UID, want func(v1.PodStatus) bool) (v1.PodStatus, error) {
-	return n.told.Wait(ctx, uid, want)
+	s, err := n.told.Wait(ctx, uid, want)
+	if n.seeded != nil {
+		n.seeded.pace("Wait", uid) // the caller's next call is at another instant
+	}
+	return s, err
 }
 
 // States tells how the life of each pod stands, and what comes next: to explain
