@@ -23,7 +23,8 @@ type options struct {
 	root      string
 	logs      string
 	nodeName  string
-	listen    string
+	listen    *string     // as given; nil: --listen was not given
+	page      pageAddress // of the status page
 
 	providers, providerBin string // of credentials for images
 
@@ -78,7 +79,10 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
-		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
+		fs.Func("listen", "`address` of the status page, and of /healthz, /pods, /explain, /stats/summary and /metrics: HOST:PORT, unix:///PATH for a socket with mode 0600, or nothing for none. Requests are not authenticated; values of environments and annotations are not shown. (default 127.0.0.1:10258; with --kubeconfig, --in-cluster, --config or --config-dir the socket agent.sock in --root: curl --unix-socket ROOT/agent.sock http://localhost/)", func(text string) error {
+			o.listen = &text
+			return nil
+		})
 		declareStop(fs.FlagSet, o)
 		declareLogging(fs.FlagSet, o)
 		fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes that the agent implements, and exit")
@@ -162,10 +166,10 @@ func parseFlags(args []string) (options, error) {
 	if (o.providers == "") != (o.providerBin == "") {
 		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
-	if err := checkListen(o.listen); err != nil {
+	if err := o.fillDirs(); err != nil {
 		return o, err
 	}
-	return o, o.fillDirs()
+	return o, o.fillListen()
 }
 
 // configured reports whether somebody has configured a node, rather than trying the

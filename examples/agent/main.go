@@ -18,7 +18,8 @@
 //
 // With --runtime=unix:///run/containerd/containerd.sock the same pods run as
 // containers; Ctrl-C or SIGTERM then leaves them running, unless --stop-pods is
-// set. With --kubeconfig the agent is a node of a cluster as well.
+// set. With --kubeconfig the agent is a node of a cluster as well; then, and with
+// --config, the page is at a socket: curl --unix-socket ROOT/agent.sock http://localhost/
 package main
 
 import (
@@ -118,7 +119,7 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
-	a.say(fmt.Sprintf("http://%s/ shows what runs here; Ctrl-C stops %s", care.server.Addr, opts.stops()))
+	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.server.where(), opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}

@@ -75,14 +75,26 @@ func (p *people) node(ctx context.Context) pages.Node {
 	case err != nil:
 		n.Problems = append(n.Problems, "What pods use is not known: "+err.Error())
 	}
+	hiders := map[string]func(string) string{} // by UID
 	for _, s := range p.pods.workers.States() {
-		if pod := p.podOf(s, used); pod != nil {
-			n.Pods = append(n.Pods, *pod)
+		pod := p.podOf(s, used)
+		if pod == nil {
+			continue
 		}
+		if s.Pod != nil {
+			hide := hiderOf(s.Pod)
+			hiders[pod.UID], *pod = hide, mapText(*pod, hide)
+		}
+		n.Pods = append(n.Pods, *pod)
 	}
 	var unseen error
 	if n.Events, n.Signals, unseen = p.seen.history(); unseen != nil {
 		n.Problems = append(n.Problems, "What is left of the node could not be measured: "+unseen.Error())
+	}
+	for i := range n.Events {
+		if hide := hiders[n.Events[i].UID]; hide != nil {
+			n.Events[i].Message = hide(n.Events[i].Message)
+		}
 	}
 	n.Images = p.imagesOf(ctx, n.At)
 	return n

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -54,7 +53,7 @@ func (o *shutdownOptions) hear() {
 }
 
 func (o *shutdownOptions) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off), from who may read the file shutdown-token in --root: curl -X POST -H @ROOT/shutdown-token http://127.0.0.1:10258/shutdown. Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
+	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off), from who may read the file shutdown-token in --root: curl -X POST -H @ROOT/shutdown-token http://127.0.0.1:10258/shutdown, or with --unix-socket ROOT/agent.sock http://localhost/shutdown. Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
 	fs.DurationVar(&o.propagation, "shutdown-propagation", 0, "`time` that pods run on, beside their grace, after it was said that they are not ready, so that no more traffic comes to them; 30s at most")
 	fs.DurationVar(&o.flush, "shutdown-flush", 5*time.Second, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
 	fs.BoolVar(&o.carryOver, "shutdown-carry-over", false, "give the time that pods of one priority do not need to those after them")
@@ -145,8 +144,10 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 			d.byTerm = true
 			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Got: a.opts.shutdown.terms, Done: sync.OnceFunc(func() { close(d.over) })}
 		case "http":
-			if host, _, _ := net.SplitHostPort(a.opts.listen); !loopback(host) {
-				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address is only for this machine", a.opts.listen)
+			if page := a.opts.page; !page.onlyLocal() {
+				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address or a unix socket is only for this machine", page.address)
+			} else if page == (pageAddress{}) {
+				return nil, errors.New("--shutdown-on=http: there is no --listen to serve /shutdown at")
 			}
 			d.byHTTP = new(shutdown.Manual)
 			t = d.byHTTP

@@ -275,7 +275,8 @@ func (b *busy) end() {
 }
 
 // TLSVersion returns a version by the name that a KubeletConfiguration has for it:
-// VersionTLS12. Empty: zero.
+// VersionTLS12. Empty: zero. As with a kubelet, TLS 1.0 and 1.1 are accepted too, although
+// they are insecure.
 func TLSVersion(name string) (uint16, error) {
 	versions := map[string]uint16{
 		"": 0, "VersionTLS10": tls.VersionTLS10, "VersionTLS11": tls.VersionTLS11, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13,
@@ -288,7 +289,7 @@ func TLSVersion(name string) (uint16, error) {
 }
 
 // CipherSuites returns suites by their names: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
-// None: nil.
+// None: nil. As with a kubelet, those of tls.InsecureCipherSuites are accepted too.
 func CipherSuites(names []string) (ids []uint16, err error) {
 	for _, name := range names {
 		all := slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites())
