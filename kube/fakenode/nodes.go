@@ -107,7 +107,7 @@ func (n *Nodes) address() string {
 // find returns the pod as the node that it is on has it.
 func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
 	for _, a := range n.agents {
-		if pod := a.loop.PodByName(namespace, name); pod != nil {
+		if pod := a.whole.Loop().PodByName(namespace, name); pod != nil {
 			return a, pod, nil
 		}
 	}
