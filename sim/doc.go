@@ -1,4 +1,4 @@
-// Package sim simulates a node from a seed: a whole agent, wired in memory, in
+// Package sim simulates a node from a seed: an agent of package agent in memory, in
 // virtual time, with everything that may go wrong, and the laws that have to
 // hold all the same.
 //
@@ -15,9 +15,9 @@
 // truth: what the runtime really did and what the API was really told, which no
 // fault touches.
 //
-// [Node] is the agent without the weather: source, merge, loop, workers,
-// pipeline, runtime, pleg, status and sink in memory, for tests of controllers
-// and of other things that need pods which live.
+// [Node] is the agent without the faults: an agent.Agent with its source, runtime
+// and sink in memory, for tests of controllers and of other things that need pods
+// which live.
 //
 // # Usage
 //

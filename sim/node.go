@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -64,21 +65,15 @@ type NodeConfig struct {
 	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
-// A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
-// pleg, status and sink, wired as examples/agent wires them. Its methods may be
-// called from any goroutine.
+// A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
+// may be called from any goroutine.
 type Node struct {
-	cfg      NodeConfig
-	ran      runonce.Guard
-	pods     *store
-	told     *status.MemorySink
-	statuses *status.Manager
-	changes  *pleg.Generator
-	health   *podworker.Health // nil: the runtime does not tell
-	workers  *podworker.Workers
-	loop     *podworker.Loop
-	merge    *podsource.Merge
-	seeded   *seeded // nil: without a seed
+	cfg    NodeConfig
+	ran    runonce.Guard
+	pods   *store
+	told   *status.MemorySink
+	agent  *agent.Agent
+	seeded *seeded // nil: without a seed
 
 	mu    sync.Mutex
 	ready map[string]*time.Timer // by container ID: when its probes pass
@@ -131,67 +126,46 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if seeds != nil {
 		sink = pacedStatusSink{sink, seeds.pace}
 	}
-	if err := n.wire(cfg, sink); err != nil {
+	var err error
+	if n.agent, err = n.newAgent(cfg, sink); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	return n, nil
 }
 
-// wire makes the parts, backwards: each is handed to the one that calls it.
-func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
-	n.statuses, err = status.New(status.Config{Sink: sink, Probes: n.probed, Logger: cfg.Logger})
-	if err != nil {
-		return err
-	}
-	acts, lister := cfg.Runtime, runtime.Lister(cfg.Runtime)
-	if n.seeded != nil {
-		acts, lister = pacedRuntime{cfg.Runtime, n.seeded.pace}, n.seeded.lister(lister)
-	}
-	n.changes, err = pleg.New(pleg.Config{
-		Runtime: lister, Logger: cfg.Logger,
-		Handle: func(e pleg.Event) {
-			cfg.noticed(e)
-			if e.Type != pleg.ContainerRemoved {
-				cfg.later("Handle", e.UID, func() { n.loop.PodChanged(e.UID) })
-			}
+// newAgent returns the agent of n, with the connections between its parts paced.
+func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
+	c := agent.Config{
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Record: cfg.Record, Logger: cfg.Logger,
+		Adjust: agent.Adjust{
+			PLEG: func(c *pleg.Config) {
+				if n.seeded != nil {
+					c.Runtime = n.seeded.lister(c.Runtime)
+				}
+				handle := c.Handle
+				c.Handle = func(e pleg.Event) {
+					cfg.noticed(e)
+					cfg.later("Handle", e.UID, func() { handle(e) })
+				}
+			},
+			Status: func(c *status.Config) { c.Probes = n.probed },
+			Pipeline: func(c *podworker.PipelineConfig) {
+				if n.seeded != nil {
+					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
+				}
+				c.Status = pacedReporter{c.Status, cfg.pace}
+			},
+			Workers: func(c *podworker.Config) {
+				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
+				c.Jitter, c.Hooks = cfg.Jitter, cfg.Hooks
+			},
+			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
-	})
-	if err != nil {
-		return err
 	}
-	network := func() error { return nil }
-	if checker, ok := cfg.Runtime.(runtime.Checker); ok {
-		if n.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: checker}); err != nil {
-			return err
-		}
-		network = n.health.Network
+	if cfg.Admit != nil {
+		c.Admitters = podworker.Admitters{cfg.Admit}
 	}
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: acts, Status: pacedReporter{n.statuses, cfg.pace}, Network: network, Admit: cfg.Admit,
-		Relist: n.changes.RequestRelist, Reinspect: n.changes.RequestReinspect, Record: cfg.Record, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	n.workers, err = podworker.New(podworker.Config{
-		Handler: pipeline, Statuses: pacedStatuses{n.changes, cfg.pace}, Pods: n.changes.Pods,
-		Jitter: cfg.Jitter, Hooks: cfg.Hooks, Record: cfg.Record, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for name := range cfg.Sources {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	garbage, _ := cfg.Runtime.(runtime.GarbageCollector)
-	n.loop, err = podworker.NewLoop(podworker.LoopConfig{Workers: n.workers, Sources: names, Garbage: garbage, Logger: cfg.Logger})
-	if err != nil {
-		return err
-	}
-	n.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: cfg.Sources, Sink: pacedSink{n.loop, cfg.pace}, Record: cfg.Record, Logger: cfg.Logger})
-	return err
+	return agent.New(c)
 }
 
 // Run runs the agent until ctx is done, or a part of it fails. Containers keep
@@ -204,18 +178,10 @@ func (n *Node) Run(ctx context.Context) error {
 	if n.seeded != nil {
 		defer context.AfterFunc(ctx, func() { close(n.seeded.ended) })()
 	}
-	if n.health != nil {
-		n.health.First(ctx)
-	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{n.changes.Run, n.statuses.Run, n.loop.Run, n.merge.Run} {
-		group.Go(func() error { return run(ctx) })
-	}
+	group.Go(func() error { return n.agent.Run(ctx) })
 	if n.cfg.follow != nil {
-		group.Go(func() error { return n.changes.Follow(ctx, n.cfg.follow) })
-	}
-	if n.health != nil {
-		group.Go(func() error { return n.health.Run(ctx) })
+		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
 	}
 	return group.Wait()
 }
@@ -261,7 +227,7 @@ func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, g
 // Evict ends a pod for a reason of the node's own. The channel is closed when
 // nothing of it runs any more.
 func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
-	outcome := n.workers.Kill(uid, opts)
+	outcome := n.agent.Workers().Kill(uid, opts)
 	if n.seeded == nil {
 		return outcome
 	}
@@ -300,13 +266,13 @@ func (n *Node) Wait(ctx context.Context, uid types.UID, want func(v1.PodStatus) 
 
 // States tells how the life of each pod stands, and what comes next: to explain
 // what the node does.
-func (n *Node) States() []podworker.PodState { return n.workers.States() }
+func (n *Node) States() []podworker.PodState { return n.agent.Workers().States() }
 
 // Healthy returns what is wrong with the runtime, as far as the node noticed.
 func (n *Node) Healthy() error {
-	err := n.changes.Healthy()
-	if n.health != nil {
-		err = errors.Join(n.health.Runtime(), n.health.Network(), err)
+	err := n.agent.PLEG().Healthy()
+	if health := n.agent.Health(); health != nil {
+		err = errors.Join(health.Runtime(), health.Network(), err)
 	}
 	return err
 }
