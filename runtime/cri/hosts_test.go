@@ -110,6 +110,27 @@ func TestTheHostsFileIsRepairedWhateverAContainerMadeOfIt(t *testing.T) {
 	assert.Equal(t, "untouched", string(untouched))
 }
 
+// Whatever a container writes to the file, the next start gets the right one.
+func FuzzHostsFile(f *testing.F) {
+	f.Add([]byte(""))
+	f.Add([]byte("# Kubernetes-managed hosts file.\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+		pod := &v1.Pod{}
+		pod.Name, pod.UID = "web", "u1"
+		path, err := r.writeHosts(pod, []string{"10.0.0.7"})
+		require.NoError(t, err)
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		_, err = r.writeHosts(pod, []string{"10.0.0.7"})
+		require.NoError(t, err)
+		is, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(is))
+	})
+}
+
 func TestTheFileForATerminationMessage(t *testing.T) { // pe-20
 	s := &step{r: &Runtime{cfg: Config{RootDir: t.TempDir()}}, pod: &v1.Pod{}}
 	s.pod.UID = "u1"

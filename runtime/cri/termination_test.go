@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,5 +149,26 @@ func FuzzLastLines(f *testing.F) {
 	f.Add([]byte("a b P \n\n\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		assert.LessOrEqual(t, len(lastLines(log)), maxMessage)
+	})
+}
+
+// Whatever a container leaves in its message and its log, the message is bounded.
+func FuzzTerminationMessage(f *testing.F) {
+	f.Add([]byte("out of luck"), []byte(""))
+	f.Add([]byte(""), []byte("2026-01-01T00:00:00Z stdout F text\n"))
+	f.Add(bytes.Repeat([]byte{0}, 5000), []byte("P\n"))
+	f.Fuzz(func(t *testing.T, message, log []byte) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "message"), message, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "0.log"), log, 0o600))
+		got := terminationMessage(&runtimeapi.ContainerStatus{
+			ExitCode: 1, Reason: "Error", LogPath: filepath.Join(dir, "0.log"),
+			Annotations: map[string]string{podconfig.AnnotationMessagePath: "/m", podconfig.AnnotationMessagePolicy: "FallbackToLogsOnError"},
+			Mounts:      []*runtimeapi.Mount{{ContainerPath: "/m", HostPath: filepath.Join(dir, "message")}},
+		})
+		assert.LessOrEqual(t, len(got), maxMessage)
+		if len(message) > 0 {
+			assert.Equal(t, string(message[max(len(message)-maxMessage, 0):]), got)
+		}
 	})
 }
