@@ -18,7 +18,10 @@ integration: ## suites against real containerds and clusters (root, Linux; docs/
 fuzz: ## every fuzz target for a few seconds
 	@bash .ci/run fuzz
 
+tidy: ## go mod tidy in every module
+	@bash hack/tidy.sh
+
 ci: ## everything that CI runs (installs Debian packages)
 	@bash .ci/run
 
-.PHONY: help check test bench integration fuzz ci
+.PHONY: help check test bench integration fuzz tidy ci

@@ -80,6 +80,8 @@
 //
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
+//	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline assembled; nothing else assembles it
+//
 //	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
 //	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
 //
@@ -139,6 +141,6 @@
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Everything between is parts that you wire as you like;
-// examples/agent wires all of them, and examples/tiny two.
+// became of them. Package agent assembles the parts between them; examples/agent
+// adds all others, and examples/tiny uses two parts alone.
 package kubeparts

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -151,6 +152,7 @@ type OperationInfo struct {
 // goroutine.
 type Manager struct {
 	cfg   Config
+	ran   runonce.Guard
 	facts cgroups.Facts
 	root  cgroups.Name // that of all pods
 	log   *slog.Logger

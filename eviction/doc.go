@@ -25,6 +25,7 @@
 //		Summary: stats.Summary, // func(ctx, fresh bool) (*statsapi.Summary, error)
 //		Pods:    activePods,
 //		Kill: func(ctx context.Context, e eviction.Eviction) error {
+//			// The error is nil only if nothing of the pod runs.
 //			_, err := workers.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
 //				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Ending(),
 //			})

@@ -147,7 +147,7 @@ spec:
 END
 	done
 	say "$n pods on $on: starting"
-	"$work/agent" --runtime="$socket" --manifests="$dir/manifests" --root="$dir/root" --listen=127.0.0.1:0 "${flags[@]}" >"$work/agent.log" 2>&1 &
+	"$work/agent" --runtime="$socket" --manifests="$dir/manifests" --root="$dir/root" --listen=127.0.0.1:0 --stop-pods "${flags[@]}" >"$work/agent.log" 2>&1 &
 	agent=$!
 	patiently "the agent serves" 60 says_address
 	patiently "$n pods run" 300 running "$n"

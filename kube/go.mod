@@ -3,7 +3,7 @@ module github.com/kubeparts/kubeparts/kube
 go 1.26.0
 
 require (
-	github.com/kubeparts/kubeparts v0.0.0
+	github.com/kubeparts/kubeparts v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
@@ -88,5 +88,3 @@ require (
 )
 
 require github.com/moby/spdystream v0.5.1 // indirect
-
-replace github.com/kubeparts/kubeparts => ../

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -27,6 +28,7 @@ type HealthConfig struct {
 // tell without waiting for an answer that may not come.
 type Health struct {
 	cfg HealthConfig
+	ran runonce.Guard
 
 	// mu guards the fields below.
 	mu       sync.Mutex
@@ -58,8 +60,12 @@ func (h *Health) First(ctx context.Context) {
 	h.Check(ctx)
 }
 
-// Run asks until ctx ends, and returns nil then.
+// Run checks the runtime each Period until ctx is done, and returns nil then. A
+// second call returns an error.
 func (h *Health) Run(ctx context.Context) error {
+	if err := h.ran.Enter("podworker: Health"); err != nil {
+		return err
+	}
 	ticker := time.NewTicker(h.cfg.Period)
 	defer ticker.Stop()
 	for {
@@ -95,6 +101,8 @@ func (h *Health) Runtime() error {
 		return errors.New("container runtime status check may not have completed yet")
 	case h.answered.IsZero():
 		return fmt.Errorf("container runtime has not answered yet: %w", h.err)
+	case time.Since(h.answered) >= h.cfg.Threshold && h.err == nil: // the next check has not returned yet
+		return fmt.Errorf("container runtime is down: last answer %v ago", time.Since(h.answered).Round(time.Second))
 	case time.Since(h.answered) >= h.cfg.Threshold:
 		return fmt.Errorf("container runtime is down: last answer %v ago: %w", time.Since(h.answered).Round(time.Second), h.err)
 	case h.last.Runtime != nil:

@@ -62,6 +62,29 @@ func TestHealthTellsWhatIsWrongWithARuntime(t *testing.T) { // sl-3
 	assert.EqualError(t, err, "podworker: HealthConfig.Checker is nil")
 }
 
+func TestARuntimeIsDownWhileTheNextCheckHangs(t *testing.T) { // sl-3
+	synctest.Test(t, func(t *testing.T) {
+		answers := true
+		h, err := podworker.NewHealth(podworker.HealthConfig{Checker: checker(func(ctx context.Context) (runtime.Health, error) {
+			if !answers {
+				<-ctx.Done()
+			}
+			return runtime.Health{}, ctx.Err()
+		})})
+		require.NoError(t, err)
+		h.Check(t.Context())
+		answers = false
+		ctx, cancel := context.WithCancel(t.Context())
+		time.Sleep(5 * time.Second)
+		ran := make(chan error)
+		go func() { ran <- h.Run(ctx) }()
+		time.Sleep(27 * time.Second)
+		assert.EqualError(t, h.Runtime(), "container runtime is down: last answer 32s ago")
+		cancel()
+		require.NoError(t, <-ran)
+	})
+}
+
 func TestTheFirstAnswerIsWaitedForNotTooLong(t *testing.T) { // sl-5
 	synctest.Test(t, func(t *testing.T) {
 		hangs := true

@@ -3,6 +3,8 @@ package podworker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,10 +13,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// KillOptions say how a pod is to be ended by the agent.
+// KillOptions configure the termination of a pod by the agent.
 type KillOptions struct {
-	// GracePeriodSeconds to stop in, if that is less than what the pod has
-	// anyway. Nil: the pod's own.
+	// GracePeriodSeconds replaces spec.terminationGracePeriodSeconds, also with
+	// a longer time, as in Kubernetes. It only shortens a grace period that is
+	// in effect: deletionGracePeriodSeconds, or that of an earlier Kill. Values
+	// below 1 count as 1. If nil, the pod's own grace period is used; for an
+	// orphan that is Config.OrphanGrace, or the one that the runtime recorded.
 	GracePeriodSeconds *int64
 
 	// Evict: the pod's containers may be removed while its object stays, so
@@ -24,8 +29,9 @@ type KillOptions struct {
 	// Ending is what the pod's status will say.
 	Ending runtime.Ending
 
-	// Patience is how long KillAndWait waits. Zero: half as much again as the
-	// grace period, and 10 seconds at least (pw-60).
+	// Patience is how long KillAndWait waits. Zero means 1.5 times the grace
+	// period: GracePeriodSeconds, or that of the spec; at least 10 seconds
+	// (pw-60).
 	Patience time.Duration
 }
 
@@ -108,10 +114,15 @@ func tell(done chan<- Outcome, o Outcome) {
 	close(done)
 }
 
-// KillAndWait is Kill for those who need the pod's resources: it returns when
-// nothing of the pod runs, or, with an error that wraps ErrStillRunning and an
-// event, when opts.Patience is over; when ctx ends, with its error. In these
-// cases the kill goes on (pw-59 … pw-61).
+// KillAndWait is Kill for callers that need the pod's resources. It returns nil
+// only if nothing of the pod runs: the outcome is Stopped, AlreadyStopped or
+// NeverStarted. Else the pod must be counted as running, and the error names the
+// outcome, NotKnown or Abandoned.
+//
+// It returns ErrStillRunning (wrapped) and records an event if the pod has not
+// stopped within opts.Patience, and an error that wraps ctx.Err() if ctx is done
+// before. In these two cases the outcome is zero and the kill continues (pw-59 …
+// pw-61).
 func (w *Workers) KillAndWait(ctx context.Context, uid types.UID, opts KillOptions) (Outcome, error) {
 	pod := w.podOf(uid)
 	if opts.Patience == 0 {
@@ -121,9 +132,12 @@ func (w *Workers) KillAndWait(ctx context.Context, uid types.UID, opts KillOptio
 	defer late.Stop()
 	select {
 	case o := <-w.Kill(uid, opts):
+		if o == NotKnown || o == Abandoned {
+			return o, fmt.Errorf("podworker: kill pod %s: %v", uid, o)
+		}
 		return o, nil
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return 0, fmt.Errorf("podworker: kill pod %s: %w", uid, ctx.Err())
 	case <-late.C:
 		if pod != nil {
 			w.cfg.Record(runtime.Event{
@@ -147,7 +161,7 @@ func (e *stillRunning) Error() string {
 
 func (e *stillRunning) Unwrap() error { return ErrStillRunning }
 
-// patience is how long the kubelet waits for a pod that it kills (pw-60).
+// patience returns how long the kubelet waits for a pod that it kills (pw-60).
 func patience(pod *v1.Pod, override *int64) time.Duration {
 	grace := override
 	if grace == nil && pod != nil {
@@ -156,7 +170,11 @@ func patience(pod *v1.Pod, override *int64) time.Duration {
 	if grace == nil {
 		return 10 * time.Second
 	}
-	return max(10*time.Second, time.Duration(*grace)*1500*time.Millisecond)
+	const perSecond = 1500 * time.Millisecond
+	if *grace > int64(math.MaxInt64/perSecond) {
+		return math.MaxInt64
+	}
+	return max(10*time.Second, time.Duration(*grace)*perSecond)
 }
 
 func (w *Workers) podOf(uid types.UID) *v1.Pod {
@@ -168,8 +186,8 @@ func (w *Workers) podOf(uid types.UID) *v1.Pod {
 	return nil
 }
 
-// KillOrphan ends a pod that was found in the runtime and that nobody wants. It
-// has Config.OrphanGrace to stop (sl-56). A pod that is known already is left alone.
+// KillOrphan terminates a pod that the runtime contains and no source specifies,
+// with Config.OrphanGrace (sl-56). It does nothing if the pod has a worker.
 func (w *Workers) KillOrphan(orphan *runtime.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,7 +17,7 @@ type life struct {
 	orphan *runtime.Pod
 
 	// grace in seconds once termination is requested; it never grows
-	// (inv-4).
+	// (inv-4). Nil of an orphan: what the runtime recorded.
 	grace *int64
 
 	// cause is why termination was requested first, and ending the word of
@@ -104,7 +104,8 @@ func step(l life, in input) (life, effect) {
 		}
 		return l.stop(CauseKilled, in.opts.GracePeriodSeconds, in.opts.Ending)
 	case found:
-		l = life{state: Stopping, orphan: in.orphan, deleted: true, grace: in.grace, cause: CauseOrphan}
+		l = life{state: Stopping, orphan: in.orphan, deleted: true, cause: CauseOrphan}
+		l.grace, _ = effectiveGrace(nil, nil, in.grace)
 		return l, effect{wake: true}
 	case turn:
 		return l.begin(in.mayStart)
@@ -264,10 +265,14 @@ func (l life) end(in returned) (life, effect) {
 }
 
 // effectiveGrace returns the seconds a pod has left to stop: the smallest of
-// what was said before, the object's deletionGracePeriodSeconds and the
-// override; if none was said, the spec's; never below 1 (pw-23 … pw-25). A zero
-// is a value here, not "unset" (lq-7). shortened reports that an earlier value
-// went down (pw-26).
+// stored, the object's deletionGracePeriodSeconds and override; if all are nil,
+// the spec's; never below 1 (pw-23 … pw-25). A zero is a value, not "unset" (lq-7).
+// shortened reports that a stop in progress has to be repeated with less time
+// (pw-26).
+//
+// A nil pod is an orphan. As long as no value is given for it, the result is nil:
+// the grace period that the runtime recorded, which is not available here. The
+// first value replaces it.
 func effectiveGrace(stored *int64, pod *v1.Pod, override *int64) (grace *int64, shortened bool) {
 	least := stored
 	lower := func(v *int64) {
@@ -279,7 +284,10 @@ func effectiveGrace(stored *int64, pod *v1.Pod, override *int64) (grace *int64, 
 		lower(pod.DeletionGracePeriodSeconds)
 	}
 	lower(override)
-	if least == nil && pod != nil {
+	if least == nil && pod == nil {
+		return nil, false
+	}
+	if least == nil {
 		least = pod.Spec.TerminationGracePeriodSeconds
 	}
 	const floor = 1
@@ -287,5 +295,8 @@ func effectiveGrace(stored *int64, pod *v1.Pod, override *int64) (grace *int64, 
 		return new(int64(floor)), false
 	}
 	g := max(*least, floor)
-	return &g, stored != nil && g < *stored
+	if stored == nil {
+		return &g, pod == nil
+	}
+	return &g, g < *stored
 }

@@ -35,7 +35,10 @@ func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
 		"it shrinks, and tells (pw-26)":                   {stored: new(int64(20)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10, shortened: true},
 		"the first value is not a shortening (pw-26)":     {pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
 		"the same value is not a shortening":              {stored: new(int64(10)), pod: pod(new(int64(30)), nil), override: new(int64(10)), want: 10},
-		"no pod, nothing said":                            {want: 1},
+		"a pod without any":                               {pod: pod(nil, nil), want: 1},
+		"an orphan's first value replaces the recorded":   {override: new(int64(5)), want: 5, shortened: true},
+		"an orphan's stored value":                        {stored: new(int64(5)), want: 5},
+		"an orphan's does not grow (inv-4)":               {stored: new(int64(5)), override: new(int64(9)), want: 5},
 		"negative is raised too":                          {pod: pod(new(int64(-7)), nil), want: 1},
 		"raised to the floor is no shortening afterwards": {stored: new(int64(1)), pod: pod(nil, new(int64(0))), want: 1},
 	} {
@@ -45,6 +48,12 @@ func TestEffectiveGraceIsTheSmallestThatWasSaid(t *testing.T) { // pw-23, pw-24
 			assert.Equal(t, tc.shortened, shortened)
 		})
 	}
+}
+
+func TestAnOrphanWithoutAValueHasItsRecordedGrace(t *testing.T) { // lq-33
+	got, shortened := effectiveGrace(nil, nil, nil)
+	assert.Nil(t, got)
+	assert.False(t, shortened)
 }
 
 func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23

@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -62,6 +63,7 @@ type NodeConfig struct {
 // called from any goroutine.
 type Node struct {
 	cfg      NodeConfig
+	ran      runonce.Guard
 	pods     *store
 	told     *status.MemorySink
 	statuses *status.Manager
@@ -161,9 +163,12 @@ func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
 	return err
 }
 
-// Run is the agent's life: until ctx ends, or it cannot go on. Containers go on
-// running afterwards. Run it once.
+// Run runs the agent until ctx is done, or a part of it fails. Containers keep
+// running afterwards. A second call returns an error.
 func (n *Node) Run(ctx context.Context) error {
+	if err := n.ran.Enter("sim: Node"); err != nil {
+		return err
+	}
 	defer n.stopTimers()
 	if n.health != nil {
 		n.health.First(ctx)

@@ -9,18 +9,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Run delivers what is reported until ctx ends; it then returns nil as soon as
-// its calls of the sink have returned. What is not delivered by then stays for
-// [Manager.Flush], or another Run.
+// Run delivers the reported statuses until ctx is done; it then returns nil as soon
+// as its calls of the sink have returned. Statuses that are not delivered by then,
+// those of interrupted calls among them, stay outstanding for [Manager.Flush]. A
+// second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("status: Manager"); err != nil {
+		return err
+	}
 	m.drive(ctx, false)
 	return nil
 }
 
 // Flush delivers what is outstanding, without regard to back-off at first, and
-// returns nil when nothing is. It works beside Run and after it: an agent that
-// shuts down calls it with the time it has left. If ctx ends first, the error
-// says how many pods have something outstanding.
+// returns nil when nothing is. It may be called while Run runs and after it: an
+// agent that shuts down calls it with the time it has left. If ctx is done first,
+// it returns an error with the number of pods that have something outstanding.
+// Calls that ctx interrupts stay outstanding, and Run, if it runs, repeats them.
 func (m *Manager) Flush(ctx context.Context) error {
 	m.mu.Lock()
 	m.queue.hurry()
@@ -201,7 +206,7 @@ func (m *Manager) pushLocked(e *entry) {
 	if m.pods[e.pod.UID] != e {
 		return // behind an older incarnation
 	}
-	if e.spot == idle && e.shown != nil && !e.due() {
+	if e.spot == idle && e.shown != nil && !e.due() && !e.deleted {
 		now := time.Now()
 		if e.compare(now); e.edited {
 			m.queue.delay(e, now.Add(m.correctIn(e.corrections)))
@@ -219,7 +224,9 @@ func (m *Manager) pushLocked(e *entry) {
 		m.queue.undelay(e) // there is more to say than what was edited
 		fallthrough
 	case idle:
-		if e.due() {
+		// An edited entry is idle only if the call that corrects it was
+		// interrupted.
+		if e.due() || e.edited && !e.deleted {
 			m.queue.add(e)
 			m.wakeLocked()
 			return

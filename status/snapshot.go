@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -112,17 +114,14 @@ func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 // DeletePod removes the record of the pod.
 func (s *Snapshot) DeletePod(_ context.Context, pod *v1.Pod) error { return s.remove(pod.UID) }
 
-// Prune removes the records of pods that keep says false of: those that went away
-// while no agent ran. Call it when the sources have said which pods there are.
+// Prune removes the records of the pods for which keep returns false: those that
+// were deleted while no agent ran. Call it when all sources have synced. keep may
+// call methods of s.
 func (s *Snapshot) Prune(keep func(uid types.UID) bool) error {
 	s.mu.Lock()
-	var gone []types.UID
-	for uid := range s.pods {
-		if !keep(uid) {
-			gone = append(gone, uid)
-		}
-	}
+	gone := slices.Collect(maps.Keys(s.pods))
 	s.mu.Unlock()
+	gone = slices.DeleteFunc(gone, keep)
 	var errs []error
 	for _, uid := range gone {
 		errs = append(errs, s.remove(uid))

@@ -114,3 +114,21 @@ func TestABrokenSnapshotIsNamedAndHarmsNoOther(t *testing.T) {
 	_, _, err = status.OpenSnapshot(filepath.Join(dir, "README"))
 	assert.ErrorContains(t, err, "README")
 }
+
+func TestPruneMayCallTheSnapshot(t *testing.T) {
+	s, _, err := status.OpenSnapshot(t.TempDir())
+	require.NoError(t, err)
+	for _, name := range []string{"failed", "running"} {
+		pod := named(podOf(v1.RestartPolicyAlways, "a"), name)
+		phase := map[string]v1.PodPhase{"failed": v1.PodFailed, "running": v1.PodRunning}[name]
+		require.NoError(t, s.UpdatePodStatus(t.Context(), pod, v1.PodStatus{Phase: phase}))
+	}
+	require.NoError(t, s.Prune(func(uid types.UID) bool {
+		st, ok := s.Status(uid)
+		return ok && st.Phase == v1.PodRunning
+	}))
+	_, failed := s.Status("uid-failed")
+	_, running := s.Status("uid-running")
+	assert.False(t, failed)
+	assert.True(t, running)
+}

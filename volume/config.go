@@ -52,8 +52,10 @@ type Config struct {
 	// what is attached is used at once.
 	Reported func(name v1.UniqueVolumeName) bool
 
-	// SELinuxLabel makes the label of a file of what a container's options
-	// say. Nil: SELinux is off (vol-13).
+	// SELinuxLabel returns the label of the files of a container with these
+	// options: [HostSELinuxLabel] returns such a func. It must not block. Nil:
+	// SELinux is off, and no volume is labelled, neither by its mount nor by
+	// the runtime (vol-13).
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
 
 	// Expanded hears that the file system of a claim has grown, so that its
@@ -175,7 +177,11 @@ func (c *Config) pluginFor(spec *Spec) (Plugin, error) {
 		found = p
 	}
 	if found == nil {
-		return nil, errors.New("no volume plugin matched")
+		err := errors.New("no volume plugin matched")
+		if kind := spec.kind(); kind != "" {
+			err = fmt.Errorf("%w: volumes of kind %s are not supported by this agent", err, kind)
+		}
+		return nil, err
 	}
 	return found, nil
 }

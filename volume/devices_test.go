@@ -176,11 +176,6 @@ func TestUniqueNames(t *testing.T) {
 	_ = types.UID("")
 }
 
-// selinux is a fake plugin whose volumes take their label from a mount option.
-type selinux struct{ *volumetest.Plugin }
-
-func (selinux) SupportsSELinuxMount(*volume.Spec) bool { return true }
-
 // vol-13: the label of the pod goes into the mount options, if it is one.
 func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,14 +183,9 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout, c.Plugins = objects, time.Second, []volume.Plugin{selinux{c.Plugins[0].(*volumetest.Plugin)}}
-			c.SELinuxLabel = func(o *v1.SELinuxOptions) (string, error) {
-				if o == nil {
-					return "", nil
-				}
-				return "system_u:object_r:container_file_t:" + o.Level, nil
-			}
+			c.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
 		})
+		n.plugin.SELinux = true
 		p := claimPod("p", "c")
 		p.Spec.SecurityContext = &v1.PodSecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0:c1,c2"}}
 		_, err := n.Mount(t.Context(), p)
@@ -215,6 +205,10 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 		second.SecurityContext = &v1.SecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0:c3"}}
 		p.Spec.Containers = append(p.Spec.Containers, second)
 		_, err = n.Mount(t.Context(), p)
-		assert.ErrorContains(t, err, "conflicting SELinux labels of volume c")
+		assert.ErrorContains(t, err, `volume "c": containers have different SELinux labels, "system_u:object_r:container_file_t:s0:c1,c2" and "system_u:object_r:container_file_t:s0:c3"`)
 	})
+}
+
+func seLinuxLabel(o *v1.SELinuxOptions) (string, error) {
+	return "system_u:object_r:container_file_t:" + o.Level, nil
 }

@@ -44,6 +44,10 @@
 //     unwanted: until Collect hears that, what an earlier agent left stays.
 //   - Nothing is removed through a mount, whoever made it: directories are
 //     opened one from the other, and mounts are first unmounted ([RemoveTree]).
+//   - Of a pod's directory, volumes, volumeDevices, volume-subpaths and plugins
+//     belong to the Manager. Collect removes the directory with everything in it
+//     once keep is false, so keep must report true until the owners of other
+//     entries, such as runtime/cri, are done with the pod.
 //   - No path in a volume leads a container out of it, whatever is swapped while
 //     it is looked at (Linux; elsewhere sub-paths are refused).
 //   - A mount that hangs in the kernel holds its goroutine, and nobody else but its
@@ -69,6 +73,10 @@
 //   - A device is staged on record as well, so that it is unstaged by a later
 //     agent even if no pod of it is left (F-45).
 //   - Quotas are not used to measure (vol-78).
+//   - Only volumes whose one access mode is ReadWriteOncePod are mounted with an
+//     SELinux label, as in Kubernetes 1.36 (1.37 mounts those of all modes so), and
+//     only if the containers that use them name a level: the label of others is the
+//     runtime's choice, and it labels their files.
 //
 // # Testing
 //

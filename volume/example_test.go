@@ -49,7 +49,7 @@ func Example() {
 	fmt.Println("stopped:", <-stopped)
 	// Output:
 	// logs is at logs
-	// unmounted volumes=[nobody-knows-it], unattached volumes=[], failed to process volumes=[nobody-knows-it]: volume "nobody-knows-it": no volume plugin matched
+	// unmounted volumes=[nobody-knows-it], unattached volumes=[], failed to process volumes=[nobody-knows-it]: volume "nobody-knows-it": no volume plugin matched: volumes of kind emptyDir are not supported by this agent
 	// unmounted: <nil>
 	// stopped: <nil>
 }

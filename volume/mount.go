@@ -83,6 +83,8 @@ type want struct {
 	shared   string // name of its device; "": it is not staged
 	attach   bool
 	refs     []ObjectRef
+
+	seLinuxMount bool // the plugin mounts it with a label
 }
 
 // want finds out what a volume of the pod is, and whose.
@@ -121,6 +123,11 @@ func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
 	}
 	if a, ok := w.plugin.(Attacher); ok && m.cfg.Attached != nil {
 		if w.attach, err = a.NeedsAttach(ctx, spec); err != nil {
+			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
+		}
+	}
+	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil {
+		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
 			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
@@ -174,7 +181,9 @@ func (m *Manager) wish(pod *v1.Pod, wants []want) {
 			d.plugin, d.spec = of.plugin, of.spec
 			m.world.setDevice(v, d)
 		}
-		v.seLabel, v.failedSELab = m.cfg.seLinuxLabel(pod, v)
+		if v.seLabel, v.failedSELab = m.cfg.seLinuxUse(pod, of, v.names).label(m.cfg.SELinuxLabel); v.failedSELab != nil {
+			v.failedSELab = fmt.Errorf("volume %q: %w", of.name, v.failedSELab)
+		}
 		if v.state == InPlace && v.refreshes() {
 			v.refresh = true // vol-11
 		}

@@ -39,6 +39,9 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 	case stage:
 		m.stageLocked(ctx, v)
 		return
+	case unstage:
+		m.takeDeviceLocked(ctx, v.device, s)
+		return
 	}
 	if s == setUp || s == refresh || s == expand {
 		if err := m.allowedLocked(v); err != nil {
@@ -96,6 +99,9 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 			}
 		}
 	}
+	if v.mislabeled() {
+		return fmt.Errorf("volume is in use by another pod with SELinux label %q", v.device.seLabel)
+	}
 	if o, ok := v.plugin.(MountOptioner); len(v.spec.MountOptions()) > 0 && (!ok || !o.SupportsMountOptions()) {
 		return fmt.Errorf("the persistent volume has mountOptions %v, and %s takes none", v.spec.MountOptions(), v.place.Plugin)
 	}
@@ -126,7 +132,8 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		req.MountOptions = v.spec.MountOptions()
 	}
 	if v.seLabel != "" {
-		req.MountOptions = append(req.MountOptions, "context="+quoteLabel(v.seLabel))
+		req.SELinuxLabel = v.seLabel
+		req.MountOptions = append(req.MountOptions, seLinuxMountOption(v.seLabel))
 	}
 	if v.attach && m.cfg.Attached != nil {
 		req.DevicePath, _ = m.cfg.Attached(v.uniqueName())
@@ -162,6 +169,9 @@ func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (Mounted, er
 	ready, err := p.SetUp(ctx, req)
 	if err == nil && ready.Path != "" && ready.Device != "" {
 		err = fmt.Errorf("volume: plugin %s says that the volume is both a directory and a device", req.Plugin)
+	}
+	if m.cfg.SELinuxLabel == nil {
+		ready.SELinuxRelabel = false
 	}
 	return ready, err
 }
@@ -310,12 +320,12 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		return
 	}
 	req := m.requestLocked(v)
-	d.step = stage
+	d.step, d.seLabel = stage, req.SELinuxLabel
 	begun, p, name, users := time.Now(), d.plugin, v.name(), []types.UID(nil)
 	m.steps.Go(func() {
 		err := m.remember(req) // the pod's, from which the device is known, too
 		if err == nil {
-			err = m.rememberDevice(d.name, p.Name(), req.Spec)
+			err = m.rememberDevice(d.name, p.Name(), req.SELinuxLabel, req.Spec)
 		}
 		if err == nil {
 			err = p.(Stager).Stage(ctx, req)
@@ -352,7 +362,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	})
 }
 
-// takeDeviceLocked begins a step with a device that nobody uses any more.
+// takeDeviceLocked begins a step with a device that no pod has mounted.
 func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 	switch s {
 	case forget:
@@ -369,8 +379,10 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 			m.mu.Lock()
 			defer m.unlock()
 			d.step = nothing
-			if d.state, d.failed = NotMounted, (failure{}); err != nil {
+			if err != nil {
 				d.state, d.failed = Uncertain, d.failed.after(unstage, err, time.Now())
+			} else {
+				d.state, d.seLabel, d.failed = NotMounted, "", failure{}
 			}
 			m.markDeviceLocked(d)
 			info := OperationInfo{Operation: operationName(unstage), Plugin: p.Name(), Volume: spec.DirName(), Duration: time.Since(begun), Err: err}

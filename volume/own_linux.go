@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // ownProgressEvery is how often a long walk tells how far it is.
@@ -245,7 +247,7 @@ func (w *owner) change(dir int, name string) {
 		_ = unix.Fchownat(dir, name, -1, int(w.Group), unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		chmodNoFollow(dir, name, st.Mode&0o7777|w.mode(&st))
+		untrusted.ChmodAt(dir, name, st.Mode&0o7777|w.mode(&st))
 	}
 }
 
@@ -267,25 +269,6 @@ func (w *owner) mode(st *unix.Stat_t) uint32 {
 func (w *owner) right(st *unix.Stat_t) bool {
 	mode := w.mode(st)
 	return int64(st.Gid) == w.Group && st.Mode&mode == mode
-}
-
-// chmodNoFollow changes the mode of an entry, and never that of what a link leads
-// to.
-func chmodNoFollow(dir int, name string, mode uint32) {
-	err := unix.Fchmodat(dir, name, mode, unix.AT_SYMLINK_NOFOLLOW)
-	if err == nil || !errors.Is(err, unix.ENOSYS) && !errors.Is(err, unix.EOPNOTSUPP) {
-		return
-	}
-	// Before Linux 6.6 there is no such call.
-	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != unix.S_IFLNK {
-		_ = unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode)
-	}
 }
 
 // openDir opens a directory below the root, through no link.

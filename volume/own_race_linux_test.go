@@ -71,3 +71,5 @@ func TestATreeThatIsDeepAndFullOfDecoysIsRemovedWithFewDescriptors(t *testing.T)
 type none struct{ mount.Interface }
 
 func (none) List() ([]mount.MountPoint, error) { return nil, nil }
+
+func (none) IsMountPoint(string) (bool, error) { return false, nil }

@@ -62,6 +62,10 @@ type deviceLook struct {
 	busy      bool
 	notBefore time.Time
 	users     int // volumes of pods that want it, or may still have it mounted
+
+	// mislabeled: it may be staged with another SELinux label than the volume is to
+	// be mounted with, and no volume of a pod may have it mounted.
+	mislabeled bool
 }
 
 // next returns what is to be done with a pod's volume now, and when to ask again
@@ -82,6 +86,8 @@ func next(v look, now time.Time) (step, time.Time) {
 		return nothing, v.notBefore
 	case v.device != nil && v.device.busy:
 		return nothing, time.Time{}
+	case v.device != nil && v.device.mislabeled:
+		return unless(v.device.notBefore, now, unstage)
 	case v.device != nil && v.device.state != InPlace:
 		return unless(v.device.notBefore, now, stage) // once for all pods (vol-20)
 	}

@@ -21,7 +21,8 @@ import (
 // from any state of the disk.
 //
 // Further powers are interfaces of one or two methods, found by assertion:
-// [Refresher], [Refs], [Attacher], [Stager], [Expander], [MountOptioner], [Blocks].
+// [Refresher], [Refs], [Attacher], [Stager], [Expander], [MountOptioner], [Blocks],
+// [SELinuxMounter].
 type Plugin interface {
 	// Name is the kubelet's: "kubernetes.io/empty-dir". It names directories
 	// (escaped) and metrics, and must not change.
@@ -76,9 +77,14 @@ type Request struct {
 	// don't (vol-55).
 	FSUser *int64
 
-	// MountOptions are those of the persistent volume, and, where SELinux is
-	// on, "context=…" (vol-13).
+	// MountOptions are those of the persistent volume, and `context="…"` if
+	// SELinuxLabel is set.
 	MountOptions []string
+
+	// SELinuxLabel is the label that all files of the volume have once it is
+	// mounted with MountOptions; the runtime must not change it. Empty: the
+	// volume is mounted without a label. Only an [SELinuxMounter] finds one.
+	SELinuxLabel string
 
 	// DevicePath is what attaching came to. Empty: nothing was to be attached.
 	DevicePath string

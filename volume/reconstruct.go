@@ -45,7 +45,7 @@ func (m *Manager) reconstructDevices() {
 			continue
 		}
 		d := m.world.addDevice(r.Device, p, r.Spec)
-		d.state, d.inherited = Uncertain, true
+		d.state, d.inherited, d.seLabel = Uncertain, true, r.SELinuxLabel
 		m.markDeviceLocked(d)
 	}
 }

@@ -31,6 +31,9 @@ type record struct {
 	// instead of a Place.
 	Plugin string `json:"plugin,omitempty"`
 	Device string `json:"device,omitempty"`
+
+	// SELinuxLabel with which it is staged; empty: none.
+	SELinuxLabel string `json:"seLinuxLabel,omitempty"`
 }
 
 const recordVersion = 1
@@ -65,8 +68,8 @@ func (m *Manager) unremember(at Place) error {
 }
 
 // rememberDevice writes the record of a device that is about to be staged.
-func (m *Manager) rememberDevice(name, plugin string, spec *Spec) error {
-	r := record{Version: recordVersion, Plugin: plugin, Device: name, Spec: lean(spec)}
+func (m *Manager) rememberDevice(name, plugin, label string, spec *Spec) error {
+	r := record{Version: recordVersion, Plugin: plugin, Device: name, Spec: lean(spec), SELinuxLabel: label}
 	return writeRecord(filepath.Join(m.devicesDir(), recordName(name)), r)
 }
 

@@ -11,21 +11,38 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// ErrMounted: something is mounted in a directory that was to be removed, and
-// could not be unmounted.
-var ErrMounted = errors.New("something is mounted there")
+// ErrMounted reports that something is mounted in a directory that was to be
+// removed, and could not be unmounted.
+var ErrMounted = untrusted.ErrMounted
 
-// RemoveTree removes a directory and all in it, but nothing that is mounted
-// below: mounts are first unmounted, innermost first, dir's own as well, and the
-// walk goes through none that is there all the same. So what is lost is what was
-// in the directory itself (F-39). A directory that is not there is no error.
+// RemoveTree removes a directory and everything in it, except what is mounted
+// there: it unmounts the mounts at and below dir, and enters no mount point and
+// follows no link, also not one that appears meanwhile (F-39). If a mount below dir
+// cannot be unmounted, files beside it may be gone. A directory that does not exist
+// is not an error.
 func RemoveTree(ctx context.Context, m Mounter, dir string) error {
+	if m == nil {
+		return fmt.Errorf("volume: remove %s: there is no Mounter", dir)
+	}
+	// To list the mounts of a machine takes as long as there are mounts: they are
+	// listed only if there are some below dir.
+	if unmountAt(m, dir) == nil {
+		err := untrusted.RemoveTree(ctx, dir)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, ErrMounted):
+			return fmt.Errorf("volume: remove %s: %w", dir, err)
+		}
+	}
 	if err := unmountBelow(m, dir); err != nil {
 		return err
 	}
-	if err := removeTree(ctx, dir); err != nil {
+	if err := untrusted.RemoveTree(ctx, dir); err != nil {
 		return fmt.Errorf("volume: remove %s: %w", dir, err)
 	}
 	return nil

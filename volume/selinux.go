@@ -1,48 +1,93 @@
 package volume
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// An SELinuxMounter is a Plugin some of whose volumes take their label from a
-// mount option, instead of having each file labelled (vol-13).
+// An SELinuxMounter is a Plugin that mounts some of its volumes with an SELinux label,
+// which the kernel then reports for each file (vol-13). It finds the label in
+// [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions.
 type SELinuxMounter interface {
-	SupportsSELinuxMount(spec *Spec) bool
+	// SupportsSELinuxMount reports whether the volume can be mounted with any label,
+	// independently of other volumes. It is called at each sync of the pod; an error
+	// keeps the volume from being set up.
+	SupportsSELinuxMount(ctx context.Context, spec *Spec) (bool, error)
 }
 
-// seLinuxLabel returns the label that the volume is to be mounted with; "": none.
-// It is an error if the containers that use it want different ones.
-func (c *Config) seLinuxLabel(pod *v1.Pod, v *podVolume) (string, error) {
-	mounter, ok := v.plugin.(SELinuxMounter)
-	if c.SELinuxLabel == nil || !ok || v.spec.Block || !v.spec.hasAccessMode(v1.ReadWriteOncePod) || !mounter.SupportsSELinuxMount(v.spec) {
+// A seLinuxUse is all that the label depends on with which a volume is mounted.
+type seLinuxUse struct {
+	enabled     bool // SELinux is on
+	supported   bool // the plugin mounts this volume with a label
+	block       bool
+	accessModes []v1.PersistentVolumeAccessMode // nil: not a persistent volume
+	policy      *v1.PodSELinuxChangePolicy
+	containers  []*v1.SELinuxOptions // effective ones of each container that uses it
+}
+
+// label returns the label with which the volume is mounted, as label makes it from the
+// options of containers. "" means that the mount has no label: if the files need one,
+// the runtime sets it. It returns an error if the containers have different labels.
+func (u seLinuxUse) label(label func(*v1.SELinuxOptions) (string, error)) (string, error) {
+	switch {
+	case !u.enabled || !u.supported || u.block:
+		return "", nil
+	case len(u.accessModes) != 1 || u.accessModes[0] != v1.ReadWriteOncePod:
+		return "", nil // pods with different labels may share other volumes
+	case u.policy != nil && *u.policy == v1.SELinuxChangePolicyRecursive:
 		return "", nil
 	}
-	if sc := pod.Spec.SecurityContext; sc != nil && sc.SELinuxChangePolicy != nil && *sc.SELinuxChangePolicy == v1.SELinuxChangePolicyRecursive {
-		return "", nil // the runtime labels each file
-	}
-	label, have := "", false
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if !slices.ContainsFunc(list[i].VolumeMounts, func(m v1.VolumeMount) bool { _, ok := v.names[m.Name]; return ok }) {
-				continue
-			}
-			of, err := c.SELinuxLabel(seLinuxOptions(pod, &list[i]))
-			if err != nil {
-				return "", fmt.Errorf("SELinux label of container %q: %w", list[i].Name, err)
-			}
-			if have && of != label {
-				return "", fmt.Errorf("conflicting SELinux labels of volume %s: %q and %q", v.spec.Name(), label, of)
-			}
-			label, have = of, true
+	common := ""
+	for _, options := range u.containers {
+		switch {
+		case options == nil: // takes no part in the choice
+			continue
+		case options.Level == "": // the runtime chooses a level that is not known here
+			return "", nil
 		}
+		of, err := label(options)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("SELinux label of options %+v: %w", *options, err)
+		case strings.IndexFunc(of, notInLabel) >= 0: // it would end the mount option
+			return "", fmt.Errorf("SELinux label %q has characters that no label has", of)
+		case common != "" && of != common:
+			return "", fmt.Errorf("containers have different SELinux labels, %q and %q", common, of)
+		}
+		common = of
 	}
-	return label, nil
+	return common, nil
 }
 
-// seLinuxOptions are the container's own, over its pod's.
+// notInLabel reports whether no SELinux label contains r.
+func notInLabel(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.:,", r)
+}
+
+// seLinuxUse returns how the pod uses a volume that it has under these names.
+func (c *Config) seLinuxUse(pod *v1.Pod, w want, names map[string]bool) seLinuxUse {
+	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block}
+	if w.spec.PV != nil {
+		u.accessModes = w.spec.PV.Spec.AccessModes
+	}
+	if sc := pod.Spec.SecurityContext; sc != nil {
+		u.policy = sc.SELinuxChangePolicy
+	}
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if slices.ContainsFunc(list[i].VolumeMounts, func(m v1.VolumeMount) bool { _, ok := names[m.Name]; return ok }) {
+				u.containers = append(u.containers, seLinuxOptions(pod, &list[i]))
+			}
+		}
+	}
+	return u
+}
+
+// seLinuxOptions returns the container's own options, else those of its pod.
 func seLinuxOptions(pod *v1.Pod, c *v1.Container) *v1.SELinuxOptions {
 	if sc := c.SecurityContext; sc != nil && sc.SELinuxOptions != nil {
 		return sc.SELinuxOptions
@@ -53,5 +98,6 @@ func seLinuxOptions(pod *v1.Pod, c *v1.Container) *v1.SELinuxOptions {
 	return nil
 }
 
-// quoteLabel makes one mount option of a label, which has commas in its levels.
-func quoteLabel(label string) string { return `"` + label + `"` }
+// seLinuxMountOption returns the mount option for a label. The quotes keep the commas of
+// its level from separating options.
+func seLinuxMountOption(label string) string { return `context="` + label + `"` }

@@ -1,7 +1,9 @@
 package volume
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -41,6 +43,29 @@ func (s *Spec) DirName() string {
 		return s.PV.Name
 	}
 	return s.Name()
+}
+
+// kind returns the name of the field that describes the volume in the API, such as "nfs";
+// "" if there is none.
+func (s *Spec) kind() string {
+	switch {
+	case s.PV != nil:
+		return setField(reflect.ValueOf(s.PV.Spec.PersistentVolumeSource))
+	case s.Volume != nil:
+		return setField(reflect.ValueOf(s.Volume.VolumeSource))
+	}
+	return ""
+}
+
+// setField returns the JSON name of the first field of a struct of pointers that is set.
+func setField(of reflect.Value) string {
+	for i := range of.NumField() {
+		if of.Field(i).Kind() == reflect.Pointer && !of.Field(i).IsNil() {
+			name, _, _ := strings.Cut(of.Type().Field(i).Tag.Get("json"), ",")
+			return name
+		}
+	}
+	return ""
 }
 
 // MountOptions are those that the persistent volume asks for.

@@ -68,13 +68,19 @@ func removeSubPaths(ctx context.Context, m Mounter, dir string) error {
 	if there, err := exists(dir); !there || err != nil {
 		return err
 	}
-	if err := unmountBelow(m, dir); err != nil {
+	if removeTargets(ctx, m, dir) == nil {
+		return nil
+	}
+	if err := unmountBelow(m, dir); err != nil { // something may be mounted below a target
 		return err
 	}
-	return removeTargets(ctx, dir)
+	return removeTargets(ctx, m, dir)
 }
 
-func removeTargets(ctx context.Context, dir string) error {
+func removeTargets(ctx context.Context, m Mounter, dir string) error {
+	if err := unmountAt(m, dir); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("volume: sub-paths: %w", err)
@@ -85,15 +91,24 @@ func removeTargets(ctx context.Context, dir string) error {
 		}
 		path := filepath.Join(dir, e.Name())
 		if e.IsDir() {
-			err = removeTargets(ctx, path)
-		} else if info, infoErr := e.Info(); infoErr != nil || info.Size() > 0 {
-			err = errors.Join(infoErr, fmt.Errorf("volume: sub-paths: %s is not empty", path))
+			err = removeTargets(ctx, m, path)
 		} else {
-			err = os.Remove(path)
+			err = removeTargetFile(m, path)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return os.Remove(dir)
+}
+
+// removeTargetFile removes the empty file that a file was bound to.
+func removeTargetFile(m Mounter, path string) error {
+	if err := unmountAt(m, path); err != nil {
+		return err
+	}
+	if info, err := os.Lstat(path); err != nil || info.Size() > 0 {
+		return errors.Join(err, fmt.Errorf("volume: sub-paths: %s is not empty", path))
+	}
+	return os.Remove(path)
 }

@@ -3,12 +3,15 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // bindSubPath binds a path in a volume to target, and returns that.
@@ -44,15 +47,18 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 // isBound reports whether that very file is bound to target. Another one that is
 // bound there is unmounted.
 func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
-	points, err := mountsBelow(m, target)
-	if err != nil {
-		return false, fmt.Errorf("volume: list mounts: %w", err)
+	mounted, err := isMountPoint(m, target)
+	if err != nil || !mounted {
+		return false, err
 	}
 	var now unix.Stat_t
-	if len(points) == 1 && unix.Lstat(target, &now) == nil && now.Dev == of.Dev && now.Ino == of.Ino {
+	if unix.Lstat(target, &now) == nil && now.Dev == of.Dev && now.Ino == of.Ino {
 		return true, nil
 	}
-	return false, unmountBelow(m, target)
+	if unmountAt(m, target) == nil {
+		return false, nil
+	}
+	return false, unmountBelow(m, target) // something is mounted below it
 }
 
 // makeTarget makes an empty directory, or file, to bind to.
@@ -128,7 +134,7 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 			return err
 		}
 		if made { // whatever the umask has taken
-			chmodNoFollow(at, name, mode)
+			untrusted.ChmodAt(at, name, mode)
 		}
 		unix.Close(at)
 		at = next
@@ -136,40 +142,47 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 	return nil
 }
 
-// openInside opens with openat2: the kernel keeps the path in the directory.
+// openInside opens with openat2: the kernel keeps the path in the directory. A path with
+// a link that is absolute, or that leads out and in again, is resolved first, as in the
+// kubelet: where it leads to is what counts.
 func openInside(root int, rootPath, path string) (int, error) {
-	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	for tries := 0; ; tries++ {
-		fd, err := unix.Openat2(root, path, how)
-		switch {
-		case errors.Is(err, unix.EAGAIN) && tries < 128: // something was renamed meanwhile
-			continue
-		case errors.Is(err, unix.EXDEV) || errors.Is(err, unix.EAGAIN):
-			return -1, errEscapes
-		case errors.Is(err, unix.ENOSYS):
-			return openStepwise(root, rootPath, path)
-		}
+	fd, err := openBeneath(root, path, 0)
+	switch {
+	case errors.Is(err, unix.ENOSYS):
+		return openStepwise(root, rootPath, path)
+	case !errors.Is(err, unix.EXDEV):
 		return fd, err
 	}
-}
-
-// openStepwise is openInside for kernels before 5.6: links are looked up first,
-// and then each directory is opened from the one above, following none.
-func openStepwise(root int, rootPath, path string) (int, error) {
-	real, err := filepath.EvalSymlinks(rootPath)
+	rel, err := resolveInside(rootPath, path)
 	if err != nil {
 		return -1, err
 	}
-	to, err := filepath.EvalSymlinks(filepath.Join(real, path))
-	if err != nil {
-		if there, _ := exists(filepath.Join(real, path)); there {
-			return -1, errEscapes // a link that leads nowhere
-		}
-		return -1, underlying(err)
-	}
-	rel, err := filepath.Rel(real, to)
-	if err != nil || !filepath.IsLocal(rel) {
+	fd, err = openBeneath(root, rel, unix.RESOLVE_NO_SYMLINKS)
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ELOOP) { // a link came meanwhile
 		return -1, errEscapes
+	}
+	return fd, err
+}
+
+// openBeneath opens a path in a directory, and returns EXDEV if it leaves the directory at
+// any point. resolve restricts it further.
+func openBeneath(root int, path string, resolve uint64) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | resolve}
+	for range 128 {
+		fd, err := unix.Openat2(root, path, how)
+		if !errors.Is(err, unix.EAGAIN) { // something was renamed meanwhile
+			return fd, err
+		}
+	}
+	return -1, errEscapes
+}
+
+// openStepwise is openInside for kernels before 5.6: links are resolved first, and then each
+// directory is opened from the one above, following none.
+func openStepwise(root int, rootPath, path string) (int, error) {
+	rel, err := resolveInside(rootPath, path)
+	if err != nil {
+		return -1, err
 	}
 	at, err := unix.FcntlInt(uintptr(root), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -191,9 +204,26 @@ func openStepwise(root int, rootPath, path string) (int, error) {
 	return at, nil
 }
 
-func underlying(err error) error {
-	if e, ok := errors.AsType[*os.PathError](err); ok {
-		return e.Err
+// resolveInside resolves the links of a path in a directory and returns where it leads to,
+// relative to the directory. It returns errEscapes if that is not in the directory, or if
+// a link leads nowhere. Links may change afterwards: the result must be opened without
+// following any.
+func resolveInside(rootPath, path string) (string, error) {
+	real, err := filepath.EvalSymlinks(rootPath)
+	if err != nil {
+		return "", err
 	}
-	return err
+	to, err := filepath.EvalSymlinks(filepath.Join(real, path))
+	if err != nil {
+		there, _ := exists(filepath.Join(real, path))
+		if there || !errors.Is(err, fs.ErrNotExist) { // a link may lead to any file of the machine: its error stays here
+			return "", errEscapes
+		}
+		return "", unix.ENOENT
+	}
+	rel, err := filepath.Rel(real, to)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", errEscapes
+	}
+	return rel, nil
 }

@@ -40,7 +40,7 @@ func TestSubPaths(t *testing.T) {
 		return n.SubPath(t.Context(), volume.SubPath{PodUID: "p", Volume: "data", Root: root, Container: "c", Index: index, Path: path})
 	}
 	at := filepath.Join(n.root, "pods/p/volume-subpaths/data/c/1")
-	for path, file := range map[string]string{"dir": "inside", "in": "inside", ".": "dir/inside", "dir/inside": "", "new/deep": ""} {
+	for path, file := range map[string]string{"dir": "inside", "in": "inside", "absolute": "inside", "around": "inside", ".": "dir/inside", "dir/inside": "", "new/deep": ""} {
 		index = 0
 		got, err := sub(path)
 		require.NoError(t, err, path)
@@ -61,7 +61,7 @@ func TestSubPaths(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, os.ModeDir|os.ModeSetgid|0o770, info.Mode(), "the mode of the volume's root")
 	}
-	for _, path := range []string{"out", "out/secret", "up", "up/etc", "absolute", "around", "dangling", "dir/inside/x", "../x", "dir/../../x", "dir/..", "/etc", "a\x00b", "out/new"} {
+	for _, path := range []string{"out", "out/secret", "up", "up/etc", "dangling", "dir/inside/x", "../x", "dir/../../x", "dir/..", "/etc", "a\x00b", "out/new"} {
 		_, err := sub(path)
 		assert.Error(t, err, "%q", path)
 	}

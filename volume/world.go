@@ -44,8 +44,8 @@ type podVolume struct {
 
 	attach      bool
 	attachBy    time.Time
-	failedSELab error // of the labels that its containers ask for
-	seLabel     string
+	failedSELab error             // the containers that use it have different SELinux labels
+	seLabel     string            // SELinux label to mount it with; "": none
 	size        resource.Quantity // that its file system is known to have
 }
 
@@ -61,6 +61,10 @@ type device struct {
 	users  map[Place]*podVolume
 
 	inherited bool // as of a podVolume
+
+	// seLabel is the SELinux label of the last try to stage it; "": none, or an earlier
+	// agent staged it and left no record.
+	seLabel string
 }
 
 // A world is what is wanted and what is there, and who is to be looked at next.
@@ -164,6 +168,7 @@ func (v *podVolume) look(attached bool) look {
 	}
 	if v.device != nil {
 		d := v.device.look()
+		d.mislabeled = v.mislabeled() && !v.device.mounted()
 		l.device = &d
 	}
 	return l
@@ -171,6 +176,23 @@ func (v *podVolume) look(attached bool) look {
 
 func (d *device) look() deviceLook {
 	return deviceLook{state: d.state, busy: d.step != nothing, notBefore: d.failed.notBefore, users: len(d.users)}
+}
+
+// mislabeled reports whether the device may be staged with another SELinux label than the
+// volume is to be mounted with. A volume that may be mounted keeps the label that it has.
+func (v *podVolume) mislabeled() bool {
+	d := v.device
+	return d != nil && v.state == NotMounted && d.state != NotMounted && d.seLabel != v.seLabel
+}
+
+// mounted reports whether a volume of a pod may have the device mounted.
+func (d *device) mounted() bool {
+	for _, user := range d.users {
+		if user.state != NotMounted || user.step != nothing {
+			return true
+		}
+	}
+	return false
 }
 
 // smaller reports whether the file system is to be expanded (vol-16).

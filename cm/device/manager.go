@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // Config says how a [Manager] works.
@@ -102,6 +103,7 @@ type AllocateInfo struct {
 // Its methods may be called from any goroutine.
 type Manager struct {
 	cfg     Config
+	ran     runonce.Guard
 	fresh   bool
 	turn    chan struct{}  // held by the one who allocates
 	plugins sync.WaitGroup // of Run

@@ -23,9 +23,12 @@ const Socket = "kubelet.sock"
 
 // Run serves plugins until ctx ends, and returns nil then, when everything that it
 // started has returned. It empties the directory but for the state first: that is
-// how plugins notice that they have to register again (dev-1). An error says that
-// the socket can't be served.
+// how plugins notice that they have to register again (dev-1). It returns an error
+// if the socket cannot be served, and if it is called a second time.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("device: Manager"); err != nil {
+		return err
+	}
 	if err := m.empty(); err != nil {
 		return err
 	}

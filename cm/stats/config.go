@@ -13,6 +13,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -112,6 +113,7 @@ type Config struct {
 // A Collector makes summaries.
 type Collector struct {
 	cfg     Config
+	ran     runonce.Guard
 	started time.Time
 	rates   *rates
 

@@ -2,10 +2,10 @@ package stats
 
 import (
 	"errors"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // mostEntries bounds how much of a directory is listed. A pod has fewer containers,
@@ -59,15 +59,10 @@ func sum(dir string, size func(fs.FileInfo) uint64) (bytes, inodes uint64, err e
 	return bytes, inodes, nil
 }
 
-// list returns the first entries of a directory, unsorted.
+// list returns the entries of a directory, at most mostEntries of them.
 func list(dir string) ([]fs.DirEntry, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	entries, err := f.ReadDir(mostEntries)
-	if errors.Is(err, io.EOF) {
+	entries, err := untrusted.ReadDir(dir, mostEntries)
+	if errors.Is(err, untrusted.ErrTooLarge) {
 		err = nil
 	}
 	return entries, err

@@ -63,7 +63,7 @@ var mistakes = map[string]mistake{
 	"huge": {put: func(t *testing.T, path string) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		require.NoError(t, os.Truncate(path, 50<<20))
-	}, says: "has 52428800 bytes; a manifest may have 10485760"},
+	}, says: "has 52428800 bytes; a manifest may have 1572864"},
 	"circle": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) },
 		says: "too many levels of symbolic links"},
 	"dangling": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink("nothing", path)) },
@@ -278,7 +278,7 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	code, out, errs, _ := try(t, "--help")
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
-	for _, flag := range []string{"--runtime=", "--manifests=", "--root=", "--pod-logs-dir=", "--node-name=", "--listen=", "--leave-pods\n", "--v="} {
+	for _, flag := range []string{"--runtime=", "--manifests=", "--root=", "--pod-logs-dir=", "--node-name=", "--listen=", "--leave-pods\n", "--stop-pods\n", "--v="} {
 		assert.Contains(t, out, "\n  "+flag)
 	}
 	assert.Contains(t, out, "agent --manifests=DIR")

@@ -26,7 +26,7 @@ func (c *connected) configureEngine(a *assembly, cfg *cri.Config) (err error) {
 	if cfg.Backoff, err = backoffOf(k.CrashLoopBackOff); err != nil {
 		return err
 	}
-	if cfg.Pulls, err = pullsOf(k); err != nil {
+	if cfg.Pulls, err = pullsOf(k, a.count.remote.Images()); err != nil {
 		return err
 	}
 	if c.sysctls, err = sysctlsOf(k); err != nil {
@@ -59,10 +59,11 @@ func backoffOf(k kubeletconfig.CrashLoopBackOffConfig) (plan.BackoffConfig, erro
 	return plan.BackoffConfig{Max: longest}, nil
 }
 
-// pullsOf is how images are pulled, and who may use those that are there.
-func pullsOf(k kubeletconfig.KubeletConfiguration) (images.Config, error) {
+// pullsOf returns the configuration of image pulls. hooks count them.
+func pullsOf(k kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.Config, error) {
 	cfg := images.Config{
-		QPS: float64(deref(k.RegistryPullQPS)), Burst: int(k.RegistryBurst),
+		Hooks: hooks,
+		QPS:   float64(deref(k.RegistryPullQPS)), Burst: int(k.RegistryBurst),
 		Verify: images.VerifyPolicy(k.ImagePullCredentialsVerificationPolicy), VerifyAllowlist: k.PreloadedImagesVerificationAllowlist,
 	}
 	if cfg.QPS == 0 {

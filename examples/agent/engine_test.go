@@ -38,7 +38,7 @@ func TestPullsAreTheConfigurations(t *testing.T) { // img-13
 		"none":                 {"maxParallelImagePulls: 0\n", 0, 0, "maxParallelImagePulls is 0: want 1 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, err := pullsOf(of(t, tc.lines))
+			cfg, err := pullsOf(of(t, tc.lines), images.Hooks{})
 			if tc.fails != "" {
 				require.EqualError(t, err, tc.fails)
 				return
@@ -50,7 +50,7 @@ func TestPullsAreTheConfigurations(t *testing.T) { // img-13
 			assert.Equal(t, images.NeverVerifyPreloadedImages, cfg.Verify)
 		})
 	}
-	cfg, err := pullsOf(of(t, "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [registry.example/a]\n"))
+	cfg, err := pullsOf(of(t, "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: [registry.example/a]\n"), images.Hooks{})
 	require.NoError(t, err)
 	assert.Equal(t, images.NeverVerifyAllowlistedImages, cfg.Verify)
 	assert.Equal(t, []string{"registry.example/a"}, cfg.VerifyAllowlist)

@@ -172,12 +172,9 @@ func (e evictor) memoryDir() string {
 }
 
 func (e evictor) kill(ctx context.Context, ev eviction.Eviction) error {
-	outcome, err := e.pods.workers.KillAndWait(ctx, ev.Pod.UID, podworker.KillOptions{
+	_, err := e.pods.workers.KillAndWait(ctx, ev.Pod.UID, podworker.KillOptions{
 		GracePeriodSeconds: &ev.GracePeriodSeconds, Evict: true, Ending: ev.Ending(),
 	})
-	if err == nil && outcome == podworker.Abandoned {
-		return errors.New("the agent ends")
-	}
 	return err
 }
 

@@ -16,6 +16,7 @@ import (
 
 // options are what a person can choose.
 type options struct {
+	version   bool
 	runtime   string
 	manifests string
 	objects   string
@@ -31,7 +32,7 @@ type options struct {
 
 	devicePlugins, podResources string // directories of sockets
 
-	leave bool
+	stopPods bool // when the agent is stopped by a signal
 
 	weights     cgroups.WeightFormula
 	memoryGroup string // directory of the cgroup whose memory is the node's
@@ -78,8 +79,9 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
 		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
-		fs.BoolVar(&o.leave, "leave-pods", false, "on Ctrl-C, leave the pods running for the next agent to take over; always so in a cluster")
+		declareStop(fs.FlagSet, o)
 		declareLogging(fs.FlagSet, o)
+		fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes that the agent implements, and exit")
 		fs.alias("root-dir", "root")
 		fs.alias("hostname-override", "node-name")
 	})
@@ -98,10 +100,12 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	})
 	fs.group("Other fields of a KubeletConfiguration", func() { fs.fieldFlags(&o.kubelet) })
+	fs.group("Flags of a kubelet that have no effect", func() { declareIgnored(fs) })
 	return fs
 }
 
 func parseFlags(args []string) (options, error) {
+	args = asKubelet(args)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
@@ -118,6 +122,9 @@ func parseFlags(args []string) (options, error) {
 		return first, err
 	case err != nil:
 		return first, fmt.Errorf("%w; see --help", err)
+	case first.version:
+		fmt.Println("Kubernetes", kubeletVersion)
+		return first, flag.ErrHelp
 	}
 	o := first
 	if first.config != "" || first.configDir != "" {
@@ -133,10 +140,19 @@ func parseFlags(args []string) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if err := o.cluster.check(); err != nil {
+	ignored, err := fs.complaints(&o.kubelet)
+	if err != nil {
 		return o, err
 	}
-	o.leave = o.leave || o.cluster.on() // it is for the cluster to say what is to go
+	o.warnings = append(o.warnings, ignored...)
+	ignored, err = o.cluster.check()
+	if err != nil {
+		return o, err
+	}
+	o.warnings = append(o.warnings, ignored...)
+	if err := o.decideStop(fs.FlagSet); err != nil {
+		return o, err
+	}
 	if o.manifests == "" && o.kubelet.StaticPodURL == "" && !o.cluster.on() {
 		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
@@ -150,14 +166,6 @@ func parseFlags(args []string) (options, error) {
 		return o, err
 	}
 	return o, o.fillDirs()
-}
-
-// stops says what ends with the agent.
-func (o *options) stops() string {
-	if o.leave {
-		return "the agent, not the pods"
-	}
-	return "the pods and the agent"
 }
 
 // configured reports whether somebody has configured a node, rather than trying the

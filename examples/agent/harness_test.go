@@ -52,6 +52,8 @@ type agent struct {
 	flags     []string // beside those that every agent gets
 	cmd       *exec.Cmd
 	out       *output
+
+	abandoned bool // its runtime is gone: there is nothing to stop when the test ends
 }
 
 // newAgent returns an agent with directories of its own, not started yet. What
@@ -65,10 +67,12 @@ func newAgent(t *testing.T, runtime string) *agent {
 		if t.Failed() {
 			t.Logf("the agent said, at the end of it:\n%s", a.out.tail(60))
 		}
-		if a.cmd == nil || a.cmd.ProcessState != nil {
-			a.start() // something may run that only an agent can stop
+		if !a.abandoned {
+			if a.cmd == nil || a.cmd.ProcessState != nil {
+				a.start() // something may run that only an agent can stop
+			}
+			require.NoError(t, a.interrupt())
 		}
-		require.NoError(t, a.interrupt())
 		if runtime != "process" { // it has made a mount of its root
 			_ = exec.Command("umount", "--lazy", filepath.Join(a.dir, "root")).Run()
 		}
@@ -102,10 +106,20 @@ func (a *agent) launch(more ...string) {
 	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
 		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
 		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=127.0.0.1:0", "--cgroup-root=" + a.cgroupRoot(),
-	}, a.flags, more)...)
+	}, a.stopPods(more), a.flags, more)...)
 	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.t, a.cmd.Start())
+}
+
+// stopPods returns the flag with which a signal stops the pods as well, so that nothing
+// outlives the test. Pods of a cluster cannot be stopped so.
+func (a *agent) stopPods(more []string) []string {
+	clustered := func(flag string) bool { return strings.HasPrefix(flag, "--kubeconfig=") }
+	if slices.ContainsFunc(slices.Concat(a.flags, more), clustered) {
+		return nil
+	}
+	return []string{"--stop-pods"}
 }
 
 func (a *agent) logs() string { return filepath.Join(a.dir, "logs") }

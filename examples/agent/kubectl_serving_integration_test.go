@@ -5,11 +5,14 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -52,4 +55,32 @@ func kubectlServing(d desk) {
 	all, err := a.families("/metrics")
 	require.NoError(d.t, err)
 	assert.Positive(d.t, sample(all["kubelet_certificate_manager_server_ttl_seconds"]))
+}
+
+// kubectlAnonymous: a node with anonymous access and no client CA answers an API server,
+// which has a client certificate for all nodes.
+func kubectlAnonymous(d desk) {
+	a := newAgent(d.t, "process")
+	file := filepath.Join(a.dir, "kubelet.yaml")
+	require.NoError(d.t, os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
+		"authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\nauthorization: {mode: AlwaysAllow}\n"), 0o600))
+	a.flags = []string{
+		"--config=" + file, "--kubeconfig=" + d.control.NodeKubeconfig("open"), "--node-name=open", "--port=-1", "--healthz-port=-1",
+		"--register-with-taints=for=processes:NoSchedule",
+	}
+	a.start()
+	d.nodeReady("open")
+	pod := spec("echo hello; trap 'exit 0' TERM; sleep 3600 & wait")
+	pod.NodeName = "open"
+	pod.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+	d.make("anonymous", pod)
+	d.untilPhase("anonymous", v1.PodRunning)
+	d.until("its log", func() error {
+		if was := d.with("", "logs", "anonymous"); was.out != "hello\n" {
+			return fmt.Errorf("%+v", was)
+		}
+		return nil
+	})
+	assert.Equal(d.t, "here\n", d.ok("exec", "anonymous", "--", "echo", "here"))
+	d.ok("delete", "pod", "anonymous", "--wait", "--timeout="+patience.String())
 }

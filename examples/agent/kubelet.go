@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,7 +112,8 @@ func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) 
 	}
 	cfg := a.kubeletAPI(g, k, c)
 	access := access{config: a.opts.kubelet, cluster: a.cluster, count: a.count, logger: a.logger}
-	if err := access.into(&cfg, a.ports.full != nil); err != nil {
+	clientCAs, err := access.into(&cfg, a.ports.full != nil)
+	if err != nil {
 		return out, err
 	}
 	if a.opts.kubelet.EnableContentionProfiling {
@@ -136,7 +138,7 @@ func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) 
 	if err := add(a.ports.healthz, "http://%s/healthz", server.ListenerConfig{Handler: api.Healthz(), Open: true}); err != nil || a.ports.full == nil {
 		return out, err
 	}
-	full := server.ListenerConfig{Handler: api}
+	full := server.ListenerConfig{Handler: api, ClientCAs: clientCAs}
 	if full.Certificate, out.more, err = a.servingCertificate(); err != nil {
 		return out, err
 	}
@@ -242,28 +244,30 @@ type access struct {
 	logger  *slog.Logger
 }
 
-// into fills in who is asked; with nothing but ports that ask nobody, nobody is.
-func (x access) into(cfg *server.Config, asks bool) error {
+// into fills in who is asked; with nothing but ports that ask nobody, nobody is. It
+// returns the CAs of client certificates; nil if none is configured.
+func (x access) into(cfg *server.Config, asks bool) (clientCAs func() *x509.CertPool, err error) {
 	cfg.Authenticator, cfg.Authorizer = auth.Chain{}, auth.AlwaysAllow{}
 	if !asks {
-		return nil
+		return nil, nil
 	}
 	var who auth.Chain
 	in := x.config.Authentication
 	if in.X509.ClientCAFile != "" {
 		ca, err := server.NewCAFile(in.X509.ClientCAFile, x.logger)
 		if err != nil {
-			return fmt.Errorf("authentication.x509.clientCAFile: %w", err)
+			return nil, fmt.Errorf("authentication.x509.clientCAFile: %w", err)
 		}
-		who = append(who, auth.Certificates{Roots: ca.Roots})
+		clientCAs = ca.Roots
+		who = append(who, auth.Certificates{Roots: clientCAs})
 	}
 	switch webhook := in.Webhook.Enabled; {
 	case x.cluster == nil && deref(webhook):
-		return errors.New("authentication.webhook.enabled: tokens are reviewed by an API server: there is none without --kubeconfig or --in-cluster")
+		return nil, errors.New("authentication.webhook.enabled: tokens are reviewed by an API server: there is none without --kubeconfig or --in-cluster")
 	case x.cluster != nil && (webhook == nil || *webhook):
-		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.Reviews.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
+		tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: x.cluster.conn.TokenReviews.AuthenticationV1().TokenReviews(), TTL: in.Webhook.CacheTTL.Duration, Hooks: x.count.api.Tokens()})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		who = append(who, tokens)
 	}
@@ -271,7 +275,7 @@ func (x access) into(cfg *server.Config, asks bool) error {
 		who = append(who, auth.Anonymous{})
 	}
 	cfg.Authenticator = who
-	return x.authorize(cfg)
+	return clientCAs, x.authorize(cfg)
 }
 
 func (x access) authorize(cfg *server.Config) (err error) {
@@ -285,7 +289,7 @@ func (x access) authorize(cfg *server.Config) (err error) {
 		err = errors.New("authorization.mode: Webhook asks an API server who may do what, and there is none without --kubeconfig or --in-cluster: say AlwaysAllow, and who is known by authentication.x509.clientCAFile")
 	default:
 		cfg.Authorizer, err = auth.NewAccess(auth.AccessConfig{
-			Reviews:    x.cluster.conn.Reviews.AuthorizationV1().SubjectAccessReviews(),
+			Reviews:    x.cluster.conn.AccessReviews.AuthorizationV1().SubjectAccessReviews(),
 			AllowedTTL: in.Webhook.CacheAuthorizedTTL.Duration, DeniedTTL: in.Webhook.CacheUnauthorizedTTL.Duration, Hooks: x.count.api.Access(),
 		})
 	}

@@ -68,15 +68,19 @@ func TestWithoutAClusterSomebodyHasToSayWhoMayAsk(t *testing.T) {
 		"authentication: {x509: {clientCAFile: " + ca + "}}\nauthorization: {mode: AlwaysAllow}": "there is no certificate in it",
 	} {
 		var cfg server.Config
-		err := access{config: kubeletOptions(t, lines), logger: slog.New(slog.DiscardHandler)}.into(&cfg, true)
+		_, err := access{config: kubeletOptions(t, lines), logger: slog.New(slog.DiscardHandler)}.into(&cfg, true)
 		assert.ErrorContains(t, err, says, lines)
 	}
 	var cfg server.Config
-	require.NoError(t, access{config: kubeletOptions(t, "authorization: {mode: AlwaysAllow}\n")}.into(&cfg, true))
+	_, err := access{config: kubeletOptions(t, "authorization: {mode: AlwaysAllow}\n")}.into(&cfg, true)
+	require.NoError(t, err)
 	assert.Empty(t, cfg.Authenticator, "nobody is known: all get 401")
-	require.NoError(t, access{config: kubeletOptions(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")}.into(&cfg, true))
+	clientCAs, err := access{config: kubeletOptions(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")}.into(&cfg, true)
+	require.NoError(t, err)
 	assert.Equal(t, auth.Chain{auth.Anonymous{}}, cfg.Authenticator)
-	require.NoError(t, access{config: kubeletOptions(t, "")}.into(&cfg, false), "ports that ask nobody need nobody")
+	assert.Nil(t, clientCAs, "no client certificate is requested")
+	_, err = access{config: kubeletOptions(t, "")}.into(&cfg, false)
+	require.NoError(t, err, "ports that ask nobody need nobody")
 }
 
 func TestTLSOfTheConfiguration(t *testing.T) {

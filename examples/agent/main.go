@@ -17,7 +17,8 @@
 //	again, and it takes over what runs.
 //
 // With --runtime=unix:///run/containerd/containerd.sock the same pods run as
-// containers. With --kubeconfig the agent is a node of a cluster as well.
+// containers; Ctrl-C or SIGTERM then leaves them running, unless --stop-pods is
+// set. With --kubeconfig the agent is a node of a cluster as well.
 package main
 
 import (
@@ -30,6 +31,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
@@ -98,12 +100,16 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = node.rt.close(context.WithoutCancel(ctx)) }()
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), componentTimeout)
+		defer cancel()
+		_ = node.rt.close(closing)
+	}()
 	known, err := a.watch(ctx, node)
 	if err != nil {
 		return err
 	}
-	work, err := a.work(node, known)
+	work, err := a.work(ctx, node, known)
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func run(opts options) error {
 		return work.merge.Run(sources)
 	})
 	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, leaving: node.leaving,
+		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: node.health.Runtime, leaving: node.leaving,
 		noMorePods: func() { stopSources(); <-sourcesStopped },
 	}
 	group.Go(func() error { return a.underSystemd(ctx) })
@@ -140,7 +146,26 @@ func run(opts options) error {
 		defer stop()
 		return end.untilStopped(ctx)
 	})
-	return group.Wait()
+	return within(ctx, componentTimeout, group.Wait)
+}
+
+// within returns the result of wait, or an error if wait has not returned a while after
+// ctx ended: a component that hangs, for example in a system call on a dead network file
+// system, must not keep the process.
+func within(ctx context.Context, patience time.Duration, wait func() error) error {
+	returned := make(chan error, 1)
+	go func() { returned <- wait() }()
+	select {
+	case err := <-returned:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-returned:
+		return err
+	case <-time.After(patience):
+		return fmt.Errorf("stop: a component has not returned within %v", patience)
+	}
 }
 
 // A part of the agent runs until ctx ends.
@@ -268,10 +293,14 @@ type work struct {
 	merge    *podsource.Merge
 }
 
-func (a *assembly) work(g ground, k knowledge) (w work, err error) {
+func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
+	features, err := g.rt.Features(ctx)
+	if err != nil {
+		a.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the agent restarts", "err", err)
+	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh, features: features,
 		pressure: pressure(g.evictions), volumesInUse: g.volumes.InUse, images: g.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err

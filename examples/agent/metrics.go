@@ -20,7 +20,6 @@ import (
 	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/runtime/cri"
-	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -121,8 +120,6 @@ func (c *counters) servingEnds() time.Time {
 }
 
 // The hooks that others need as well.
-
-func (c *counters) pulls() images.Config { return images.Config{Hooks: c.remote.Images()} }
 
 func (c *counters) runtime(synced func(cri.SyncInfo)) cri.Hooks {
 	h := c.remote.Runtime()

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // families returns what the agent answers a Prometheus.
@@ -118,4 +120,41 @@ func TestMetricsTellOfProcesses(t *testing.T) {
 func TestIntegrationMetricsTellOfContainerd(t *testing.T) {
 	t.Parallel()
 	metricsTell(t, onContainerd(t))
+}
+
+// pullsAreCounted starts a pod whose image has to be pulled, and scrapes the metrics of
+// pulls and of image requests.
+func pullsAreCounted(t *testing.T, w *world, image string) {
+	w.put("puller", manifest("puller", containers(container("main", untilTerm, "image: "+image, "imagePullPolicy: IfNotPresent"))))
+	w.start()
+	w.until("the pull is counted", func() error {
+		all, err := w.families("/metrics")
+		if err != nil {
+			return err
+		}
+		for _, want := range []struct {
+			name   string
+			labels []string
+		}{
+			{"kubelet_image_pull_duration_seconds", nil},
+			{"kubeparts_image_pull_wait_seconds", nil},
+			{"kubelet_image_manager_ensure_image_requests_total", []string{"present_locally", "false", "pull_policy", "ifnotpresent", "pull_required", "true"}},
+		} {
+			if has := sample(all[want.name], want.labels...); has != 1 {
+				return fmt.Errorf("%s%v is %v, not 1", want.name, want.labels, has)
+			}
+		}
+		return nil
+	})
+}
+
+func TestPullsAreCounted(t *testing.T) {
+	t.Parallel()
+	pullsAreCounted(t, onFakeCRI(t), "registry.example/team/tool:1")
+}
+
+func TestIntegrationPullsFromARegistryAreCounted(t *testing.T) {
+	t.Parallel()
+	w := onContainerd(t)
+	pullsAreCounted(t, w, lab.NewRegistry(t).PushBusybox("team/tool:1"))
 }

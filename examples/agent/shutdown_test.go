@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -23,7 +22,6 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
-	criserve "github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -125,20 +123,10 @@ func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
 	t.Parallel()
 	fake, err := fakecri.New(fakecri.Config{})
 	require.NoError(t, err)
-	dir, err := os.MkdirTemp("", "term") // the path of a socket must be short
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	listener, err := criserve.Listen(t.Context(), filepath.Join(dir, "cri.sock"))
-	require.NoError(t, err)
-	met := &meeting{Listener: listener, first: make(chan struct{}), goOn: make(chan struct{})}
-	server, err := criserve.New(criserve.Config{Listener: met, Runtime: fake, Images: fake, Streams: fake})
-	require.NoError(t, err)
-	serving, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = server.Run(serving) })
-	t.Cleanup(func() { stop(); wg.Wait() })
+	met := &meeting{first: make(chan struct{}), goOn: make(chan struct{})}
+	endpoint, _ := serveFakeCRI(t, fake, func(l net.Listener) net.Listener { met.Listener = l; return met })
 
-	a := newAgent(t, "unix://"+filepath.Join(dir, "cri.sock"))
+	a := newAgent(t, endpoint)
 	a.launch("--shutdown-on=sigterm", "--shutdown-grace-period=60s")
 	select {
 	case <-met.first:

@@ -16,21 +16,32 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// How long an agent that stops waits to know what there is to be stopped, and
-// for its last words to be taken.
 const (
-	meetTimeout  = 5 * time.Second
+	// meetTimeout bounds the wait for the first relist and for the sources: pods
+	// that are not listed yet cannot be stopped.
+	meetTimeout = 5 * time.Second
+
+	// flushTimeout bounds the delivery of the last statuses.
 	flushTimeout = 5 * time.Second
+
+	// stopSlack is how long the agent, while it stops all pods, waits for a runtime
+	// that does not answer, and for a pod to terminate beyond its grace period.
+	stopSlack = 30 * time.Second
+
+	// componentTimeout bounds the return of the components after their context has
+	// ended.
+	componentTimeout = 15 * time.Second
 )
 
-// An ending is what it takes to end with nothing left running.
+// An ending stops the agent, and before that all pods if they are not to outlive it.
 type ending struct {
 	*assembly
 	statuses *status.Manager
 
 	leaving    *departure
-	seen       func() error // nil once the runtime was looked at
-	noMorePods func()       // ends the sources, and returns when they have
+	seen       func() error // returns nil after the first successful relist
+	runtime    func() error // returns an error while the runtime does not answer
+	noMorePods func()       // stops the sources, and returns when they have stopped
 }
 
 var errLeft = errors.New("stopped before its pods; start it again and it takes them over")
@@ -54,7 +65,7 @@ func (e *ending) untilStopped(ctx context.Context) error {
 	case <-signals:
 	}
 	e.notify(daemon.SdNotifyStopping)
-	if e.opts.leave {
+	if !e.opts.stopPods {
 		e.say("stopping; the pods are left running")
 		flush, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()
@@ -89,6 +100,7 @@ func (e *ending) stopPods(ctx context.Context, signals <-chan os.Signal) error {
 		break
 	}
 	e.noMorePods()
+	limit := stopLimit{progress: time.Now()}
 	for told := false; ; told = true {
 		// What is to be started over, or is an orphan, shows itself now.
 		e.pods.loop.Settle()
@@ -100,17 +112,38 @@ func (e *ending) stopPods(ctx context.Context, signals <-chan os.Signal) error {
 		if len(left) == 0 {
 			return nil
 		}
+		if len(left) != limit.left {
+			limit.left, limit.progress = len(left), time.Now()
+		}
+		limit.grace = longestGrace(left)
 		var stopped []<-chan podworker.Outcome
 		for _, s := range left {
 			stopped = append(stopped, e.pods.workers.Kill(s.UID, podworker.KillOptions{}))
 		}
 		for _, done := range stopped {
-			select {
-			case <-done:
-			case <-signals:
-				return errLeft
+			if err := e.awaitStopped(done, &limit, signals); err != nil {
+				return err
 			}
 		}
-		<-time.After(tick) // what has stopped is being cleaned up
+		<-time.After(tick) // stopped pods are being cleaned up
+	}
+}
+
+// awaitStopped returns when a pod has stopped, or an error when the agent gives up.
+func (e *ending) awaitStopped(done <-chan podworker.Outcome, limit *stopLimit, signals <-chan os.Signal) error {
+	check := time.NewTicker(time.Second)
+	defer check.Stop()
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-signals:
+			return errLeft
+		case now := <-check.C:
+			limit.observe(now, e.runtime())
+			if err := limit.exceeded(now); err != nil {
+				return err
+			}
+		}
 	}
 }

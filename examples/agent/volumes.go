@@ -53,11 +53,14 @@ func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	cfg := volume.Config{
 		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Hooks: a.count.Volumes(), Record: a.record, Logger: a.logger,
 	}
+	var err error
+	if cfg.SELinuxLabel, err = volume.HostSELinuxLabel(); err != nil {
+		return nil, err
+	}
 	var objects volume.Objects
 	var tokens *token.Cache
 	var bundles volume.TrustBundles
 	var attachments csi.Drivers
-	var err error
 	switch {
 	case joined != nil:
 		objects, bundles, attachments = joined.objects, joined.objects, drivers{joined}

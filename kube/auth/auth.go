@@ -27,6 +27,11 @@ const (
 // ErrUnauthorized: whoever asks has shown something that is not good.
 var ErrUnauthorized = errors.New("Unauthorized")
 
+// ErrTooManyReviews is returned at once, without asking the API server, when too many
+// reviews are pending in all, from a remote host, or for a user. The request may be
+// repeated later.
+var ErrTooManyReviews = errors.New("too many reviews are pending")
+
 // An Authenticator finds out who makes a request. It returns nil without an error
 // if the request says nothing that it knows how to read, so that another one may
 // be asked. It may be called from any goroutine.

@@ -1,105 +1,205 @@
 package auth
 
 import (
+	"container/list"
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// A cache keeps answers for a while, and asks about one thing once at a time: a
-// hundred requests that come together with one token are one question.
+// A cache remembers the answers of reviews. Concurrent requests for one key share a
+// review. Good and bad answers are kept apart, so that any number of bad tokens
+// evicts no good one.
 type cache[V any] struct {
-	size int
-
-	mu      sync.Mutex // guards the field below; nobody is asked under it
-	entries map[[32]byte]*entry[V]
+	mu        sync.Mutex // guards the fields below; must not be held during a review
+	good, bad answers[V]
+	pending   map[[32]byte]*review[V]
+	reviews   gate // reviews that are under way
+	requests  gate // requests that wait for a review
 }
 
-// An entry is an answer, or the wait for one.
-type entry[V any] struct {
-	done    chan struct{} // closed when the fields below are set
-	value   V
-	err     error
-	expires time.Time
+// Bounds on what waits for the API server, in all and per origin: the remote host of a
+// token, the user of an access review. Those per origin keep one origin from taking
+// all of it. Reviews count distinct keys; requests also count those that share one.
+const (
+	maxReviews          = 64
+	maxReviewsByOrigin  = 16
+	maxRequests         = 1024
+	maxRequestsByOrigin = 256
+	reviewTimeout       = 10 * time.Second // of one call
+)
+
+// errReviewPanicked is what requests get that share a review whose client panicked.
+var errReviewPanicked = errors.New("the review panicked")
+
+func newCache[V any](size int) *cache[V] {
+	return &cache[V]{
+		good: answers[V]{size: size}, bad: answers[V]{size: size},
+		pending:  map[[32]byte]*review[V]{},
+		reviews:  gate{max: maxReviews, perOrigin: maxReviewsByOrigin},
+		requests: gate{max: maxRequests, perOrigin: maxRequestsByOrigin},
+	}
 }
 
-// get returns the answer for key, from before or from ask, which also says for
-// how long it may be given. Errors are not kept. cached tells where it is from.
-func (c *cache[V]) get(ctx context.Context, key [32]byte, ask func() (V, time.Duration, error)) (v V, cached bool, err error) {
+// An answer is the outcome of a review, and how long it may be used.
+type answer[V any] struct {
+	value V
+	good  bool
+	ttl   time.Duration
+}
+
+// A review is an answer that is being waited for.
+type review[V any] struct {
+	done      chan struct{} // closed when the fields below are set
+	value     V
+	err       error
+	abandoned bool // the request that asked ended before the answer
+}
+
+// get returns the answer for key: a cached one at once, otherwise that of ask, which
+// is called for one request at a time. Errors are not cached. cached reports whether
+// the answer did not need a review. It returns ErrTooManyReviews if too much is
+// pending in all or for the origin.
+func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask func() (answer[V], error)) (v V, cached bool, err error) {
+	waits := false
+	defer func() {
+		if waits {
+			c.mu.Lock()
+			c.requests.leave(origin)
+			c.mu.Unlock()
+		}
+	}()
 	for {
-		e, mine := c.entry(key)
-		if mine {
-			var keep time.Duration
-			e.value, keep, e.err = ask()
-			e.expires = time.Now().Add(keep)
-			if e.err != nil || keep <= 0 {
-				c.drop(key, e)
+		c.mu.Lock()
+		if v, ok := c.cachedLocked(key); ok {
+			c.mu.Unlock()
+			return v, !waits, nil
+		}
+		r, asks := c.pending[key], false
+		if waits = waits || c.requests.enter(origin); waits && r == nil {
+			if asks = c.reviews.enter(origin); asks {
+				r = &review[V]{done: make(chan struct{})}
+				c.pending[key] = r
 			}
-			close(e.done)
-			return e.value, false, e.err
+		}
+		c.mu.Unlock()
+		switch {
+		case !waits || r == nil:
+			return v, false, ErrTooManyReviews
+		case asks:
+			c.carryOut(ctx, key, origin, r, ask)
+			return r.value, false, r.err
 		}
 		select {
 		case <-ctx.Done():
 			return v, false, ctx.Err()
-		case <-e.done:
+		case <-r.done:
 		}
-		switch {
-		case e.err != nil && ctx.Err() == nil && isContext(e.err):
-			continue // it was the other's time that was over
-		case e.err != nil:
-			return v, false, e.err
-		case time.Now().Before(e.expires):
-			return e.value, true, nil
+		if !r.abandoned || ctx.Err() != nil {
+			return r.value, false, r.err
 		}
-		c.drop(key, e)
 	}
 }
 
-// entry returns the one of key, and whether the caller has to fill it in.
-func (c *cache[V]) entry(key [32]byte) (e *entry[V], mine bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e = c.entries[key]; e != nil {
-		return e, false
-	}
-	if c.entries == nil {
-		c.entries = map[[32]byte]*entry[V]{}
-	}
-	if len(c.entries) >= c.size {
-		c.makeRoomLocked()
-	}
-	e = &entry[V]{done: make(chan struct{})}
-	c.entries[key] = e
-	return e, true
+// carryOut asks, stores a good or bad answer, and wakes the requests that share r.
+func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r *review[V], ask func() (answer[V], error)) {
+	var a answer[V]
+	defer func() { // also if ask panics, which net/http recovers
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.pending, key)
+		c.reviews.leave(origin)
+		if r.err == nil && a.ttl > 0 {
+			into := &c.bad
+			if a.good {
+				into = &c.good
+			}
+			into.put(key, a.value, time.Now().Add(a.ttl))
+		}
+		close(r.done)
+	}()
+	r.err = errReviewPanicked
+	a, r.err = ask()
+	r.value, r.abandoned = a.value, r.err != nil && ctx.Err() != nil
 }
 
-// makeRoomLocked drops what has expired, and if that is not enough any one that
-// is not being asked about.
-func (c *cache[V]) makeRoomLocked() {
+func (c *cache[V]) cachedLocked(key [32]byte) (v V, ok bool) {
 	now := time.Now()
-	var any [32]byte
-	found := false
-	for key, e := range c.entries {
-		select {
-		case <-e.done:
-		default:
-			continue
-		}
-		if now.After(e.expires) {
-			delete(c.entries, key)
-			continue
-		}
-		any, found = key, true
+	if v, ok = c.good.get(key, now); !ok {
+		v, ok = c.bad.get(key, now)
 	}
-	if found && len(c.entries) >= c.size {
-		delete(c.entries, any)
+	return v, ok
+}
+
+// answers are the most recently used answers, size at most. Must not be used
+// concurrently.
+type answers[V any] struct {
+	size   int
+	byKey  map[[32]byte]*list.Element
+	recent list.List // of *stored[V], most recently used first
+}
+
+type stored[V any] struct {
+	key     [32]byte
+	value   V
+	expires time.Time
+}
+
+func (a *answers[V]) get(key [32]byte, now time.Time) (v V, ok bool) {
+	e := a.byKey[key]
+	if e == nil {
+		return v, false
+	}
+	s := e.Value.(*stored[V])
+	if !now.Before(s.expires) {
+		a.remove(e)
+		return v, false
+	}
+	a.recent.MoveToFront(e)
+	return s.value, true
+}
+
+func (a *answers[V]) put(key [32]byte, v V, expires time.Time) {
+	if e := a.byKey[key]; e != nil {
+		a.remove(e)
+	}
+	if a.byKey == nil {
+		a.byKey = map[[32]byte]*list.Element{}
+	}
+	a.byKey[key] = a.recent.PushFront(&stored[V]{key, v, expires})
+	if len(a.byKey) > a.size {
+		a.remove(a.recent.Back())
 	}
 }
 
-func (c *cache[V]) drop(key [32]byte, e *entry[V]) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.entries[key] == e {
-		delete(c.entries, key)
+func (a *answers[V]) remove(e *list.Element) {
+	delete(a.byKey, a.recent.Remove(e).(*stored[V]).key)
+}
+
+// A gate bounds a number, in all and per origin. Must not be used concurrently.
+type gate struct {
+	max, perOrigin int
+	inside         int
+	byOrigin       map[string]int
+}
+
+// enter reports whether there is room; leave must be called if so.
+func (g *gate) enter(origin string) bool {
+	if g.inside >= g.max || g.byOrigin[origin] >= g.perOrigin {
+		return false
+	}
+	if g.byOrigin == nil {
+		g.byOrigin = map[string]int{}
+	}
+	g.inside++
+	g.byOrigin[origin]++
+	return true
+}
+
+func (g *gate) leave(origin string) {
+	g.inside--
+	if g.byOrigin[origin]--; g.byOrigin[origin] == 0 {
+		delete(g.byOrigin, origin)
 	}
 }

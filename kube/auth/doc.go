@@ -10,7 +10,7 @@
 //
 // # Usage
 //
-//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()})
+//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()}) // a client with a rate limit of its own
 //	access, err := auth.NewAccess(auth.AccessConfig{Reviews: client.AuthorizationV1().SubjectAccessReviews()})
 //	who := auth.Chain{auth.Certificates{Roots: roots}, tokens}
 //	…
@@ -31,12 +31,18 @@
 //     API server is not seen.
 //   - Errors are not remembered, and are never a yes: an API server that cannot be
 //     asked means that nobody gets in by a token.
-//   - Caches have a size. No token is kept, nor is one ever in an error.
+//   - A call of the API server has ten seconds. 64 reviews are pending at most, 16 of
+//     them for one remote host (tokens) or user (access), and 1024 requests wait for
+//     them, 256 of one host or user; beyond that the error is [ErrTooManyReviews], at
+//     once. What is cached is answered without waiting.
+//   - Caches have a size, and good answers one of their own: bad tokens evict no good
+//     ones. No token is kept, nor is one ever in an error.
 //
 // # Differences from the kubelet
 //
 //   - A token that is not good is remembered as well, for a short time, so that
-//     whoever tries it again and again does not reach the API server.
+//     repeated requests with it do not reach the API server.
+//   - The kubelet bounds neither pending reviews nor the time of a call that hangs.
 //
 // # Testing
 //

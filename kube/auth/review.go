@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ type TokensConfig struct {
 	// long. A bad one is asked about again after 10 s, or TTL if that is less.
 	TTL time.Duration
 
-	// Size of the cache. Zero: 4096 tokens.
+	// Size bounds the good tokens that are cached, and the bad ones. Zero: 4096 of each.
 	Size int
 
 	// Hooks observe.
@@ -77,7 +78,7 @@ type TokensConfig struct {
 type Tokens struct {
 	cfg   TokensConfig
 	key   []byte
-	cache cache[tokenAnswer]
+	cache *cache[tokenAnswer]
 }
 
 type tokenAnswer struct {
@@ -102,11 +103,13 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("auth: random key: %w", err)
 	}
-	return &Tokens{cfg: cfg, key: key, cache: cache[tokenAnswer]{size: cfg.Size}}, nil
+	return &Tokens{cfg: cfg, key: key, cache: newCache[tokenAnswer](cfg.Size)}, nil
 }
 
-// Authenticate implements Authenticator. A token that is not good is an error
-// that Is ErrUnauthorized; so that nobody knows is another.
+// Authenticate implements Authenticator. It returns ErrUnauthorized for a token that
+// the API server rejects, ErrTooManyReviews if too many are pending in all or from the
+// remote host, and another error if the API server could not be asked. A cached token
+// is answered without waiting.
 func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	token = strings.TrimSpace(token)
@@ -116,33 +119,45 @@ func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	begun := time.Now()
 	mac := hmac.New(sha256.New, t.key)
 	mac.Write([]byte(token))
-	answer, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), func() (tokenAnswer, time.Duration, error) {
+	found, cached, err := t.cache.get(r.Context(), [32]byte(mac.Sum(nil)), remoteHost(r), func() (answer[tokenAnswer], error) {
 		return t.ask(r.Context(), token)
 	})
 	t.cfg.Hooks.asked(cached, begun, err)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("auth: review a token: %w", err)
-	case answer.user == nil:
-		return nil, fmt.Errorf("%w: the token is not good: %s", ErrUnauthorized, answer.why)
+	case found.user == nil:
+		return nil, fmt.Errorf("%w: the token is not good: %s", ErrUnauthorized, found.why)
 	}
-	return answer.user, nil
+	return found.user, nil
 }
 
-func (t *Tokens) ask(ctx context.Context, token string) (tokenAnswer, time.Duration, error) {
-	review, err := again(ctx, func() (*authenticationv1.TokenReview, error) {
+// remoteHost returns the address of the client without its port.
+func remoteHost(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+func (t *Tokens) ask(ctx context.Context, token string) (answer[tokenAnswer], error) {
+	review, err := again(ctx, func(ctx context.Context) (*authenticationv1.TokenReview, error) {
 		return t.cfg.Reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: t.cfg.Audiences}}, metav1.CreateOptions{})
 	})
 	if err != nil {
-		return tokenAnswer{}, 0, err
+		return answer[tokenAnswer]{}, err
+	}
+	bad := func(why string) (answer[tokenAnswer], error) {
+		return answer[tokenAnswer]{value: tokenAnswer{why: why}, ttl: min(badTokenTTL, t.cfg.TTL)}, nil
 	}
 	s := review.Status
 	if !s.Authenticated {
-		return tokenAnswer{why: or(s.Error, "it is nobody's")}, min(badTokenTTL, t.cfg.TTL), nil
+		return bad(or(s.Error, "the API server rejects it"))
 	}
 	if len(t.cfg.Audiences) > 0 && !overlap(t.cfg.Audiences, s.Audiences) {
 		// An old API server, which does not look at them.
-		return tokenAnswer{why: "it is for somebody else"}, min(badTokenTTL, t.cfg.TTL), nil
+		return bad("it is for another audience")
 	}
 	user := &User{Name: s.User.Username, UID: s.User.UID, Groups: in(s.User.Groups, AuthenticatedGroup)}
 	for k, v := range s.User.Extra {
@@ -151,7 +166,7 @@ func (t *Tokens) ask(ctx context.Context, token string) (tokenAnswer, time.Durat
 		}
 		user.Extra[k] = v
 	}
-	return tokenAnswer{user: user}, t.cfg.TTL, nil
+	return answer[tokenAnswer]{value: tokenAnswer{user: user}, good: true, ttl: t.cfg.TTL}, nil
 }
 
 func overlap(a, b []string) bool {
@@ -174,7 +189,8 @@ type AccessConfig struct {
 	// 30 s, as with the kubelet.
 	AllowedTTL, DeniedTTL time.Duration
 
-	// Size of the cache. Zero: 4096 questions.
+	// Size bounds the cached decisions that allow, and those that deny. Zero: 4096 of
+	// each.
 	Size int
 
 	// Hooks observe.
@@ -184,7 +200,7 @@ type AccessConfig struct {
 // Access asks the API server who may do what.
 type Access struct {
 	cfg   AccessConfig
-	cache cache[Decision]
+	cache *cache[Decision]
 }
 
 // NewAccess checks cfg.
@@ -201,10 +217,11 @@ func NewAccess(cfg AccessConfig) (*Access, error) {
 	if cfg.Size == 0 {
 		cfg.Size = defaultSize
 	}
-	return &Access{cfg: cfg, cache: cache[Decision]{size: cfg.Size}}, nil
+	return &Access{cfg: cfg, cache: newCache[Decision](cfg.Size)}, nil
 }
 
-// Authorize implements Authorizer.
+// Authorize implements Authorizer. It returns ErrTooManyReviews if too many are pending
+// in all or for the user. A cached decision is returned without waiting.
 func (a *Access) Authorize(ctx context.Context, user *User, what Attributes) (Decision, error) {
 	if user == nil {
 		return Decision{}, errors.New("auth: authorize: there is no user")
@@ -216,22 +233,22 @@ func (a *Access) Authorize(ctx context.Context, user *User, what Attributes) (De
 	if err != nil {
 		return Decision{}, fmt.Errorf("auth: authorize: %w", err)
 	}
-	d, cached, err := a.cache.get(ctx, sha256.Sum256(data), func() (Decision, time.Duration, error) {
-		review, err := again(ctx, func() (*authorizationv1.SubjectAccessReview, error) {
+	d, cached, err := a.cache.get(ctx, sha256.Sum256(data), user.Name, func() (answer[Decision], error) {
+		review, err := again(ctx, func(ctx context.Context) (*authorizationv1.SubjectAccessReview, error) {
 			return a.cfg.Reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
 		})
 		if err != nil {
-			return Decision{}, 0, err
+			return answer[Decision]{}, err
 		}
 		s := review.Status
 		d := Decision{Allowed: s.Allowed && !s.Denied, Reason: s.Reason}
 		switch {
 		case d.Allowed:
-			return d, a.cfg.AllowedTTL, nil
+			return answer[Decision]{value: d, good: true, ttl: a.cfg.AllowedTTL}, nil
 		case s.EvaluationError != "" && !s.Denied:
 			d.Reason = or(d.Reason, s.EvaluationError)
 		}
-		return d, a.cfg.DeniedTTL, nil
+		return answer[Decision]{value: d, ttl: a.cfg.DeniedTTL}, nil
 	})
 	a.cfg.Hooks.asked(cached, begun, err)
 	if err != nil {
@@ -259,12 +276,13 @@ func specOf(user *User, what Attributes) authorizationv1.SubjectAccessReviewSpec
 	return spec
 }
 
-// again asks a few times while the API server can't answer for a reason that may
-// pass.
-func again[T any](ctx context.Context, ask func() (T, error)) (answer T, err error) {
+// again calls ask a few times while the API server fails for a reason that may pass. Each
+// call has reviewTimeout, so that an API server that hangs does not keep reviews pending
+// for as long as their clients wait.
+func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (answer T, err error) {
 	pause := firstPause
 	for try := 1; ; try++ {
-		answer, err = ask()
+		answer, err = timed(ctx, ask)
 		if err == nil || try == attempts || !passes(err) {
 			return answer, err
 		}
@@ -279,7 +297,13 @@ func again[T any](ctx context.Context, ask func() (T, error)) (answer T, err err
 	}
 }
 
-// passes says whether it may help to ask again.
+func timed[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	return ask(ctx)
+}
+
+// passes reports whether another call may succeed.
 func passes(err error) bool {
 	if isContext(err) {
 		return false

@@ -59,9 +59,11 @@ type Connection struct {
 	Events     kubernetes.Interface
 	Heartbeats kubernetes.Interface // the node's status and lease
 
-	// Reviews are for package auth: who asks the node for something may be nobody,
-	// and ask as often as he likes. Limited as API is.
-	Reviews kubernetes.Interface
+	// TokenReviews and AccessReviews are for package auth. Unauthenticated clients of
+	// the node cause TokenReviews, so neither shares its limit with the other or with
+	// API. Each is limited as API is.
+	TokenReviews  kubernetes.Interface
+	AccessReviews kubernetes.Interface
 }
 
 const protobuf = "application/vnd.kubernetes.protobuf"
@@ -126,7 +128,8 @@ func ConnectTo(base *rest.Config, cfg Config) (*Connection, error) {
 		{"API", &conn.API, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
 		{"events", &conn.Events, or(cfg.EventQPS, 50), or(cfg.EventBurst, 100), c.Timeout},
 		{"heartbeats", &conn.Heartbeats, -1, 0, or(cfg.HeartbeatTimeout, 10*time.Second)},
-		{"reviews", &conn.Reviews, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
+		{"token reviews", &conn.TokenReviews, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
+		{"access reviews", &conn.AccessReviews, or(cfg.QPS, 50), or(cfg.Burst, 300), c.Timeout},
 	} {
 		c := rest.CopyConfig(c)
 		c.QPS, c.Burst, c.Timeout = one.qps, one.burst, one.timeout

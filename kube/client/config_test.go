@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -116,8 +117,11 @@ func TestOneKindOfCallDoesNotHoldUpAnother(t *testing.T) {
 			_, _ = conn.Events.CoreV1().Events("prod").Create(ctx, new(v1.Event), metav1.CreateOptions{})
 		}))
 		assert.Equal(t, 5*time.Second, timed(func(ctx context.Context) {
-			_, _ = conn.Reviews.AuthenticationV1().TokenReviews().Create(ctx, new(authenticationv1.TokenReview), metav1.CreateOptions{})
+			_, _ = conn.TokenReviews.AuthenticationV1().TokenReviews().Create(ctx, new(authenticationv1.TokenReview), metav1.CreateOptions{})
 		}))
+		assert.Equal(t, 5*time.Second, timed(func(ctx context.Context) {
+			_, _ = conn.AccessReviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, new(authorizationv1.SubjectAccessReview), metav1.CreateOptions{})
+		}), "token reviews take none of what access reviews may use")
 		assert.Zero(t, timed(func(ctx context.Context) {
 			_, _ = conn.Heartbeats.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		}))

@@ -12,7 +12,7 @@ func TestWhatFakeNodesWeigh(t *testing.T) {
 		Package: "kube/fakenode",
 		Max:     620,
 		House: []string{
-			"admission", "internal/checkpoint", "internal/pause", "internal/qos", "internal/restart", "internal/staticpod", "kube/client", "kube/node",
+			"admission", "internal/checkpoint", "internal/pause", "internal/qos", "internal/restart", "internal/runonce", "internal/staticpod", "kube/client", "kube/node",
 			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "status",
 		},
 		Allow: []string{"k8s.io/client-go", "testing"},

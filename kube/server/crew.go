@@ -8,16 +8,17 @@ import (
 	"time"
 )
 
-// A crew is all connections of a Listener. Those that nobody has been let in on, and
-// that wait for the other side, are strangers: they make room for each other.
+// A crew is all connections of a Listener. Those without an authorized request so far are
+// strangers: beyond a number, a new one closes an old one. A stranger stays one while its
+// request is being authenticated and authorized, which can take as long as the API server
+// takes; a new request makes it the last to be closed among those of its host.
 //
-//	accepted → waiting ⇄ in a handler        strangers: closed when there are too many
-//	               └→ trusted, for good      not closed for the sake of others
+//	accepted → stranger          closed when there are too many
+//	               └→ trusted    for good; never closed to make room
 //
-// Of an open one all are strangers, at all times; who has asked last has waited least.
+// Of an open listener all connections are strangers at all times.
 type crew struct {
 	max, strangers, unread int
-	open                   bool // nobody is ever let in
 	log                    *slog.Logger
 
 	mu     sync.Mutex // guards the fields below and those of its conns
@@ -36,11 +37,9 @@ type conn struct {
 	host string // whence it is
 
 	// Guarded by crew.mu.
-	place   *list.Element // among those of its host who wait; nil: it does not
-	bytes   int           // sent since the last request was complete
-	known   bool          // somebody has been let in on it
-	serving int           // handlers at work; HTTP/2 has more than one
-	gone    bool
+	place *list.Element // among the strangers of its host; nil if trusted or gone
+	bytes int           // sent since the last request was complete
+	gone  bool
 }
 
 // A door makes conns of what is accepted.
@@ -163,34 +162,20 @@ func (c *conn) sent(n int) {
 	}
 }
 
-// begin is called when a request is complete.
+// begin is called when a request is complete. It moves a stranger behind the others.
 func (c *conn) begin() {
 	c.crew.mu.Lock()
 	defer c.crew.mu.Unlock()
-	c.serving++
-	again := c.crew.open && c.place != nil
-	c.standLocked()
-	if again {
-		c.waitLocked() // behind the others
-	}
-}
-
-// end is called when it has been answered.
-func (c *conn) end() {
-	w := c.crew
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c.serving--
-	if c.serving == 0 && !c.known && !c.gone && c.place == nil {
+	if c.place != nil {
+		c.standLocked()
 		c.waitLocked()
 	}
 }
 
-// trusted is called when somebody has been let in.
+// trusted is called when a request has been authorized.
 func (c *conn) trusted() {
 	c.crew.mu.Lock()
 	defer c.crew.mu.Unlock()
-	c.known = true
 	c.standLocked()
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -13,6 +14,11 @@ import (
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, err := s.cfg.Authenticator.Authenticate(r)
+		if errors.Is(err, auth.ErrTooManyReviews) {
+			w.Header().Set("Connection", "close")
+			s.refuseForNow(w, r, err)
+			return
+		}
 		if err != nil || user == nil {
 			s.log.Info("who asks is not known", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
 			refuse(w, http.StatusUnauthorized, "Unauthorized") // sv-13
@@ -33,6 +39,8 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 		case d.Allowed:
 			trust(r.Context())
 			next.ServeHTTP(w, r)
+		case errors.Is(err, auth.ErrTooManyReviews):
+			s.refuseForNow(w, r, err)
 		case err != nil: // sv-17
 			s.log.Error("who may do this is not known", "user", user.Name, "what", broadest, "err", err)
 			refuse(w, http.StatusInternalServerError, fmt.Sprintf("Authorization error (user=%s, verb=%s, resource=%s, subresource=%s)",
@@ -43,6 +51,14 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 				user.Name, broadest.Verb, broadest.Resource, subresources(ways)))
 		}
 	})
+}
+
+// refuseForNow answers 429 while too many reviews are pending. It logs for debugging
+// only: a flood causes many of these.
+func (s *Server) refuseForNow(w http.ResponseWriter, r *http.Request, err error) {
+	s.log.Debug("Refused request: too many reviews are pending", "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr, "err", err)
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, "Too Many Requests\n")
 }
 
 func subresources(ways []auth.Attributes) (names []string) {

@@ -38,6 +38,8 @@ func (named) Authenticate(r *http.Request) (*auth.User, error) {
 	switch name := r.Header.Get("User"); name {
 	case "":
 		return nil, nil
+	case "crowded":
+		return nil, errors.Join(auth.ErrUnauthorized, auth.ErrTooManyReviews)
 	case "broken":
 		return nil, errors.New("the API server is away")
 	default:
@@ -49,6 +51,9 @@ func (named) Authenticate(r *http.Request) (*auth.User, error) {
 type may map[string][]string
 
 func (m may) Authorize(_ context.Context, user *auth.User, what auth.Attributes) (auth.Decision, error) {
+	if user.Name == "many" {
+		return auth.Decision{}, auth.ErrTooManyReviews
+	}
 	if user.Name == "unlucky" {
 		return auth.Decision{}, errors.New("the API server is away")
 	}
@@ -159,6 +164,8 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 		{"sv-13: nobody", "", "GET", "/pods", 401, "Unauthorized"},
 		{"sv-13: nobody, where there is nothing", "", "GET", "/nothing", 401, "Unauthorized"},
 		{"sv-13: who can't be asked about", "broken", "GET", "/pods", 401, "Unauthorized"},
+		{"too many token reviews", "crowded", "GET", "/pods", 429, "Too Many Requests\n"},
+		{"too many access reviews", "many", "GET", "/pods", 429, "Too Many Requests\n"},
 		{"sv-17: who may not", "nobody", "GET", "/pods", 403, "Forbidden (user=nobody, verb=get, resource=nodes, subresource(s)=[pods proxy])\n"},
 		{"sv-17: who may not", "prometheus", "GET", "/stats/summary", 403, "Forbidden (user=prometheus, verb=get, resource=nodes, subresource(s)=[stats])\n"},
 		{"sv-17: of whom it is not known", "unlucky", "GET", "/pods", 500, "Authorization error (user=unlucky, verb=get, resource=nodes, subresource=proxy)"},
@@ -178,6 +185,9 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 			w := ask(s, c.method, c.path, "", "User: "+c.user)
 			assert.Equal(t, c.code, w.Code)
 			assert.Equal(t, c.body, w.Body.String())
+			if c.code == http.StatusTooManyRequests {
+				assert.Equal(t, "1", w.Header().Get("Retry-After"))
+			}
 		})
 	}
 }

@@ -39,10 +39,11 @@ func TestACrewIsEmptyWhenAllHaveGone(t *testing.T) {
 	assert.Equal(t, 5, w.bytes)
 	a.begin()
 	assert.Equal(t, 0, w.bytes, "its request is complete")
-	a.sent(100) // its body
+	assert.Equal(t, 2, w.waits, "it is not authorized yet")
 	a.trusted()
-	a.end()
-	assert.Equal(t, 1, w.waits, "one who was let in waits for nobody")
+	a.sent(100) // its body
+	a.begin()
+	assert.Equal(t, 1, w.waits, "a trusted connection is no stranger")
 	c := pipe()
 	d := pipe() // b has to go
 	assert.True(t, b.gone)
@@ -53,7 +54,8 @@ func TestACrewIsEmptyWhenAllHaveGone(t *testing.T) {
 	assert.Equal(t, 3, w.bytes)
 	c.begin()
 	require.NoError(t, c.Close())
-	c.end()
+	c.begin()
+	c.trusted()
 	assert.Equal(t, 0, w.waits, "one that has gone does not come back")
 	require.NoError(t, a.Close())
 	require.NoError(t, a.Close())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,13 +35,21 @@ type ListenerConfig struct {
 	// Listener is where connections come from; Run closes it. Required.
 	Listener net.Listener
 
-	// Handler answers: a *Server, its ReadOnly or its Healthz. Required.
+	// Handler answers: a *Server, its ReadOnly or its Healthz. Required. Only a *Server
+	// marks connections as trusted; those of any other handler stay strangers.
 	Handler http.Handler
 
 	// Certificate returns the one to show to who connects: KeyPair.Certificate, or
 	// certs.Serving.Certificate. It is called for each connection, and must be quick.
 	// Nil: connections are not encrypted.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+
+	// ClientCAs returns the CAs whose client certificates are accepted: CAFile.Roots. It
+	// is called for each connection, and must be quick. Clients are asked for a
+	// certificate of one of these CAs; whether it is valid is for auth.Certificates to
+	// decide. If nil, no certificate is requested, so that a client that has one can
+	// be anonymous.
+	ClientCAs func() *x509.CertPool
 
 	// MinVersion of TLS; zero: 1.2. CipherSuites for versions up to 1.2; empty: Go's
 	// own choice. See TLSVersion and CipherSuites. Without one of the two suites that
@@ -83,6 +93,7 @@ type ListenerConfig struct {
 // bound on what those can take whom nobody has let in.
 type Listener struct {
 	cfg  ListenerConfig
+	ran  atomic.Bool // Run was called
 	http http.Server
 	crew crew
 	busy busy // with connections and handlers
@@ -108,7 +119,6 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 		max:       cmp.Or(cfg.MaxConnections, defaultConnections),
 		strangers: cmp.Or(cfg.MaxStrangers, defaultStrangers),
 		unread:    cmp.Or(cfg.MaxUnread, defaultUnread),
-		open:      cfg.Open,
 		log:       cfg.Logger,
 	}}
 	whole := wholeTimeout
@@ -130,19 +140,36 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 		},
 	}
 	if cfg.Certificate != nil {
-		l.http.TLSConfig = &tls.Config{
-			GetCertificate: cfg.Certificate,
-			MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites, CurvePreferences: cfg.Curves,
-			// Whoever signs them is for auth.Certificates to say, which knows those
-			// of the moment.
-			ClientAuth: tls.RequestClientCert,
-		}
+		l.http.TLSConfig = tlsConfig(cfg)
 		if !allowHTTP2(cfg.CipherSuites) {
 			l.http.Protocols = new(http.Protocols)
 			l.http.Protocols.SetHTTP1(true)
 		}
 	}
 	return l, nil
+}
+
+func tlsConfig(cfg ListenerConfig) *tls.Config {
+	base := &tls.Config{
+		GetCertificate: cfg.Certificate,
+		MinVersion:     cfg.MinVersion, CipherSuites: cfg.CipherSuites, CurvePreferences: cfg.Curves,
+		NextProtos: []string{"http/1.1"},
+	}
+	if allowHTTP2(cfg.CipherSuites) {
+		base.NextProtos = []string{"h2", "http/1.1"}
+	}
+	if cfg.ClientCAs == nil {
+		return base
+	}
+	asking := base.Clone()
+	asking.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		c := base.Clone()
+		// Requested, not verified: an unknown certificate is answered with a 401, as
+		// by a kubelet, and not by a TLS alert.
+		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, cfg.ClientCAs()
+		return c, nil
+	}
+	return asking
 }
 
 // allowHTTP2 reports whether these suites have one that HTTP/2 asks for (RFC 7540,
@@ -156,8 +183,11 @@ func (l *Listener) Addr() net.Addr { return l.cfg.Listener.Addr() }
 
 // Run serves until ctx ends, closes all connections, those too that were taken over
 // for streams, and returns nil when all handlers have returned. An error means that
-// the port can't be listened on any more. Run it once.
+// the port can't be listened on any more. A second call returns an error.
 func (l *Listener) Run(ctx context.Context) error {
+	if l.ran.Swap(true) {
+		return errors.New("server: Listener.Run was called before")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.http.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -184,8 +214,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	return fmt.Errorf("server: listen on %v: %w", l.Addr(), err)
 }
 
-// serve hands a request on, and keeps its connection from being closed for the sake of
-// others while that lasts.
+// serve calls the handler.
 func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	if !l.busy.add() {
 		return
@@ -193,7 +222,6 @@ func (l *Listener) serve(w http.ResponseWriter, r *http.Request) {
 	defer l.busy.done()
 	if c, ok := r.Context().Value(strangerKey).(*conn); ok {
 		c.begin()
-		defer c.end()
 	}
 	l.cfg.Handler.ServeHTTP(w, r)
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/kubeparts/kubeparts/kube/auth"
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
@@ -94,6 +96,7 @@ func onPipes(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
 		test(p)
 		cancel()
 		require.NoError(t, <-done)
+		require.EqualError(t, l.Run(ctx), "server: Listener.Run was called before")
 	})
 }
 
@@ -310,20 +313,63 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 	})
 }
 
-// A request that is being answered is not cut for the sake of others, but there is an
-// end to these as well.
+// slowAuth does not know the user "slow" before the request ends, as when the API server
+// does not answer.
+type slowAuth struct{ named }
+
+func (a slowAuth) Authenticate(r *http.Request) (*auth.User, error) {
+	if r.Header.Get("User") == "slow" {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return a.named.Authenticate(r)
+}
+
+// A connection is a stranger until its request is authorized, however long that takes.
+func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
+	s := newServer(t, func(c *server.Config) {
+		c.Authenticator, c.Authorizer = slowAuth{}, may{"friend": {"get nodes/pods"}}
+	})
+	onPipes(t, server.ListenerConfig{Handler: s, MaxConnections: 50, MaxStrangers: 20}, func(p *pipes) {
+		var flood []*caller
+		for range 200 {
+			c := p.call()
+			fmt.Fprint(c, get+"User: slow\r\n\r\n")
+			flood = append(flood, c)
+		}
+		synctest.Wait()
+		open := 0
+		for _, c := range flood {
+			if _, there := c.heard(); there {
+				open++
+			}
+		}
+		assert.Equal(t, 20, open)
+		friend := p.call()
+		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		synctest.Wait()
+		text, _ := friend.heard()
+		assert.Contains(t, text, "200 OK")
+	})
+}
+
+// A request that is authorized is not cut to make room, but the number of these is
+// bounded as well.
 func TestConnectionsAreBoundedInAll(t *testing.T) {
-	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-r.Context().Done():
-		case <-time.After(time.Minute):
+	slow := newServer(t, func(c *server.Config) {
+		c.Summary = func(ctx context.Context, _ bool) (*statsapi.Summary, error) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			return &statsapi.Summary{}, nil
 		}
 	})
 	onPipes(t, server.ListenerConfig{Handler: slow, MaxConnections: 10}, func(p *pipes) {
 		var busy []*caller
 		for range 10 {
 			c := p.call()
-			fmt.Fprint(c, get+"\r\n")
+			fmt.Fprint(c, "GET /stats/summary HTTP/1.1\r\nHost: n1\r\n\r\n")
 			busy = append(busy, c)
 		}
 		synctest.Wait()

@@ -123,7 +123,7 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 		c.Authenticator = auth.Chain{auth.Certificates{Roots: roots.Roots}}
 		c.Authorizer = may{"reader": {"get nodes/proxy"}, "lister": {"get nodes/pods"}}
 	})
-	addr := listen(t, server.ListenerConfig{Handler: s, Certificate: pair.Certificate})
+	addr := listen(t, server.ListenerConfig{Handler: s, Certificate: pair.Certificate, ClientCAs: roots.Roots})
 	for _, c := range []struct {
 		what, path string
 		client     *http.Client
@@ -131,7 +131,7 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 		proto      int
 	}{
 		{"nobody", "/pods", ca.client(nil, ""), 401, 2},
-		{"of the wrong CA", "/pods", ca.client(other, "lister"), 401, 2},
+		{"of the wrong CA", "/pods", insisting(ca.client(other, "lister")), 401, 2},
 		{"a server's certificate", "/pods", serverAsClient(ca, cert, key), 401, 2},
 		{"who may not", "/pods", ca.client(ca, "nobody"), 403, 2},
 		{"who may only read", "/exec/ns/pod/c?command=id&output=1", ca.client(ca, "reader"), 403, 2},
@@ -149,6 +149,46 @@ func TestWhoIsNotLetInOverTLS(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 400, answer.StatusCode)
 	_ = answer.Body.Close()
+}
+
+// insisting returns a client that shows its certificate also to a server that names other
+// CAs.
+func insisting(client *http.Client) *http.Client {
+	cfg := client.Transport.(*http.Transport).TLSClientConfig
+	pair := cfg.Certificates[0]
+	cfg.Certificates = nil
+	cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	return client
+}
+
+// A client that has a certificate is anonymous where no client CA is configured, and where
+// the server names other CAs, as with a kubelet: API servers show theirs to all nodes.
+func TestAClientWithACertificateCanBeAnonymous(t *testing.T) {
+	ca, other := newIssuer(t, "ca"), newIssuer(t, "other")
+	pair, err := tls.X509KeyPair(ca.sign("n1", x509.ExtKeyUsageServerAuth))
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	get := func(cfg server.ListenerConfig, chain auth.Chain, client *http.Client) (code, proto int) {
+		cfg.Handler = newServer(t, func(c *server.Config) { c.Authenticator = append(chain, auth.Anonymous{}) })
+		cfg.Certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
+		answer, err := client.Get("https://" + listen(t, cfg) + "/pods")
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode, answer.ProtoMajor
+	}
+	code, proto := get(server.ListenerConfig{}, nil, insisting(ca.client(other, "kube-apiserver")))
+	assert.Equal(t, http.StatusOK, code, "no certificate is requested")
+	assert.Equal(t, 2, proto)
+	withCA := server.ListenerConfig{ClientCAs: func() *x509.CertPool { return roots }}
+	chain := auth.Chain{auth.Certificates{Roots: withCA.ClientCAs}}
+	code, _ = get(withCA, chain, ca.client(other, "kube-apiserver"))
+	assert.Equal(t, http.StatusOK, code, "a client has none of the CAs that the server names")
+	code, _ = get(withCA, chain, insisting(ca.client(other, "kube-apiserver")))
+	assert.Equal(t, http.StatusUnauthorized, code, "a certificate of an unknown CA is not anonymous")
+	code, proto = get(withCA, chain, ca.client(ca, "kube-apiserver"))
+	assert.Equal(t, http.StatusOK, code)
+	assert.Equal(t, 2, proto)
 }
 
 func serverAsClient(ca *issuer, cert, key []byte) *http.Client {
@@ -271,7 +311,7 @@ func TestServersOfManyNodesRunSideBySide(t *testing.T) {
 			c.Authenticator = auth.Chain{auth.Certificates{Roots: func() *x509.CertPool { return roots }}}
 		})
 		nodes = append(nodes, node{
-			ca, listen(t, server.ListenerConfig{Handler: s, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}),
+			ca, listen(t, server.ListenerConfig{Handler: s, ClientCAs: func() *x509.CertPool { return roots }, Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }}),
 			listen(t, server.ListenerConfig{Handler: s.Healthz()}),
 		})
 	}
@@ -287,7 +327,7 @@ func TestServersOfManyNodesRunSideBySide(t *testing.T) {
 		code, body := get(n.ca.client(n.ca, "user"), "https://"+n.full+"/pods")
 		assert.Equal(t, 200, code)
 		assert.Contains(t, body, fmt.Sprintf("of-n%d", i+1))
-		code, _ = get(n.ca.client(nodes[(i+1)%len(nodes)].ca, "user"), "https://"+n.full+"/pods")
+		code, _ = get(insisting(n.ca.client(nodes[(i+1)%len(nodes)].ca, "user")), "https://"+n.full+"/pods")
 		assert.Equal(t, 401, code, "a user of another node")
 		code, body = get(http.DefaultClient, "http://"+n.healthz+"/healthz")
 		assert.Equal(t, "200 ok", fmt.Sprint(code, " ", body))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -52,6 +53,54 @@ func TestTerminationMessages(t *testing.T) {
 				Annotations: map[string]string{podconfig.AnnotationMessagePath: "/dev/log", podconfig.AnnotationMessagePolicy: tc.policy},
 				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/else", HostPath: said}, {ContainerPath: "/dev/log", HostPath: tc.file}},
 			}))
+		})
+	}
+}
+
+// A container can make its message file as large as it likes, and a log may have
+// been replaced: neither fills the agent's memory nor blocks it.
+func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("truncating allocates the space there")
+	}
+	dir := t.TempDir()
+	sparse := func(name string, size int64, end string) string {
+		path := filepath.Join(dir, name)
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte(end), size-int64(len(end)))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		return path
+	}
+	message := sparse("message", 8<<40, "the end")
+	log := sparse("0.log", 10<<30, "\n2026-01-01T00:00:00Z stdout F last line\n")
+	fifo := Mkfifo(t, dir)
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(message, link))
+	for name, tc := range map[string]struct {
+		file, log string
+		want      func(t *testing.T, message string)
+	}{
+		"message": {message, log, func(t *testing.T, m string) {
+			assert.Len(t, m, maxMessage)
+			assert.True(t, strings.HasSuffix(m, "the end"))
+		}},
+		"log":               {filepath.Join(dir, "none"), log, func(t *testing.T, m string) { assert.Equal(t, "last line\n", m) }},
+		"FIFOs":             {fifo, fifo, func(t *testing.T, m string) { assert.Empty(t, m) }},
+		"message is a link": {link, filepath.Join(dir, "none"), func(t *testing.T, m string) { assert.Empty(t, m, "it may lead anywhere") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
+			got := terminationMessage(&runtimeapi.ContainerStatus{
+				ExitCode: 1, Reason: "Error", LogPath: tc.log,
+				Annotations: map[string]string{podconfig.AnnotationMessagePath: "/dev/log", podconfig.AnnotationMessagePolicy: "FallbackToLogsOnError"},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: tc.file}},
+			})
+			goruntime.ReadMemStats(&after)
+			tc.want(t, got)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes allocated")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ type File struct {
 	// out.
 	Mode fs.FileMode
 
-	// UID of the owner. Nil: the writer.
+	// UID of the owner, 0 to 2147483647. Nil: the writer.
 	UID *int64
 }
 
@@ -67,8 +68,9 @@ func Check(p string) error {
 	return nil
 }
 
-// Check returns nil if the payload can be written: each path passes [Check], and no
-// two of them are the same or need one name for a file and a directory.
+// Check returns nil if the payload can be written: each path passes [Check], no two of
+// them are the same or need one name for a file and a directory, and each UID is in
+// range.
 func (p Payload) Check() error {
 	_, err := p.clean()
 	return err
@@ -81,6 +83,9 @@ func (p Payload) clean() (Payload, error) {
 	for _, name := range slices.Sorted(maps.Keys(p)) { // so that errors are always the same
 		if err := Check(name); err != nil {
 			return nil, err
+		}
+		if uid := p[name].UID; uid != nil && (*uid < 0 || *uid > math.MaxInt32) {
+			return nil, fmt.Errorf("user %d of file %q is out of range", *uid, name)
 		}
 		short := path.Clean(name)
 		if other, ok := from[short]; ok {

@@ -71,7 +71,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	if err != nil {
 		cm = nil
 	}
-	files, err := payload.ConfigMap(cm, source.Items, source.DefaultMode, optional)
+	files, err := payload.ConfigMap(cm, source.Items, payload.Defaults{Mode: source.DefaultMode, User: source.DefaultUser}, optional)
 	if err != nil {
 		return volume.Mounted{}, written.Failed(req, err)
 	}

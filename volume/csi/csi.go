@@ -150,6 +150,15 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 // SupportsMountOptions implements volume.MountOptioner: they are the driver's.
 func (*Plugin) SupportsMountOptions() bool { return true }
 
+// SupportsSELinuxMount implements volume.SELinuxMounter: the driver's CSIDriver permits it.
+func (p *Plugin) SupportsSELinuxMount(ctx context.Context, spec *volume.Spec) (bool, error) {
+	about, err := p.about(ctx, driverOf(spec))
+	if err != nil {
+		return false, fmt.Errorf("csi: %w", err)
+	}
+	return about != nil && about.SELinuxMount != nil && *about.SELinuxMount, nil
+}
+
 // SupportsBlock implements volume.Blocks.
 func (*Plugin) SupportsBlock() bool { return true }
 

@@ -115,7 +115,7 @@ func TestPathsAndData(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &saved))
 	assert.Equal(t, map[string]string{
-		"specVolID": s.PV.Name, "volumeHandle": "vol/1", "driverName": driverName, "nodeName": "node-1", "volumeLifecycleMode": "Persistent",
+		"specVolID": s.PV.Name, "volumeHandle": "vol/1", "driverName": driverName, "nodeName": "node-1", "volumeLifecycleMode": "Persistent", "published": "true",
 		"attachmentID": fmt.Sprintf("csi-%x", sha256.Sum256([]byte("vol/1"+driverName+"node-1"))),
 	}, saved)
 	assert.FileExists(t, filepath.Join(filepath.Dir(global), "vol_data.json"))

@@ -23,6 +23,8 @@
 // # Guarantees and limits
 //
 //   - Each call has 2 minutes (vol-61).
+//   - A volume is ready only after the driver has answered NodePublishVolume with OK in
+//     this process, whatever is mounted at the target.
 //   - What a volume is, is written beside it before the driver is called, in the kubelet's
 //     form, so that either takes over what the other has mounted (vol_data.json).
 //   - A directory is removed only when nothing is mounted on it, and only if it is empty.

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// SetUp implements volume.Plugin: the driver publishes the volume for the pod.
+// SetUp implements volume.Plugin: the driver publishes the volume for the pod. It returns
+// no error only if this call of NodePublishVolume has succeeded.
 func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
 	mounted, err := p.setUp(ctx, &req)
 	if err != nil {
@@ -56,23 +56,32 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 	if req.Spec.Block {
 		mounted.Volume = runtime.Volume{Device: req.Dir(), ReadOnly: publish.Readonly}
 	}
-	if about != nil && about.SELinuxMount != nil && !*about.SELinuxMount {
-		mounted.SELinuxRelabel = !req.Spec.Block
-	}
+	mounted.SELinuxRelabel = relabels(req, publish.Readonly)
 	saved := data{
 		SpecVolID: req.Spec.DirName(), VolumeHandle: publish.VolumeId, DriverName: d.Name, NodeName: p.cfg.NodeName,
 		AttachmentID: attachmentName(publish.VolumeId, d.Name, p.cfg.NodeName), VolumeLifecycleMode: mode,
+		SELinuxMountContext: req.SELinuxLabel,
 	}
-	if old, err := load(dataDir); err != nil || old != saved {
+	before, err := load(dataDir)
+	if err != nil {
+		before = data{}
+	}
+	// Whether the volume is published is the driver's to answer, and nothing on this
+	// machine tells: a call that fails may have mounted it all the same. What is
+	// recorded is whether an earlier agent has come to the end; the mount is gone if
+	// the machine was restarted since.
+	finished := false
+	if before.Published != "" {
+		there, err := p.cfg.Mounter.IsMountPoint(target)
+		finished = err == nil && there
+	}
+	if finished {
+		saved.Published = before.Published
+	}
+	if saved != before {
 		if err := save(dataDir, saved); err != nil {
 			return none, err
 		}
-	}
-	if there, err := p.cfg.Mounter.IsMountPoint(target); err == nil && there && !again {
-		if err := p.ownPublished(ctx, req, d, about, target, publish.Readonly); err != nil {
-			return none, err
-		}
-		return mounted, p.linkDevice(req, target)
 	}
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return none, err
@@ -95,27 +104,28 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 		return none, fmt.Errorf("NodePublishVolume: %w", err)
 	}
 	if own && !req.Refresh && !req.Spec.Block {
-		if err := req.Own(ctx, target, false); err != nil { // which may take longer than a call
+		if err := p.own(ctx, req, target, finished); err != nil { // may take longer than a call
+			return none, err
+		}
+	}
+	if !req.Spec.Block && !finished { // the data of a device is shared by its pods
+		saved.Published = "true"
+		if err := save(dataDir, saved); err != nil {
 			return none, err
 		}
 	}
 	return mounted, p.linkDevice(req, target)
 }
 
-// ownPublished goes on with the owners of a volume that an earlier try has published,
-// if it did not come to their end: the root is the last to be right (vol-65).
-func (p *Plugin) ownPublished(ctx context.Context, req *volume.Request, d Driver, about *storagev1.CSIDriverSpec, target string, readOnly bool) error {
-	if req.FSGroup == nil || req.Refresh || req.Spec.Block {
-		return nil
+// own sets the group of the volume's files. Containers may use a volume that an earlier
+// agent has finished: the walk is repeated only if the root, which is changed last, shows
+// that it was interrupted (vol-65).
+func (p *Plugin) own(ctx context.Context, req *volume.Request, target string, finished bool) error {
+	if !finished {
+		return req.Own(ctx, target, false)
 	}
-	own := false
-	err := p.call(ctx, d, func(ctx context.Context, node csipb.NodeClient) error {
-		can, err := capabilitiesOf(ctx, node)
-		own = err == nil && walks(req.Spec, about, can, readOnly)
-		return err
-	})
-	if err != nil || !own {
-		return err
+	if req.FSGroup == nil {
+		return nil
 	}
 	return volume.Own(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
 }

@@ -212,6 +212,12 @@ func walks(spec *volume.Spec, about *storagev1.CSIDriverSpec, can capabilities, 
 	return slices.Contains(spec.PV.Spec.AccessModes, v1.ReadWriteOnce) || slices.Contains(spec.PV.Spec.AccessModes, v1.ReadWriteOncePod)
 }
 
+// relabels reports whether the runtime gives the volume's files the label of a container:
+// not if the mount has a label, and not if the pod cannot write to them.
+func relabels(req *volume.Request, readOnly bool) bool {
+	return req.SELinuxLabel == "" && !readOnly && !req.Spec.Block
+}
+
 // lifecycle is the mode of a volume, if the driver has it.
 func lifecycle(spec *volume.Spec, driver string, about *storagev1.CSIDriverSpec) (string, error) {
 	mode := storagev1.VolumeLifecyclePersistent

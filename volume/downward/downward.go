@@ -55,7 +55,7 @@ func (*Plugin) Refreshes(*volume.Spec) bool { return true }
 // SetUp implements volume.Plugin.
 func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
 	source := req.Spec.Volume.DownwardAPI
-	files, err := payload.DownwardAPI(req.Pod, source.Items, source.DefaultMode, p.cfg.Allocatable())
+	files, err := payload.DownwardAPI(req.Pod, source.Items, payload.Defaults{Mode: source.DefaultMode, User: source.DefaultUser}, p.cfg.Allocatable())
 	if err != nil {
 		return volume.Mounted{}, written.Failed(req, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -82,17 +83,25 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	if err != nil {
 		return volume.Mounted{}, fmt.Errorf("emptydir: %w", err)
 	}
+	mode, err := modeOf(source)
+	if err != nil {
+		return volume.Mounted{}, volume.Definite(fmt.Errorf("emptydir: %w", err))
+	}
+	var options []string // the root of a new file system has its own mode
+	if source.Mode != nil {
+		options = []string{fmt.Sprintf("mode=%04o", *source.Mode)}
+	}
 	switch medium := source.Medium; {
 	case medium == v1.StorageMediumDefault && ready:
 		return mounted, nil // what is in it is the pod's
 	case medium == v1.StorageMediumDefault:
 		if err = MakeDir(dir); err == nil {
-			err = os.Chmod(dir, 0o777) // also if it was made by one who got no further
+			err = os.Chmod(dir, mode) // also if it was made by one who got no further
 		}
 	case medium == v1.StorageMediumMemory:
-		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit)
+		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit, options...)
 	case medium == v1.StorageMediumHugePages || strings.HasPrefix(string(medium), string(v1.StorageMediumHugePagesPrefix)):
-		err = p.hugePages(dir, req.Pod, medium)
+		err = p.hugePages(dir, req.Pod, medium, options)
 	default:
 		err = volume.Definite(fmt.Errorf("%w %q", errMedium, medium))
 	}
@@ -108,7 +117,22 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	return mounted, nil
 }
 
-func (p *Plugin) hugePages(dir string, pod *v1.Pod, medium v1.StorageMedium) error {
+// modeOf returns the mode of the volume's directory (vol-44).
+func modeOf(source *v1.EmptyDirVolumeSource) (fs.FileMode, error) {
+	if source.Mode == nil {
+		return 0o777, nil
+	}
+	if *source.Mode < 0 || *source.Mode > 0o1777 {
+		return 0, fmt.Errorf("mode %#o must be between 0 and 01777", *source.Mode)
+	}
+	mode := fs.FileMode(*source.Mode).Perm()
+	if *source.Mode&0o1000 != 0 {
+		mode |= fs.ModeSticky
+	}
+	return mode, nil
+}
+
+func (p *Plugin) hugePages(dir string, pod *v1.Pod, medium v1.StorageMedium, options []string) error {
 	page, err := PageSize(pod, medium)
 	if err != nil {
 		return volume.Definite(err)
@@ -125,7 +149,7 @@ func (p *Plugin) hugePages(dir string, pod *v1.Pod, medium v1.StorageMedium) err
 	case point != nil:
 		return nil
 	}
-	return p.cfg.Mounter.MountSensitiveWithoutSystemd("nodev", dir, "hugetlbfs", []string{"pagesize=" + page.String()}, nil)
+	return p.cfg.Mounter.MountSensitiveWithoutSystemd("nodev", dir, "hugetlbfs", append([]string{"pagesize=" + page.String()}, options...), nil)
 }
 
 // marker is the file that says that the volume has been set up in full (vol-44).
@@ -152,7 +176,7 @@ func (*Plugin) setReady(at volume.Place) error {
 
 // TearDown implements volume.Plugin (vol-48).
 func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
-	if err := os.RemoveAll(at.PluginDir()); err != nil {
+	if err := untrusted.RemoveTree(ctx, at.PluginDir()); err != nil {
 		return fmt.Errorf("emptydir: %w", err)
 	}
 	if err := volume.RemoveTree(ctx, p.cfg.Mounter, at.Dir()); err != nil {

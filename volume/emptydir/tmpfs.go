@@ -26,8 +26,9 @@ type Tmpfs struct {
 }
 
 // Mount mounts a tmpfs for the pod at dir, which it makes, unless there is one
-// already. One whose size should be another gets it, if its content allows.
-func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity) error {
+// already. One whose size should be another gets it, if its content allows. A new one
+// is mounted with further options as well.
+func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, further ...string) error {
 	if err := MakeDir(dir); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity) err
 		if t.NoSwap != nil && t.NoSwap() {
 			options = append(options, "noswap")
 		}
-		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", options, nil)
+		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, further...), nil)
 	case point.Type != "tmpfs":
 		return fmt.Errorf("%s has a %s mounted on it, not a tmpfs", dir, point.Type)
 	case size == 0 || sizeOf(point.Opts) == pages(size):
@@ -92,6 +93,10 @@ func pages(bytes int64) int64 { return (bytes + 4095) / 4096 * 4096 }
 func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
+		return nil, err
+	}
+	// All mounts of the machine are listed only for what one of them is.
+	if mounted, err := m.IsMountPoint(real); err != nil || !mounted {
 		return nil, err
 	}
 	points, err := m.List()

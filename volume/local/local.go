@@ -125,7 +125,7 @@ func (p *Plugin) Stage(_ context.Context, req volume.Request) error {
 	}
 	m := mount.SafeFormatAndMount{Interface: p.cfg.Mounter, Exec: p.cfg.Exec}
 	if err := m.FormatAndMount(path, dir, fstype, append(options, req.MountOptions...)); err != nil {
-		return fmt.Errorf("local: mount %s: %w", path, errors.Join(err, os.Remove(dir)))
+		return fmt.Errorf("local: mount %s: %w", path, errors.Join(err, unmount(p.cfg.Mounter, dir)))
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted,
 	if err != nil {
 		return volume.Mounted{}, fmt.Errorf("local: %w", err)
 	}
-	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: true}}, nil
+	return volume.Mounted{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: !req.Spec.ReadOnly}}, nil
 }
 
 // bind mounts path at dir, and reports whether its owners are this pod's to set: no
@@ -193,7 +193,7 @@ func (p *Plugin) bind(req volume.Request, path, dir string) (first bool, err err
 		}
 	}
 	if err := p.cfg.Mounter.Mount(path, dir, "", options); err != nil {
-		return false, fmt.Errorf("bind %s: %w", path, errors.Join(err, os.Remove(dir)))
+		return false, fmt.Errorf("bind %s: %w", path, errors.Join(err, unmount(p.cfg.Mounter, dir)))
 	}
 	return len(refs) == 0, nil
 }

@@ -11,7 +11,7 @@
 //
 // # Usage
 //
-//	files, err := payload.ConfigMap(cm, source.Items, source.DefaultMode, optional)
+//	files, err := payload.ConfigMap(cm, source.Items, payload.Defaults{Mode: source.DefaultMode}, optional)
 //	if err != nil {
 //		// the pod waits: MountVolume.SetUp failed for volume "config" : err
 //	}

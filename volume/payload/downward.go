@@ -17,7 +17,7 @@ import (
 // DownwardAPI returns the files that tell a pod about itself: its metadata, and the
 // requests and limits of its containers, which are the node's allocatable where
 // there is no limit (vol-53). The error lists all items that can't be had.
-func DownwardAPI(pod *v1.Pod, items []v1.DownwardAPIVolumeFile, mode *int32, allocatable v1.ResourceList) (atomic.Payload, error) {
+func DownwardAPI(pod *v1.Pod, items []v1.DownwardAPIVolumeFile, of Defaults, allocatable v1.ResourceList) (atomic.Payload, error) {
 	files := atomic.Payload{}
 	var errs []error
 	for i := range items {
@@ -26,7 +26,7 @@ func DownwardAPI(pod *v1.Pod, items []v1.DownwardAPIVolumeFile, mode *int32, all
 			errs = append(errs, err)
 			continue
 		}
-		files[items[i].Path] = atomic.File{Data: []byte(value), Mode: modeOf(mode, items[i].Mode)}
+		files[items[i].Path] = of.file([]byte(value), items[i].Mode, items[i].User)
 	}
 	if err := utilerrors.NewAggregate(errs); err != nil {
 		return nil, err

@@ -9,14 +9,21 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// defaultMode is that of files of which nobody says otherwise, as the API server
-// fills it in.
+// Defaults are what a volume sets for those of its files that do not set it themselves.
+// The zero value is mode 0644, and the writer as owner.
+type Defaults struct {
+	Mode *int32 // permission bits
+	User *int64 // UID of the owner
+}
+
+// defaultMode is the mode of files if neither they nor their volume set one, as the API
+// server fills it in.
 const defaultMode fs.FileMode = 0o644
 
 // ConfigMap returns the files of a ConfigMap, of its data and its binary data: all
 // keys, or those that items select, under their paths. A selected key that doesn't
 // exist is an error, unless optional (vol-51). A nil cm has no keys.
-func ConfigMap(cm *v1.ConfigMap, items []v1.KeyToPath, mode *int32, optional bool) (atomic.Payload, error) {
+func ConfigMap(cm *v1.ConfigMap, items []v1.KeyToPath, of Defaults, optional bool) (atomic.Payload, error) {
 	data := map[string][]byte{}
 	if cm != nil {
 		for key, value := range cm.BinaryData {
@@ -26,23 +33,23 @@ func ConfigMap(cm *v1.ConfigMap, items []v1.KeyToPath, mode *int32, optional boo
 			data[key] = []byte(value)
 		}
 	}
-	return object(data, items, mode, optional, "configmap references non-existent config key: %s")
+	return object(data, items, of, optional, "configmap references non-existent config key: %s")
 }
 
 // Secret returns the files of a Secret, as [ConfigMap] does (vol-52).
-func Secret(secret *v1.Secret, items []v1.KeyToPath, mode *int32, optional bool) (atomic.Payload, error) {
+func Secret(secret *v1.Secret, items []v1.KeyToPath, of Defaults, optional bool) (atomic.Payload, error) {
 	var data map[string][]byte
 	if secret != nil {
 		data = secret.Data
 	}
-	return object(data, items, mode, optional, "references non-existent secret key: %s")
+	return object(data, items, of, optional, "references non-existent secret key: %s")
 }
 
-func object(data map[string][]byte, items []v1.KeyToPath, mode *int32, optional bool, missing string) (atomic.Payload, error) {
+func object(data map[string][]byte, items []v1.KeyToPath, of Defaults, optional bool, missing string) (atomic.Payload, error) {
 	files := atomic.Payload{}
 	if len(items) == 0 {
 		for key, value := range data {
-			files[key] = atomic.File{Data: value, Mode: modeOf(mode, nil)}
+			files[key] = of.file(value, nil, nil)
 		}
 		return files, nil
 	}
@@ -50,7 +57,7 @@ func object(data map[string][]byte, items []v1.KeyToPath, mode *int32, optional 
 		value, ok := data[item.Key]
 		switch {
 		case ok:
-			files[item.Path] = atomic.File{Data: value, Mode: modeOf(mode, item.Mode)}
+			files[item.Path] = of.file(value, item.Mode, item.User)
 		case !optional:
 			return nil, fmt.Errorf(missing, item.Key)
 		}
@@ -58,13 +65,17 @@ func object(data map[string][]byte, items []v1.KeyToPath, mode *int32, optional 
 	return files, nil
 }
 
-// modeOf is a file's mode: its own, else the volume's, else the API's default.
-func modeOf(volume, own *int32) fs.FileMode {
-	switch {
-	case own != nil:
-		return fs.FileMode(*own).Perm()
-	case volume != nil:
-		return fs.FileMode(*volume).Perm()
+// file returns a file that may set a mode and an owner itself.
+func (d Defaults) file(data []byte, mode *int32, user *int64) atomic.File {
+	f := atomic.File{Data: data, Mode: defaultMode, UID: user}
+	if f.UID == nil {
+		f.UID = d.User
 	}
-	return defaultMode
+	switch {
+	case mode != nil:
+		f.Mode = fs.FileMode(*mode).Perm()
+	case d.Mode != nil:
+		f.Mode = fs.FileMode(*d.Mode).Perm()
+	}
+	return f
 }

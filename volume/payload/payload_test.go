@@ -42,21 +42,25 @@ func TestObjects(t *testing.T) {
 		want map[string]string
 		err  string
 	}{
-		{"vol-51 data and binaryData, default mode", func() (atomic.Payload, error) { return payload.ConfigMap(cm, nil, nil, false) },
+		{"vol-51 data and binaryData, default mode", func() (atomic.Payload, error) { return payload.ConfigMap(cm, nil, payload.Defaults{}, false) },
 			map[string]string{"a": "-rw-r--r-- 1", "b": "-rw-r--r-- 2", "c": "-rw-r--r-- \x00\x01"}, ""},
-		{"vol-51 items, modes", func() (atomic.Payload, error) { return payload.ConfigMap(cm, items, ptr[int32](0o640), false) },
+		{"vol-51 items, modes", func() (atomic.Payload, error) {
+			return payload.ConfigMap(cm, items, payload.Defaults{Mode: ptr[int32](0o640)}, false)
+		},
 			map[string]string{"d/e": "-rw-r----- 1", "f": "-r-------- 2"}, ""},
-		{"vol-51 missing key", func() (atomic.Payload, error) { return payload.ConfigMap(cm, missing, nil, false) },
+		{"vol-51 missing key", func() (atomic.Payload, error) { return payload.ConfigMap(cm, missing, payload.Defaults{}, false) },
 			nil, "configmap references non-existent config key: nope"},
-		{"vol-51 missing key, optional", func() (atomic.Payload, error) { return payload.ConfigMap(cm, missing, nil, true) },
+		{"vol-51 missing key, optional", func() (atomic.Payload, error) { return payload.ConfigMap(cm, missing, payload.Defaults{}, true) },
 			map[string]string{"a": "-rw-r--r-- 1"}, ""},
-		{"vol-43 missing object, optional", func() (atomic.Payload, error) { return payload.ConfigMap(nil, missing, nil, true) },
+		{"vol-43 missing object, optional", func() (atomic.Payload, error) { return payload.ConfigMap(nil, missing, payload.Defaults{}, true) },
 			map[string]string{}, ""},
-		{"vol-52 secret", func() (atomic.Payload, error) { return payload.Secret(secret, nil, ptr[int32](0o400), false) },
+		{"vol-52 secret", func() (atomic.Payload, error) {
+			return payload.Secret(secret, nil, payload.Defaults{Mode: ptr[int32](0o400)}, false)
+		},
 			map[string]string{"a": "-r-------- 1", "b": "-r-------- 2"}, ""},
-		{"vol-52 missing key", func() (atomic.Payload, error) { return payload.Secret(secret, missing, nil, false) },
+		{"vol-52 missing key", func() (atomic.Payload, error) { return payload.Secret(secret, missing, payload.Defaults{}, false) },
 			nil, "references non-existent secret key: nope"},
-		{"vol-52 missing key, optional", func() (atomic.Payload, error) { return payload.Secret(secret, missing, nil, true) },
+		{"vol-52 missing key, optional", func() (atomic.Payload, error) { return payload.Secret(secret, missing, payload.Defaults{}, true) },
 			map[string]string{"a": "-rw-r--r-- 1"}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -122,7 +126,7 @@ func TestDownwardAPI(t *testing.T) {
 		{"neither", v1.DownwardAPIVolumeFile{Path: "f"}, "", `downwardAPI item "f" has neither fieldRef nor resourceFieldRef`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := payload.DownwardAPI(examplePod(), []v1.DownwardAPIVolumeFile{c.item}, nil, allocatable)
+			got, err := payload.DownwardAPI(examplePod(), []v1.DownwardAPIVolumeFile{c.item}, payload.Defaults{}, allocatable)
 			if c.err != "" {
 				require.EqualError(t, err, c.err)
 				return
@@ -131,7 +135,7 @@ func TestDownwardAPI(t *testing.T) {
 			assert.Equal(t, map[string]string{"f": "-rw-r--r-- " + c.want}, show(got))
 		})
 	}
-	_, err := payload.DownwardAPI(examplePod(), []v1.DownwardAPIVolumeFile{field("spec.x"), field("metadata.name"), field("spec.y")}, nil, nil)
+	_, err := payload.DownwardAPI(examplePod(), []v1.DownwardAPIVolumeFile{field("spec.x"), field("metadata.name"), field("spec.y")}, payload.Defaults{}, nil)
 	require.EqualError(t, err, "[fieldRef: unsupported fieldPath: spec.x, fieldRef: unsupported fieldPath: spec.y]")
 }
 
@@ -271,7 +275,7 @@ func FuzzItems(f *testing.F) {
 	f.Add("a", "b/c", "../x")
 	f.Fuzz(func(t *testing.T, key, one, two string) {
 		cm := &v1.ConfigMap{Data: map[string]string{key: "v"}}
-		files, err := payload.ConfigMap(cm, []v1.KeyToPath{{Key: key, Path: one}, {Key: key, Path: two}}, nil, false)
+		files, err := payload.ConfigMap(cm, []v1.KeyToPath{{Key: key, Path: one}, {Key: key, Path: two}}, payload.Defaults{}, false)
 		require.NoError(t, err)
 		if files.Check() == nil {
 			for path := range files {

@@ -47,7 +47,7 @@ func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.Res
 	files := atomic.Payload{}
 	var errs []error
 	for i := range source.Sources {
-		some, err := projection(pod, &source.Sources[i], source.DefaultMode, allocatable, get, owners)
+		some, err := projection(pod, &source.Sources[i], Defaults{Mode: source.DefaultMode, User: source.DefaultUser}, allocatable, get, owners)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -60,7 +60,7 @@ func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.Res
 	return files, nil
 }
 
-func projection(pod *v1.Pod, from *v1.VolumeProjection, mode *int32, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
+func projection(pod *v1.Pod, from *v1.VolumeProjection, of Defaults, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
 	switch {
 	case from.Secret != nil:
 		optional := is(from.Secret.Optional)
@@ -68,16 +68,16 @@ func projection(pod *v1.Pod, from *v1.VolumeProjection, mode *int32, allocatable
 		if err != nil {
 			return nil, err
 		}
-		return Secret(secret, from.Secret.Items, mode, optional)
+		return Secret(secret, from.Secret.Items, of, optional)
 	case from.ConfigMap != nil:
 		optional := is(from.ConfigMap.Optional)
 		cm, err := fetch(get.ConfigMap, from.ConfigMap.Name, optional, "configMap")
 		if err != nil {
 			return nil, err
 		}
-		return ConfigMap(cm, from.ConfigMap.Items, mode, optional)
+		return ConfigMap(cm, from.ConfigMap.Items, of, optional)
 	case from.DownwardAPI != nil:
-		return DownwardAPI(pod, from.DownwardAPI.Items, mode, allocatable)
+		return DownwardAPI(pod, from.DownwardAPI.Items, of, allocatable)
 	case from.ServiceAccountToken != nil:
 		if get.Token == nil {
 			return nil, errors.New("failed to fetch token: nothing here gives tokens of service accounts")
@@ -86,23 +86,26 @@ func projection(pod *v1.Pod, from *v1.VolumeProjection, mode *int32, allocatable
 		if err != nil {
 			return nil, err
 		}
-		return atomic.Payload{from.ServiceAccountToken.Path: credential([]byte(token), mode, owners)}, nil
+		return atomic.Payload{from.ServiceAccountToken.Path: credential([]byte(token), of, from.ServiceAccountToken.User, owners)}, nil
 	case from.ClusterTrustBundle != nil:
 		pem, err := trustBundles(from.ClusterTrustBundle, get.TrustBundles)
 		if err != nil {
 			return nil, err
 		}
-		return atomic.Payload{from.ClusterTrustBundle.Path: credential(pem, mode, owners)}, nil
+		return atomic.Payload{from.ClusterTrustBundle.Path: credential(pem, of, from.ClusterTrustBundle.User, owners)}, nil
 	case from.PodCertificate != nil:
 		return nil, fmt.Errorf("projected source podCertificate (signer %s) is not supported by this agent", from.PodCertificate.SignerName)
 	}
 	return nil, errors.New("projected volume has a source that names nothing that is supported")
 }
 
-// credential is a file that is for the pod's user, where that is known (vol-55,
-// vol-57).
-func credential(data []byte, mode *int32, owners Owners) atomic.File {
-	f := atomic.File{Data: data, Mode: modeOf(mode, nil), UID: owners.FSUser}
+// credential is a file that belongs to the user that it or the volume sets, else to the
+// user of all containers, if there is one (vol-55, vol-57).
+func credential(data []byte, of Defaults, user *int64, owners Owners) atomic.File {
+	f := of.file(data, nil, user)
+	if f.UID == nil {
+		f.UID = owners.FSUser
+	}
 	if owners.FSUser != nil || owners.FSGroup != nil {
 		f.Mode = private
 	}

@@ -47,6 +47,7 @@ type Plugin struct {
 	Unknown    bool                                           // Construct fails
 	NoOptions  bool                                           // mount options are not supported
 	Block      bool                                           // block volumes are supported
+	SELinux    bool                                           // volumes are mounted with an SELinux label
 
 	// mu guards the fields below.
 	mu     sync.Mutex
@@ -237,6 +238,11 @@ func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Q
 
 // SupportsMountOptions implements volume.MountOptioner.
 func (p *Plugin) SupportsMountOptions() bool { return !p.NoOptions }
+
+// SupportsSELinuxMount implements volume.SELinuxMounter.
+func (p *Plugin) SupportsSELinuxMount(context.Context, *volume.Spec) (bool, error) {
+	return p.SELinux, nil
+}
 
 // SupportsBlock implements volume.Blocks.
 func (p *Plugin) SupportsBlock() bool { return p.Block }

@@ -279,7 +279,11 @@ func (gc goldenCase) instance(c *v1.Container) (podconfig.Instance, error) {
 }
 
 func (gc goldenCase) volume(m v1.VolumeMount, env *podenv.Env) podconfig.Volume {
-	sub := m.SubPath + podenv.Expand(m.SubPathExpr, env.Get)
+	expanded, err := podenv.Expand(m.SubPathExpr, env.Get)
+	if err != nil {
+		panic(err)
+	}
+	sub := m.SubPath + expanded
 	v := gc.facts.Volumes[m.Name]
 	for _, absent := range gc.facts.Absent {
 		if absent == m.Name {

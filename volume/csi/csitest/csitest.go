@@ -51,6 +51,7 @@ type Driver struct {
 	mu         sync.Mutex
 	volumes    map[string]*Volume
 	fail       map[string]error
+	failAfter  map[string]lateFailure
 	unwell     map[string]string
 	registered *registerapi.RegistrationStatus
 }
@@ -112,6 +113,35 @@ func (d *Driver) Fail(method string, err error) {
 		d.fail = map[string]error{}
 	}
 	d.fail[method] = err
+}
+
+// FailAfter makes the next calls of NodeStageVolume or NodePublishVolume do their work
+// and then fail with err, as a driver does whose answer comes too late or is lost. Zero
+// times ends that. Such calls are not counted in Volume.Stages and Volume.Publishes.
+func (d *Driver) FailAfter(method string, err error, times int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failAfter == nil {
+		d.failAfter = map[string]lateFailure{}
+	}
+	d.failAfter[method] = lateFailure{err: err, times: times}
+}
+
+// A lateFailure is an error that calls return after their work is done.
+type lateFailure struct {
+	err   error
+	times int
+}
+
+// failAfterLocked returns the error with which a call fails whose work is done.
+func (d *Driver) failAfterLocked(method string) error {
+	f := d.failAfter[method]
+	if f.times <= 0 {
+		return nil
+	}
+	f.times--
+	d.failAfter[method] = f
+	return f.err
 }
 
 // Unwell makes a volume ill; "" heals it.

@@ -67,6 +67,9 @@ func (d *Driver) NodeStageVolume(_ context.Context, r *csipb.NodeStageVolumeRequ
 		}
 	}
 	v.Staged, v.Stage = r.GetStagingTargetPath(), r
+	if err := d.failAfterLocked("NodeStageVolume"); err != nil {
+		return nil, err
+	}
 	v.Stages++
 	return new(csipb.NodeStageVolumeResponse), nil
 }
@@ -124,6 +127,9 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csipb.NodePublishVolume
 		}
 	}
 	v.Published[r.GetTargetPath()] = r
+	if err := d.failAfterLocked("NodePublishVolume"); err != nil {
+		return nil, err
+	}
 	v.Publishes++
 	return new(csipb.NodePublishVolumeResponse), nil
 }

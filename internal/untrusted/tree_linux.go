@@ -1,9 +1,10 @@
-package volume
+package untrusted
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,20 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDepth is how many directories are held open at a time. What lies deeper is
-// moved up before it is gone into: whoever nests directories without end must
-// not exhaust the agent's descriptors.
-const maxDepth = 64
+const (
+	// maxDepth is the number of directories that are open at a time. Directories
+	// below are moved up before they are entered, so that a deep tree does not
+	// exhaust the agent's descriptors.
+	maxDepth = 64
+
+	// maxNames is the number of names of a directory that are in memory at a
+	// time.
+	maxNames = 1024
+)
 
 // A remover removes one tree, on one mount.
 type remover struct {
 	ctx  context.Context //nolint:containedctx // of one call
 	root int             // the tree's top, where deep directories are moved to
-	open func(parent int, name string) (int, error)
 }
 
-// removeTree removes dir. It opens each directory from the one above, so that no
-// link and no mount, also none that comes while it is at work, leads it out.
+// removeTree opens each directory from its parent, so that no link and no mount
+// leads out of the tree.
 func removeTree(ctx context.Context, dir string) error {
 	parent, err := unix.Open(filepath.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -35,7 +41,7 @@ func removeTree(ctx context.Context, dir string) error {
 		return err
 	}
 	defer unix.Close(parent)
-	r := &remover{ctx: ctx, root: -1, open: openSameMount}
+	r := &remover{ctx: ctx, root: -1}
 	return r.remove(parent, filepath.Base(dir), 0)
 }
 
@@ -44,7 +50,7 @@ func (r *remover) remove(parent int, name string, depth int) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	// Files are the most of it, and a directory says EISDIR (or EPERM).
+	// Most entries are files; for a directory the error is EISDIR (or EPERM).
 	err := unix.Unlinkat(parent, name, 0)
 	switch {
 	case err == nil || errors.Is(err, unix.ENOENT):
@@ -54,7 +60,7 @@ func (r *remover) remove(parent int, name string, depth int) error {
 	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES):
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	fd, openErr := r.open(parent, name)
+	fd, openErr := openSameMount(parent, name)
 	switch {
 	case errors.Is(openErr, unix.ENOENT):
 		return nil
@@ -81,11 +87,11 @@ func (r *remover) remove(parent int, name string, depth int) error {
 	}
 }
 
-// empty removes what is in a directory. It reads the names again until there are
-// none: an entry may have been moved up into it.
+// empty removes the entries of a directory. It reads the names again until there
+// are none: an entry may have been moved up into it.
 func (r *remover) empty(fd int, name string, depth int) error {
 	for {
-		names, err := namesIn(fd)
+		names, err := someNames(fd)
 		if err != nil {
 			return err
 		}
@@ -94,7 +100,7 @@ func (r *remover) empty(fd int, name string, depth int) error {
 		}
 		for _, name := range names {
 			if depth >= maxDepth {
-				// A name that whoever filled the tree cannot foresee.
+				// A random name, which the tree cannot contain already.
 				up := ".removed-" + strconv.FormatUint(rand.Uint64(), 36)
 				if unix.Renameat2(fd, name, r.root, up, unix.RENAME_NOREPLACE) == nil {
 					continue
@@ -107,20 +113,25 @@ func (r *remover) empty(fd int, name string, depth int) error {
 	}
 }
 
-// namesIn lists a directory that is open.
-func namesIn(fd int) ([]string, error) {
+// someNames returns names of an open directory, at most maxNames; none if it is
+// empty.
+func someNames(fd int) ([]string, error) {
 	again, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(again), "directory")
 	defer f.Close()
-	return f.Readdirnames(-1)
+	names, err := f.Readdirnames(maxNames)
+	if len(names) > 0 || errors.Is(err, io.EOF) {
+		return names, nil
+	}
+	return nil, err
 }
 
-// openSameMount opens a directory, unless it is a link, or something is mounted
-// on it: that is ErrMounted. One that may not be read is made readable: it is
-// to go, and its owner may be who asks.
+// openSameMount opens a directory. It returns ErrMounted if something is mounted
+// on it, and ELOOP or ENOTDIR for a link. A directory that may not be read is
+// made readable first: an unprivileged agent may own it.
 func openSameMount(parent int, name string) (int, error) {
 	how := &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -128,7 +139,7 @@ func openSameMount(parent int, name string) (int, error) {
 	}
 	fd, err := unix.Openat2(parent, name, how)
 	if errors.Is(err, unix.EACCES) {
-		chmodNoFollow(parent, name, 0o700)
+		ChmodAt(parent, name, 0o700)
 		fd, err = unix.Openat2(parent, name, how)
 	}
 	switch {

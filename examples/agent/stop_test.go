@@ -1,0 +1,142 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+func TestWhichPodsASignalStops(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args  []string
+		stops bool
+		fails string
+	}{
+		"plain processes":              {args: []string{"--manifests=x"}, stops: true},
+		"plain processes, left":        {args: []string{"--manifests=x", "--leave-pods"}},
+		"plain processes, not stopped": {args: []string{"--manifests=x", "--stop-pods=false"}},
+		"containers":                   {args: []string{"--manifests=x", "--runtime=unix:///s"}},
+		"containers, asked for":        {args: []string{"--manifests=x", "--runtime=unix:///s", "--stop-pods"}, stops: true},
+		"a cluster's":                  {args: []string{"--kubeconfig=x", "--runtime=unix:///s"}},
+		"a cluster's processes":        {args: []string{"--kubeconfig=x"}},
+		"a cluster's, asked for":       {args: []string{"--kubeconfig=x", "--stop-pods"}, fails: "--stop-pods: the API server decides when pods of a cluster are stopped"},
+		"no boolean":                   {args: []string{"--manifests=x", "--leave-pods=maybe"}, fails: "want true or false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parseFlags(tc.args)
+			if tc.fails != "" {
+				require.ErrorContains(t, err, tc.fails)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, tc.stops, o.stopPods)
+		})
+	}
+}
+
+// fakePod starts the agent with one pod, and returns when that runs in the fake runtime.
+func (w *world) fakePod(fake *fakecri.Runtime, name string) {
+	w.t.Helper()
+	w.put(name, manifest(name, "terminationGracePeriodSeconds: 1", containers(container("main", untilTerm))))
+	w.start()
+	w.until("the pod runs", func() error {
+		if runningOn(fake) != 1 {
+			return fmt.Errorf("%d containers run", runningOn(fake))
+		}
+		return nil
+	})
+}
+
+func runningOn(fake *fakecri.Runtime) (n int) {
+	for _, c := range fake.Containers("") {
+		if c.State == fakecri.Running {
+			n++
+		}
+	}
+	return n
+}
+
+func TestATermLeavesContainersRunning(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	fake := newFakeCRI(t)
+	endpoint, _ := serveFakeCRI(t, fake, nil)
+	w := &world{agent: newAgent(t, endpoint)}
+	w.flags = []string{"--stop-pods=false"}
+	w.fakePod(fake, "web")
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, w.cmd.Wait())
+	assert.Contains(t, w.out.String(), "stopping; the pods are left running")
+	assert.Equal(t, 1, runningOn(fake))
+
+	w.flags = nil
+	w.start()
+	require.NoError(t, w.interrupt())
+	assert.Zero(t, runningOn(fake), "--stop-pods")
+}
+
+func TestATermEndsAnAgentWhoseRuntimeIsGone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts agents, one of which waits for pods that cannot be stopped")
+	}
+	t.Parallel()
+	for flag, fails := range map[string]string{"--stop-pods=false": "", "--stop-pods": "stop pods: 1 are left"} {
+		t.Run(flag, func(t *testing.T) {
+			t.Parallel()
+			fake := newFakeCRI(t)
+			endpoint, stop := serveFakeCRI(t, fake, nil)
+			w := &world{agent: newAgent(t, endpoint)}
+			w.flags = []string{flag}
+			w.fakePod(fake, "web")
+			stop()
+			require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+			ended := make(chan error, 1)
+			go func() { ended <- w.cmd.Wait() }()
+			select {
+			case err := <-ended:
+				if fails == "" {
+					assert.NoError(t, err)
+				} else {
+					assert.ErrorAs(t, err, new(*exec.ExitError))
+					assert.Contains(t, w.out.String(), fails)
+				}
+			case <-time.After(2 * patience):
+				w.kill()
+				<-ended
+				t.Fatal("the agent does not end")
+			}
+			_, err := net.DialTimeout("tcp", w.addr, 5*time.Second)
+			assert.Error(t, err, "its port is free")
+			w.abandoned = true
+		})
+	}
+}
+
+func TestComponentsThatHangDoNotKeepTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		hang, mine := make(chan struct{}), errors.New("mine")
+		start := time.Now()
+		err := within(ctx, 15*time.Second, func() error { <-hang; return nil })
+		assert.EqualError(t, err, "stop: a component has not returned within 15s")
+		assert.Equal(t, time.Hour+15*time.Second, time.Since(start))
+		close(hang)
+		assert.ErrorIs(t, within(t.Context(), time.Second, func() error { return mine }), mine)
+	})
+}

@@ -1,0 +1,13 @@
+package untrusted
+
+import (
+	"context"
+	"os"
+)
+
+func removeTree(ctx context.Context, dir string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
