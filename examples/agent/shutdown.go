@@ -61,19 +61,14 @@ func (o *shutdownOptions) flags(fs *flag.FlagSet) {
 
 // shutdownGroups reads a KubeletConfiguration (sh-2, sh-3).
 func shutdownGroups(k kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
-	total, critical := k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration
-	for name, d := range map[string]time.Duration{"shutdownGracePeriod": total, "shutdownGracePeriodCriticalPods": critical} {
-		if d != 0 && d < time.Second { // periods are whole seconds: it would be none, without a word
-			return nil, fmt.Errorf("%s is %v: want 0, or 1s at least", name, d)
-		}
+	groups, err := shutdown.Simple(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("shutdownGracePeriod, shutdownGracePeriodCriticalPods: %w", err)
 	}
-	switch {
-	case len(k.ShutdownGracePeriodByPodPriority) == 0 && critical > total:
-		return nil, fmt.Errorf("shutdownGracePeriodCriticalPods is %v, and part of shutdownGracePeriod, which is %v", critical, total)
-	case len(k.ShutdownGracePeriodByPodPriority) == 0:
-		return shutdown.Simple(total, critical), nil
+	if len(k.ShutdownGracePeriodByPodPriority) == 0 {
+		return groups, nil
 	}
-	var groups []shutdown.Group
+	groups = nil
 	for _, g := range k.ShutdownGracePeriodByPodPriority {
 		groups = append(groups, shutdown.Group{Priority: g.Priority, Period: time.Duration(g.ShutdownGracePeriodSeconds) * time.Second})
 	}
