@@ -28,7 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files and docs/pod-fields.md")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // A goldenCase is a file of testdata: a pod, and before it, if it needs any, a
 // document of facts. Its comments say what it shows:
@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the golden files and docs/pod-f
 //	# rules: se-4, rt-83
 //	# proves: SecurityContext.runAsUser, PodSecurityContext.runAsUser
 //
-// The keys are those of docs/pod-fields.md, a type and a field.
+// The keys are those of internal/podfields, a type and a field.
 type goldenCase struct {
 	name   string
 	facts  facts
