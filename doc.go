@@ -80,6 +80,8 @@
 //
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
+//	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline assembled; nothing else assembles it
+//
 //	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
 //	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
 //
@@ -107,7 +109,7 @@
 //	    ├── runtime/cri/fakecri                                 implements them in memory, for tests
 //	    └── runtime/cri/serve                                   serves them on a socket
 //	runtime/runtimetest                                         an in-memory Runtime, and the conformance suite
-//	sim ──▶ runtimetest, pleg, podsource, podworker, status     a node in virtual time, from a seed
+//	sim ──▶ agent, runtimetest                                  a node in virtual time, from a seed
 //	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same over the real engine
 //	       sim/timeline                                         draws what happened; imports nothing of this house
 //
@@ -116,7 +118,7 @@
 //	kube/certs, kube/auth                                       who the node is; who asks it
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
 //	kube/metrics ──▶ whoever has hooks                          Prometheus collectors, in leaves by what they pull in
-//	kube/fakenode ──▶ kube/client, kube/node, podworker …       nodes for tests of controllers. All of kube: a module of its own
+//	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers. All of kube: a module of its own
 //
 //	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
 //	internal/staticpod   the marks of a static pod              who knows static pods: podsource to kube/client
@@ -139,6 +141,6 @@
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Everything between is parts that you wire as you like;
-// examples/agent wires all of them, and examples/tiny two.
+// became of them. Package agent assembles the parts between them; examples/agent
+// adds all others, and examples/tiny uses two parts alone.
 package kubeparts

@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -26,11 +26,10 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A spine is the whole way from source to sink over a runtime in memory, as
-// examples/agent wires it over a real one.
+// A spine is an agent over a runtime in memory, with its parts at hand.
 type spine struct {
+	*agent.Agent
 	runtime *runtimetest.Runtime
-	source  *podsource.Memory
 	sink    *status.MemorySink
 	changes *pleg.Generator
 	health  *podworker.Health
@@ -38,47 +37,32 @@ type spine struct {
 	stop    func() error
 }
 
-// newSpine starts an agent over rt that wants what source says.
+// newSpine starts an agent over rt that runs the pods of source.
 func newSpine(t testing.TB, rt *runtimetest.Runtime, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
 	t.Helper()
-	return newSpineOf(t, rt, "memory", source, hooks, sinks...)
+	return newSpineOf(t, rt, map[string]podsource.PodSource{"memory": source}, hooks, sinks...)
 }
 
-// newSpineOf is newSpine with a name for its source.
-func newSpineOf(t testing.TB, rt *runtimetest.Runtime, name string, source *podsource.Memory, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
+// newSpineOf is newSpine with other sources.
+func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsource.PodSource, hooks podworker.Hooks, sinks ...status.StatusSink) *spine {
 	t.Helper()
-	s := &spine{runtime: rt, source: source, sink: new(status.MemorySink)}
-	statuses, err := status.New(status.Config{Sink: status.Tee(append(sinks, s.sink)...)})
-	require.NoError(t, err)
-	inbox := new(podworker.Inbox)
-	s.changes, err = pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
-	require.NoError(t, err)
-	s.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: rt})
-	require.NoError(t, err)
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: rt, Status: statuses, Relist: s.changes.RequestRelist, Reinspect: s.changes.RequestReinspect, Hold: s.changes.Hold, Network: s.health.Network,
+	s := &spine{runtime: rt, sink: new(status.MemorySink)}
+	var err error
+	s.Agent, err = agent.New(agent.Config{
+		Runtime: rt, Sources: sources, Sink: status.Tee(append(sinks, s.sink)...),
+		Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
+			c.Hooks = hooks
+			c.Jitter = func(d time.Duration) time.Duration { return d } // scenarios have exact times
+		}},
 	})
 	require.NoError(t, err)
-	s.workers, err = podworker.New(podworker.Config{
-		Handler: pipeline, Statuses: s.changes, Pods: s.changes.Pods, Hooks: hooks,
-		Jitter: func(d time.Duration) time.Duration { return d }, // stories say when
-	})
-	require.NoError(t, err)
-	loop, err := podworker.NewLoop(podworker.LoopConfig{
-		Workers: s.workers, Inbox: inbox, Sources: []string{name}, Garbage: rt,
-	})
-	require.NoError(t, err)
-	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{name: source}, Sink: loop})
-	require.NoError(t, err)
-
+	s.changes, s.health, s.workers = s.PLEG(), s.Health(), s.Workers()
 	ctx, cancel := context.WithCancel(t.Context())
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{s.health.Run, s.changes.Run, statuses.Run, loop.Run, merge.Run} {
-		group.Go(func() error { return run(ctx) })
-	}
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }()
 	s.stop = func() error {
 		cancel()
-		return group.Wait()
+		return <-ran
 	}
 	return s
 }
@@ -311,29 +295,9 @@ func TestSpineSurvivesItsAgents(t *testing.T) {
 func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt, files := newNode(), new(podsource.Memory)
-		agent := func(api podsource.PodSource) (stop func()) {
-			inbox := new(podworker.Inbox)
-			changes, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
-			require.NoError(t, err)
-			pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt, Relist: changes.RequestRelist})
-			require.NoError(t, err)
-			workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods})
-			require.NoError(t, err)
-			loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers, Inbox: inbox, Sources: []string{"api", "file"}})
-			require.NoError(t, err)
-			merge, err := podsource.NewMerge(podsource.MergeConfig{
-				Sources: map[string]podsource.PodSource{"api": api, "file": files}, Sink: loop,
-			})
-			require.NoError(t, err)
-			ctx, cancel := context.WithCancel(t.Context())
-			group, ctx := errgroup.WithContext(ctx)
-			for _, run := range []func(context.Context) error{changes.Run, loop.Run, merge.Run} {
-				group.Go(func() error { return run(ctx) })
-			}
-			return func() {
-				cancel()
-				require.NoError(t, group.Wait())
-			}
+		start := func(api podsource.PodSource) (stop func()) {
+			s := newSpineOf(t, rt, map[string]podsource.PodSource{podsource.APISource: api, podsource.FileSource: files}, podworker.Hooks{})
+			return func() { require.NoError(t, s.stop()) }
 		}
 		runs := func() (uids []types.UID) {
 			pods, err := rt.Pods(t.Context())
@@ -356,7 +320,7 @@ func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 		files.Set(manifest("old"))
 		api := new(podsource.Memory)
 		api.Set(wanted("paid", v1.RestartPolicyAlways, "serves"))
-		stop := agent(api)
+		stop := start(api)
 		time.Sleep(5 * time.Second)
 		assert.ElementsMatch(t, []types.UID{"old", "uid-paid"}, runs())
 		stop()
@@ -366,7 +330,7 @@ func TestSpineReplacesStaticPodsWhileTheAPIServerIsAway(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		stop = agent(away)
+		stop = start(away)
 		time.Sleep(time.Minute)
 		assert.ElementsMatch(t, []types.UID{"new", "uid-paid"}, runs())
 		stop()

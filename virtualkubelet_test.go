@@ -151,7 +151,7 @@ func (a *api) provide(t *testing.T, rt *runtimetest.Runtime) *spine {
 		s, err := rt.PodStatus(context.Background(), uid)
 		return err != nil || s.Running()
 	}
-	return newSpineOf(t, rt, podsource.APISource, &a.source, podworker.Hooks{}, a)
+	return newSpineOf(t, rt, map[string]podsource.PodSource{podsource.APISource: &a.source}, podworker.Hooks{}, a)
 }
 
 func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
@@ -394,8 +394,7 @@ func (f sinkOf) DeletePod(ctx context.Context, _ *v1.Pod) error                 
 func TestAnUpdateOfAPodThatNobodyKnowsIsNoPanic(t *testing.T) { // 8
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpine(t, newNode(), new(podsource.Memory), podworker.Hooks{})
-		loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: s.workers})
-		require.NoError(t, err)
+		loop := s.Loop()
 		stranger := wanted("stranger", v1.RestartPolicyAlways, "serves")
 		loop.ReconcilePods([]*v1.Pod{stranger})
 		loop.RemovePods([]*v1.Pod{stranger})

@@ -2,7 +2,9 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -112,21 +114,12 @@ func checkTaints(pod *v1.Pod, node Node) []Refusal {
 	return nil
 }
 
+// tolerated includes the operators Lt and Gt: only an API server that supports them
+// admits a pod that has them.
 func tolerated(tolerations []v1.Toleration, taint v1.Taint) bool {
-	for _, t := range tolerations {
-		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
-			continue
-		}
-		switch t.Operator {
-		case v1.TolerationOpExists:
-			return true
-		case "", v1.TolerationOpEqual:
-			if t.Key != "" && t.Value == taint.Value {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(tolerations, func(t v1.Toleration) bool {
+		return t.ToleratesTaint(logr.Discard(), &taint, true)
+	})
 }
 
 // conflict returns a host port that pod wants and another one has; no holder:

@@ -143,6 +143,26 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 	})
 }
 
+func TestTaintsAreComparedAsNumbers(t *testing.T) {
+	node := admission.Node{Taints: []v1.Taint{{Key: "sla", Value: "950", Effect: v1.TaintEffectNoExecute}}}
+	for _, tc := range []struct {
+		operator  v1.TolerationOperator
+		value     string
+		tolerated bool
+	}{
+		{v1.TolerationOpGt, "900", true},
+		{v1.TolerationOpGt, "950", false},
+		{v1.TolerationOpLt, "960", true},
+		{v1.TolerationOpLt, "900", false},
+		{v1.TolerationOpGt, "x", false},
+		{v1.TolerationOpEqual, "950", true},
+	} {
+		p := pod("new", false)
+		p.Spec.Tolerations = []v1.Toleration{{Key: "sla", Operator: tc.operator, Value: tc.value, Effect: v1.TaintEffectNoExecute}}
+		assert.Equal(t, tc.tolerated, len(admission.Check(p, nil, node)) == 0, "%s %s", tc.operator, tc.value)
+	}
+}
+
 func TestCheckIsADryRun(t *testing.T) { // L-63
 	node := admission.Node{Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
 	p, other := pod("a", false, "cpu", "600m"), pod("b", false, "cpu", "600m")

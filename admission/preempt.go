@@ -45,11 +45,14 @@ func Preemptable(pod, victim *v1.Pod) bool {
 // ErrNoVictims says that no pods that may be preempted would make the room.
 var ErrNoVictims = errors.New("preemption: error finding a set of pods to preempt")
 
-// Victims returns which of the others have to end so that pod finds what it
-// lacks, as [Fit] or [Check] said. It ends as few as it can, and spares the
-// guaranteed most, then the burstable, then the best-effort (adm-10). An error
-// wraps ErrNoVictims: even all of them would not do, or there is a refusal that
-// is not about resources (adm-12).
+// Victims returns which of the others have to be terminated so that pod finds the
+// resources that it lacks according to [Fit] or [Check]. Guaranteed pods are
+// chosen only if all Burstable and BestEffort pods together are not enough, and
+// Burstable pods only if these and all BestEffort pods are not (adm-10). Within a
+// class pods are chosen one after the other, each time the one that leaves least
+// missing, as the kubelet does (ev-61): that is not always the smallest possible
+// set. It returns an error that wraps ErrNoVictims if even all of them would not
+// do, or if a refusal is not about resources (adm-12).
 func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, error) {
 	short := need{}
 	for _, r := range refusals {
@@ -78,7 +81,7 @@ func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, erro
 		for _, later := range after(class) {
 			assumed = assumed.without(classes[later]...)
 		}
-		victims = append(victims, fewest(classes[class], assumed)...)
+		victims = append(victims, nearest(classes[class], assumed)...)
 	}
 	return victims, nil
 }
@@ -94,9 +97,9 @@ func after(class v1.PodQOSClass) []v1.PodQOSClass {
 	}
 }
 
-// fewest takes pods until short is met, each time the one that brings it
-// nearest, of equals the smallest. pods are known to suffice.
-func fewest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
+// nearest takes pods until short is met, each time the one that brings it
+// nearest, of equals the smallest. The pods must be enough.
+func nearest(pods []*v1.Pod, short need) (taken []*v1.Pod) {
 	pods = slices.Clone(pods)
 	for !short.met() && len(pods) > 0 {
 		best := slices.MinFunc(pods, func(a, b *v1.Pod) int {

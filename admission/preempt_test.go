@@ -56,6 +56,13 @@ func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
 	}
 	assert.Equal(t, []string{"first", "cpu", "memory"}, names)
 
+	// That may be more pods than needed: three quarters of both resources are nearer
+	// than all of one, but two pods with all of one each would do.
+	most, allCPU, allMemory := pod("most", false, "cpu", "3", "memory", "3Gi"), pod("all-cpu", false, "cpu", "4"), pod("all-memory", false, "memory", "4Gi")
+	got, err = admission.Victims(critical, []*v1.Pod{allCPU, allMemory, most}, lacks)
+	require.NoError(t, err)
+	assert.Len(t, got, 3)
+
 	// Of two that do as well, the one with less memory goes, then the one with less CPU.
 	lacks = lacks[:1]
 	much, little := pod("much", false, "cpu", "5", "memory", "2Gi"), pod("little", false, "cpu", "6", "memory", "1Gi")

@@ -93,7 +93,7 @@ type Config struct {
 
 	// Changed is told that a pod was granted something else, or that the
 	// conditions of its resize are others, for a reason that is not its own:
-	// it should be synced (podworker.Workers.Resync or the like). It must not
+	// it should be synced (podworker.Inbox.PodChanged). It must not
 	// block, nor call the Manager. Nil: the next sync finds out.
 	Changed func(uid types.UID)
 

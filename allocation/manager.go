@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,6 +24,7 @@ import (
 // what.
 type Manager struct {
 	cfg Config
+	ran atomic.Bool // Run was called; internal/runonce would be one import too many for runtime/cri
 
 	// kick tells Run why to try pending resizes now.
 	kick chan Trigger

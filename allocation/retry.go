@@ -2,14 +2,18 @@ package allocation
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // Run tries pending resizes again whenever a pod was released, and from time to
-// time (al-7), until ctx ends; it then returns nil. Run it once.
+// time (al-7), until ctx ends; it then returns nil. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if m.ran.Swap(true) {
+		return errors.New("allocation: Manager.Run was called before")
+	}
 	for {
 		period := m.cfg.Period
 		if !m.cfg.Ready() {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -71,6 +72,11 @@ type Config struct {
 
 	// Policy makes cgroups of what pods ask for.
 	Policy Policy
+
+	// ExclusiveCPUs reports whether a container of the pod has CPUs which no other
+	// container may use: the pod's cgroup then has no CPU quota. It must not block.
+	// If nil, no container has.
+	ExclusiveCPUs func(pod *v1.Pod) bool
 
 	// Capacity of the node: [ReadCapacity], with ephemeral-storage added.
 	Capacity v1.ResourceList
@@ -146,6 +152,7 @@ type OperationInfo struct {
 // goroutine.
 type Manager struct {
 	cfg   Config
+	ran   runonce.Guard
 	facts cgroups.Facts
 	root  cgroups.Name // that of all pods
 	log   *slog.Logger
@@ -210,6 +217,9 @@ func New(cfg Config) (*Manager, error) {
 	}
 	if cfg.Period == 0 {
 		cfg.Period = time.Minute
+	}
+	if cfg.ExclusiveCPUs == nil {
+		cfg.ExclusiveCPUs = func(*v1.Pod) bool { return false }
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}

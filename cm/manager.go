@@ -75,12 +75,21 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	if h, known = m.pods[pod.UID]; known {
 		return h, true
 	}
-	h = &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
+	h = &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.withoutQuota(pod, m.cfg.Policy.PodResources(pod))}
 	h.name = podName(m.cfg.Root, h.class, string(pod.UID))
 	m.pods[pod.UID] = h
 	m.release(pod.UID)
 	m.demand.add(h.class, h.requested)
 	return h, false
+}
+
+// withoutQuota returns r without a CPU quota if a container of the pod has CPUs of
+// its own: the quota would throttle it on these.
+func (m *Manager) withoutQuota(pod *v1.Pod, r cgroups.Resources) cgroups.Resources {
+	if m.cfg.ExclusiveCPUs(pod) {
+		r.CPUQuota = new(int64(cgroups.Unlimited))
+	}
+	return r
 }
 
 // adopt returns what a cgroup is to have that an earlier agent left. What its

@@ -366,3 +366,24 @@ func TestNothingOfCgroupV2IsWrittenToV1(t *testing.T) {
 	_, wrote := tree.least()
 	assert.False(t, wrote, "kubepods has nothing but its limits")
 }
+
+func TestPodsWithExclusiveCPUsHaveNoQuota(t *testing.T) {
+	n := newNode(t, cm.Config{ExclusiveCPUs: func(p *v1.Pod) bool { return p.UID == "own" }})
+	require.NoError(t, n.Setup(t.Context()))
+	// An earlier agent gave it a quota.
+	n.tree.Tamper(cgroups.Name{"kubepods", "podown"}, cgroups.Resources{CPUQuota: new(int64(200_000))})
+	whole := "cpu=2 memory=64Mi / cpu=2 memory=64Mi"
+	for uid, want := range map[string]int64{"own": -1, "shared": 200_000} {
+		p := pod(uid, whole)
+		require.NoError(t, n.Ensure(t.Context(), p))
+		assert.EqualValues(t, want, *n.has(t, "/kubepods/pod"+uid).CPUQuota, uid)
+		after := v1.ResourceRequirements{Requests: list("cpu=2 memory=128Mi"), Limits: list("cpu=2 memory=128Mi")}
+		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+			require.NoError(t, n.Resize(t.Context(), p, name, after))
+		}
+		require.NoError(t, n.Sync(t.Context()))
+		has := n.has(t, "/kubepods/pod"+uid)
+		assert.EqualValues(t, want, *has.CPUQuota, uid)
+		assert.EqualValues(t, 174, *has.CPUWeight, uid)
+	}
+}

@@ -225,9 +225,12 @@ func (m *Manager) look(ctx context.Context, h *held) error {
 	return m.repair(ctx, h, has)
 }
 
-// Run makes a pass each Config.Period until ctx ends, and returns nil. Call
-// [Manager.Setup] first.
+// Run makes a pass each Config.Period until ctx is done, and returns nil. Call
+// [Manager.Setup] first. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("cm: Manager"); err != nil {
+		return err
+	}
 	tick := time.NewTicker(m.cfg.Period)
 	defer tick.Stop()
 	for {

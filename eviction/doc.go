@@ -41,11 +41,12 @@
 //
 // # Concurrency
 //
-// Functions of values may be called from anywhere. Run is called once; Pass waits
-// for a pass that is under way; Conditions, Under and Admit don't wait for passes.
-// The functions of Config are called on the goroutine of the pass, but for Kill
-// and the hooks of kills, of which there are several where [Policy.MaxVictims] is
-// above 1.
+// Functions of values and methods of a [Manager] are safe for concurrent use. Run must
+// be called once; Pass waits for a pass that is under way; Conditions, Under, Admit and
+// Healthy don't wait for passes. The functions of Config are called on the goroutine of
+// the pass, except those that measure (Summary, Memory, Layout), which have one of
+// their own, and Kill and the hooks of kills, of which there are several where
+// [Policy.MaxVictims] is above 1.
 //
 // # Guarantees and limits
 //
@@ -54,6 +55,8 @@
 //   - Nobody goes while no threshold is met, by figures that were acted on before
 //     (ev-22), or by figures that cannot be true: use beyond the capacity, amounts
 //     below zero (F-17).
+//   - A measurement that does not return fails the passes until it does, and
+//     [Manager.Healthy] reports it. There is never a second one beside it.
 //   - Clocks may be set back: times of the future count as now.
 //   - Critical pods never go. When only such are left nothing is done, and each
 //     pass says so in an event.

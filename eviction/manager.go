@@ -24,12 +24,19 @@ type Config struct {
 	// local storage only.
 	Policy Policy
 
-	// Summary measures the node. Required. It is called on the goroutine of the
-	// pass, with fresh set: figures of the node and its pods as a whole should
-	// then not come from a cache (ev-16). What it leaves out is not acted on. An error
-	// beside a summary says that a part of it could not be had: the signals of that
-	// part are silent, and nobody is evicted of whom nothing is known (F-27).
+	// Summary measures the node. Required. It is called by each pass with fresh set:
+	// figures of the node and its pods as a whole should then not come from a cache
+	// (ev-16). What it leaves out is not acted on. An error beside a summary means
+	// that the summary is incomplete: signals without figures are not evaluated, and
+	// pods without figures are not evicted (F-27). Calls don't overlap. One that has
+	// not returned 5 seconds after its context ended is dropped, and fails all passes
+	// until it returns.
 	Summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+
+	// SummaryTimeout ends the context of Summary; Memory and Layout have it as well,
+	// each on its own. Too short a timeout leaves a slow node without evictions, too
+	// long a one delays them if a call hangs. Zero: 2 minutes.
+	SummaryTimeout time.Duration
 
 	// Pods returns the pods of which something may run. Required. One that has
 	// stopped, and whose volumes can't be given back, would be evicted again and
@@ -53,7 +60,8 @@ type Config struct {
 
 	// Containers removes dead containers when a disk is low, with what GCPolicy
 	// returns at that moment; for the kubelet that is its ordinary policy, with
-	// all of the evicted pods' containers (ev-35). Nil: nobody does.
+	// all of the evicted pods' containers (ev-35). The pass waits for it: it must
+	// bound its own time, as Images must. Nil: nobody does.
 	Containers runtime.GarbageCollector
 	GCPolicy   func() runtime.GCPolicy
 
@@ -104,10 +112,12 @@ type Config struct {
 	Hooks Hooks
 }
 
-// A Manager keeps a node alive by ending pods. Pass and Run are for one goroutine
-// at a time; everything else may be called from anywhere.
+// A Manager keeps a node alive by ending pods. Safe for concurrent use: passes are
+// made one after the other. Run must be called once.
 type Manager struct {
 	cfg Config
+
+	summaryCall, memoryCall, layoutCall guard
 
 	wake chan struct{} // a Notifier has spoken
 	turn chan struct{} // held by the pass that is under way
@@ -122,12 +132,18 @@ type Manager struct {
 	state      State
 	conditions []v1.NodeConditionType
 	held       map[types.UID]time.Time // until when
+
+	// unmeasured is when the first of the measurements began that have all failed
+	// since, of the last of which measureErr is the error. Zero: the last succeeded.
+	unmeasured time.Time
+	measureErr error
 }
 
 // Defaults (section 0.1).
 const (
 	defaultPeriod  = 10 * time.Second
 	defaultHoldOff = time.Minute
+	defaultTimeout = 2 * time.Minute // the kubelet's for requests to the runtime
 	cleanWait      = 30 * time.Second
 	cleanPoll      = time.Second
 	refreshPeriod  = 10 * time.Second
@@ -151,8 +167,8 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Containers != nil && cfg.GCPolicy == nil {
 		errs = append(errs, errors.New("Config.GCPolicy is nil, and Config.Containers is not"))
 	}
-	if cfg.Period < 0 || cfg.HoldOff < 0 {
-		errs = append(errs, fmt.Errorf("a period below zero: Period %v, HoldOff %v", cfg.Period, cfg.HoldOff))
+	if cfg.Period < 0 || cfg.HoldOff < 0 || cfg.SummaryTimeout < 0 {
+		errs = append(errs, fmt.Errorf("a period below zero: Period %v, HoldOff %v, SummaryTimeout %v", cfg.Period, cfg.HoldOff, cfg.SummaryTimeout))
 	}
 	if err := errors.Join(append(errs, cfg.Policy.check())...); err != nil {
 		return nil, fmt.Errorf("eviction: %w", err)
@@ -165,6 +181,9 @@ func New(cfg Config) (*Manager, error) {
 	}
 	if cfg.Period == 0 {
 		cfg.Period = defaultPeriod
+	}
+	if cfg.SummaryTimeout == 0 {
+		cfg.SummaryTimeout = defaultTimeout
 	}
 	if cfg.HoldOff == 0 {
 		cfg.HoldOff = defaultHoldOff
@@ -194,7 +213,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		result, err := m.Pass(ctx)
 		if err != nil && ctx.Err() == nil {
-			m.cfg.Logger.Warn("a look at the node's resources failed", "err", err)
+			m.cfg.Logger.Warn("Failed to measure the node's resources, pods may not be evicted in time; will retry", "err", err)
 		}
 		if len(result.Evicted) > 0 {
 			m.awaitCleaned(ctx, result.Evicted)

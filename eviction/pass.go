@@ -11,7 +11,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -132,39 +131,6 @@ func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 	return in, got.missing, nil
 }
 
-// figures are what was measured.
-type figures struct {
-	summary *statsapi.Summary
-	partial bool // the summary is
-	memory  *MemoryFigure
-	missing error // what could not be had
-}
-
-// measure returns what can be had: one part that fails says nothing of the others.
-func (m *Manager) measure(ctx context.Context) (got figures, err error) {
-	got.summary, err = m.cfg.Summary(ctx, true)
-	if err == nil && got.summary == nil {
-		err = errors.New("there is none")
-	}
-	if err != nil {
-		err = fmt.Errorf("eviction: summary: %w", err)
-	}
-	if err != nil && (got.summary == nil || ctx.Err() != nil) {
-		return got, err
-	}
-	got.partial, got.missing = err != nil, err
-	if m.cfg.Memory == nil {
-		return got, nil
-	}
-	memory, err := m.cfg.Memory(ctx)
-	if err != nil {
-		err = fmt.Errorf("eviction: available memory: %w", err)
-		memory, got.missing = MemoryFigure{Err: err}, errors.Join(got.missing, err)
-	}
-	got.memory = &memory
-	return got, nil
-}
-
 // noSplit reports whether the layout is one that is forbidden (ev-12).
 func (m *Manager) noSplit() bool {
 	return m.layout != nil && *m.layout == SplitImageFS && m.cfg.Policy.Compat.NoSplitFS
@@ -180,7 +146,7 @@ func (m *Manager) knowLayout(ctx context.Context, got figures) error {
 		layout := LayoutByStats(got.summary)
 		if m.cfg.Layout != nil {
 			var err error
-			if layout, err = m.cfg.Layout(ctx); err != nil {
+			if layout, err = guarded(ctx, &m.layoutCall, m.cfg.SummaryTimeout, m.cfg.Layout); err != nil {
 				return fmt.Errorf("eviction: file systems: %w", err)
 			}
 		}

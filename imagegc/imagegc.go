@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -115,6 +116,7 @@ const defaultPeriod = 5 * time.Minute
 // A Manager looks after the images of a node.
 type Manager struct {
 	cfg Config
+	ran runonce.Guard
 
 	// turn is held by who makes a pass; it guards the fields below it.
 	turn     chan struct{}
@@ -171,8 +173,11 @@ const unready = 10 * time.Second
 // Run makes a pass at once, and one each Period, until ctx ends; it then returns
 // nil. A pass that fails is made again at its time (ig-3), one that came before all
 // pods were known some seconds later. A policy that removes nothing has the images
-// watched only (ig-2, ig-9).
+// watched only (ig-2, ig-9). A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("imagegc: Manager"); err != nil {
+		return err
+	}
 	for {
 		began := time.Now()
 		err := m.once(ctx)

@@ -13,6 +13,13 @@ func spelled(name string) string {
 	if id, ok := strings.CutPrefix(name, "sha256:"); ok {
 		return id
 	}
+	if plain, ok := spellPlain(name); ok {
+		return plain
+	}
+	return spellAny(name)
+}
+
+func spellAny(name string) string {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
 		return name

@@ -188,3 +188,12 @@ func TestEventsHaveTheKubeletsNames(t *testing.T) { // pleg-3
 		[]pleg.EventType{pleg.ContainerStarted, pleg.ContainerDied, pleg.ContainerRemoved, pleg.PodSync, pleg.ContainerChanged})
 	assert.Equal(t, "u PodSync", pleg.Event{UID: "u", Type: pleg.PodSync}.String())
 }
+
+func TestRemovalsDoNotMatterToAPod(t *testing.T) {
+	for typ, matters := range map[pleg.EventType]bool{
+		pleg.ContainerStarted: true, pleg.ContainerDied: true, pleg.ContainerChanged: true, pleg.PodSync: true,
+		pleg.ContainerRemoved: false,
+	} {
+		assert.Equal(t, matters, pleg.Event{UID: "u", Type: typ}.Matters(), typ)
+	}
+}

@@ -16,12 +16,15 @@
 //
 // # Usage
 //
-//	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: loop.HandleEvent})
-//	err = gen.Run(ctx) // until ctx ends
+//	inbox := new(podworker.Inbox) // of the podworker.Loop
+//	gen, err := pleg.New(pleg.Config{Runtime: rt, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
+//	err = gen.Run(ctx) // until ctx is done
 //
-// and in the workers, which need to see the effect of what they just did:
+// Workers read statuses that are newer than their last call for the pod:
 //
 //	status, err := gen.GetNewerThan(ctx, uid, time.Now())
+//
+// The example Podworker connects a Generator and a podworker.Loop.
 //
 // [Generator.Follow] tells a second listener, and a third. [Generator.Hold]
 // keeps a pod from being read over and over while it is being worked on.
@@ -86,11 +89,12 @@
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines, Handle included. One of Run
-// and Relist runs at a time; a second is refused. Handle is called on the
-// goroutine of that Run or Relist, one event at a time. Lists, inspections and
-// the cache go on while Handle blocks, so that Handle may call GetNewerThan
-// under Run (under Relist, which does one thing after the other, it may not).
+// All methods may be called from many goroutines, Handle included. Run can be
+// called once; it and Relist, or two Relists, must not overlap, which is an
+// error. Handle is called on the goroutine of that Run or Relist, one event at
+// a time. Lists, inspections and the cache go on while Handle blocks, so that
+// Handle may call GetNewerThan under Run (under Relist, which does one thing
+// after the other, it may not).
 //
 // # Guarantees and limits
 //

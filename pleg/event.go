@@ -49,3 +49,8 @@ func (e Event) String() string {
 	}
 	return fmt.Sprintf("%s %s %s", e.UID, e.Type, e.ContainerID)
 }
+
+// Matters reports whether the pod has to be synced because of the event. The
+// removal of a container or sandbox that has exited changes nothing in what the
+// pod needs; its exit is an event of its own before.
+func (e Event) Matters() bool { return e.Type != ContainerRemoved }

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -71,6 +72,7 @@ type Config struct {
 // changed. New makes one.
 type Generator struct {
 	cfg Config
+	ran runonce.Guard
 	log *slog.Logger
 
 	// driven is true while a Run or Relist runs.
@@ -162,17 +164,20 @@ func New(cfg Config) (*Generator, error) {
 	return g, nil
 }
 
-// errDriven refuses the second of two at a time.
+// errDriven is returned if Run and Relist, or two Relists, overlap.
 var errDriven = errors.New("pleg: a Run or Relist of this Generator is running")
 
-// Run relists at once and then again and again, serves requests and hints, and
-// delivers events, until ctx ends; then it returns nil, after its goroutines
-// have returned. What it had not yet delivered, a later Run delivers. An error
-// means that another Run or Relist was running.
+// Run relists at once and then periodically, serves requests and hints, and
+// delivers events, until ctx is done; then it returns nil, after its goroutines
+// have returned. Events that are not delivered by then are left for Relist. It must not be called while Relist runs, which is an error, and
+// a second call returns an error.
 //
 // A failed list is logged and tried again after a Period; Healthy tells when
 // that has gone on for too long.
 func (g *Generator) Run(ctx context.Context) error {
+	if err := g.ran.Enter("pleg: Generator"); err != nil {
+		return err
+	}
 	if !g.driven.CompareAndSwap(false, true) {
 		return errDriven
 	}

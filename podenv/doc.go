@@ -24,7 +24,7 @@
 //	for _, v := range env.Vars() {
 //		…
 //	}
-//	args := env.ExpandAll(c.Args)
+//	args, err := env.ExpandAll(c.Args)
 //
 // # Concurrency
 //
@@ -43,6 +43,8 @@
 //   - What no process could have as a variable is an error: a name that is empty
 //     or has a "=" in it, a zero byte. Other names are taken as they are (pe-3).
 //   - Env files are read from volumes of type emptyDir only, up to 64 KiB.
+//   - The values of an environment have at most [MaxSize] bytes together, and so
+//     have the arguments of a command: references cannot multiply without end.
 //
 // # Differences from the kubelet
 //

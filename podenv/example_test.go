@@ -36,7 +36,11 @@ func ExampleMake() {
 	for _, v := range env.Vars() {
 		fmt.Printf("%s=%s (%v)\n", v.Name, v.Value, v.From)
 	}
-	fmt.Println(env.ExpandAll(c.Args))
+	args, err := env.ExpandAll(c.Args)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(args)
 	// Output:
 	// LEVEL=debug (envFrom[0], configMap settings, key LEVEL)
 	// NAME=shop (envFrom[0], configMap settings, key NAME)

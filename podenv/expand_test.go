@@ -1,9 +1,14 @@
 package podenv_test
 
 import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podenv"
@@ -31,15 +36,19 @@ func TestExpand(t *testing.T) {
 		"${A} $(A)":        "${A} 1",
 		"cost: 5$ $(A)$$x": "cost: 5$ 1$x",
 	} {
-		assert.Equal(t, want, podenv.Expand(in, lookup), "%q", in)
+		got, err := podenv.Expand(in, lookup)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, "%q", in)
 	}
 }
 
 func FuzzExpand(f *testing.F) {
 	f.Add("$(A) $$(B) $")
 	f.Fuzz(func(t *testing.T, s string) {
-		same := podenv.Expand(s, func(name string) (string, bool) { return "$(" + name + ")", true })
-		none := podenv.Expand(s, func(string) (string, bool) { return "", false })
+		same, err := podenv.Expand(s, func(name string) (string, bool) { return "$(" + name + ")", true })
+		require.NoError(t, err)
+		none, err := podenv.Expand(s, func(string) (string, bool) { return "", false })
+		require.NoError(t, err)
 		assert.Equal(t, none, same, "a variable whose value is its own reference changes nothing")
 	})
 }
@@ -50,7 +59,44 @@ func TestCommandsOfProbesKnowLiteralsOnly(t *testing.T) { // pe-13, prober-34
 		{Name: "C", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
 		{Name: "D", Value: "1"}, {Name: "D", ValueFrom: &v1.EnvVarSource{}},
 	}
-	assert.Equal(t, []string{"1", "$(A)", "$(C)", "$(D)", "", "$(NONE)", "$(A)"},
-		podenv.ExpandLiterals([]string{"$(A)", "$(B)", "$(C)", "$(D)", "$(E)", "$(NONE)", "$$(A)"}, env))
-	assert.Nil(t, podenv.ExpandLiterals(nil, env))
+	args, err := podenv.ExpandLiterals([]string{"$(A)", "$(B)", "$(C)", "$(D)", "$(E)", "$(NONE)", "$$(A)"}, env)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"1", "$(A)", "$(C)", "$(D)", "", "$(NONE)", "$(A)"}, args)
+	args, err = podenv.ExpandLiterals(nil, env)
+	require.NoError(t, err)
+	assert.Nil(t, args)
+}
+
+// References multiply: what a small spec asks for must not fill the agent's memory.
+func TestExpansionsAreBounded(t *testing.T) {
+	var doubling, large []v1.EnvVar
+	for i := range 40 {
+		doubling = append(doubling, v1.EnvVar{Name: fmt.Sprint("A", i), Value: fmt.Sprintf("x$(A%d)$(A%d)", i-1, i-1)})
+		large = append(large, v1.EnvVar{Name: fmt.Sprint("A", i), Value: strings.Repeat("x", 1<<20)})
+	}
+	pod := &v1.Pod{Spec: v1.PodSpec{EnableServiceLinks: new(false)}}
+	for name, env := range map[string][]v1.EnvVar{"each twice the one before": doubling, "large together": large} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: env})
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, podenv.ErrTooLarge, name)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), name)
+	}
+	one, err := podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: large[:1]})
+	require.NoError(t, err)
+	args, err := one.ExpandAll([]string{strings.Repeat("$(A0)", 8)})
+	require.NoError(t, err)
+	assert.Len(t, args[0], podenv.MaxSize)
+	for name, args := range map[string][]string{"one": {strings.Repeat("$(A0)", 1<<16)}, "all": slices.Repeat([]string{"$(A0)"}, 9)} {
+		_, err = one.ExpandAll(args)
+		assert.ErrorIs(t, err, podenv.ErrTooLarge, name)
+		_, err = podenv.ExpandLiterals(args, large)
+		assert.ErrorIs(t, err, podenv.ErrTooLarge, name)
+	}
+	_, err = podenv.Expand(strings.Repeat("$(A0)", 9), one.Get)
+	assert.ErrorIs(t, err, podenv.ErrTooLarge)
+	same := slices.Repeat(large[:1], 100) // one variable, again and again
+	_, err = podenv.Make(podenv.Facts{Pod: pod}, &v1.Container{Env: same})
+	assert.NoError(t, err)
 }

@@ -3,13 +3,13 @@ package podenv
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // MaxFile is how many bytes an env file may have (pe-9).
@@ -28,26 +28,16 @@ func ReadFile(dir, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := untrusted.OpenIn(root, path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+	data, err := untrusted.Read(file, MaxFile)
+	if errors.Is(err, untrusted.ErrTooLarge) {
+		return nil, fmt.Errorf("%s: %w", path, errLarge)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
-	if err == nil && len(data) > MaxFile {
-		err = fmt.Errorf("%s: %w", path, errLarge)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return data, nil
+	return data, err
 }
 
 var errLarge = fmt.Errorf("more than %d bytes", MaxFile)

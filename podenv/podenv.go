@@ -23,6 +23,7 @@ type Var struct {
 type Env struct {
 	vars  []Var
 	index map[string]int
+	size  int // bytes of all values
 }
 
 // Facts are what variables can refer to.
@@ -84,12 +85,16 @@ func Make(f Facts, c *v1.Container) (*Env, error) {
 	}
 	for i := range c.Env {
 		v := &c.Env[i]
-		value, found := Expand(v.Value, lookup), true // only literal values are expanded (pe-5)
+		var value string
+		var err error
+		found := true
 		if v.ValueFrom != nil {
-			var err error
-			if value, found, err = valueFrom(f, c, v); err != nil {
-				return nil, err
-			}
+			value, found, err = valueFrom(f, c, v)
+		} else if value, err = expand(v.Value, MaxSize-e.size, lookup); err != nil { // only literal values are expanded (pe-5)
+			err = fmt.Errorf("%v: the environment is %w", sourceOf(i, nil), err)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if !found {
 			continue // optional; what envFrom has under that name stays
@@ -129,14 +134,9 @@ func (e *Env) Get(name string) (string, bool) {
 	return e.vars[i].Value, true
 }
 
-// ExpandAll expands each of args over the environment (pe-13).
-func (e *Env) ExpandAll(args []string) []string {
-	var out []string
-	for _, a := range args {
-		out = append(out, Expand(a, e.Get))
-	}
-	return out
-}
+// ExpandAll expands each of args over the environment (pe-13). It returns
+// ErrTooLarge if the results together exceed [MaxSize].
+func (e *Env) ExpandAll(args []string) ([]string, error) { return ExpandAll(args, e.Get) }
 
 // set defines a variable that somebody wrote down, unless a process could not
 // have it: the system ends a name at "=" and either at a zero byte.
@@ -148,6 +148,8 @@ func (e *Env) set(v Var) error {
 		return fmt.Errorf("%v: %q is no name of a variable", v.From, v.Name)
 	case strings.ContainsRune(v.Value, 0):
 		return fmt.Errorf("%v: the value of %s has a zero byte", v.From, v.Name)
+	case len(v.Value) > MaxSize-e.size:
+		return fmt.Errorf("%v: the environment is %w", v.From, ErrTooLarge)
 	}
 	e.put(v)
 	return nil
@@ -155,7 +157,9 @@ func (e *Env) set(v Var) error {
 
 // put defines a variable, in the place of one of the same name.
 func (e *Env) put(v Var) {
+	e.size += len(v.Value)
 	if i, ok := e.index[v.Name]; ok {
+		e.size -= len(e.vars[i].Value)
 		e.vars[i] = v
 		return
 	}

@@ -314,9 +314,12 @@ func TestPodIPsFollowTheNodesFamily(t *testing.T) { // pe-7
 func TestArgumentsAreExpanded(t *testing.T) { // pe-13
 	env, err := podenv.Make(facts(), &v1.Container{Env: []v1.EnvVar{{Name: "NAME", Value: "web"}}})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"serve", "--name=web", "--db=10.96.0.7", "$(NO)", "$(NAME)"},
-		env.ExpandAll([]string{"serve", "--name=$(NAME)", "--db=$(DB_SERVICE_HOST)", "$(NO)", "$$(NAME)"}))
-	assert.Nil(t, env.ExpandAll(nil))
+	args, err := env.ExpandAll([]string{"serve", "--name=$(NAME)", "--db=$(DB_SERVICE_HOST)", "$(NO)", "$$(NAME)"})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"serve", "--name=web", "--db=10.96.0.7", "$(NO)", "$(NAME)"}, args)
+	args, err = env.ExpandAll(nil)
+	require.NoError(t, err)
+	assert.Nil(t, args)
 	assert.Equal(t, v1.EnvVar{Name: "NAME", Value: "web"}, env.EnvVars()[0])
 	assert.Len(t, env.EnvVars(), len(env.Vars()))
 }

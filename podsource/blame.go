@@ -4,23 +4,24 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"sort"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
 
-// What the search for a culprit may cost: a refused manifest is read again and
-// again, until someone mends it.
+// The cost of the search is bounded: a manifest with an error is decoded again after
+// each change and each start.
 const (
 	blameBytes = 256 << 10
-	blameTries = 500
+	blameTries = 100
 )
 
-// blame finds the field that made a well-formed manifest undecodable. The
-// decoder does not tell: a quantity knows nothing of the field that it is in,
-// and lists have no indexes. So each part is tried alone, and in the first one
-// that fails in the same way, the search goes on.
+// blame returns failure with the path of the field that made a well-formed manifest
+// undecodable. The decoder does not report it: a quantity has no reference to its
+// field, and lists have no indexes. In each list and map, a binary search finds the
+// first item with which decoding fails in the same way, and continues inside it.
 func blame(manifest []byte, failure error) error {
 	root, err := parse(manifest)
 	if err != nil || len(manifest) > blameBytes {
@@ -38,6 +39,20 @@ func blame(manifest []byte, failure error) error {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(data, new(v1.Pod))
 		return err != nil && err.Error() == failure.Error()
 	}
+	// first returns the index of the item that fails, and leaves only that one in
+	// place. use sets or clears an item.
+	first := func(n int, use func(i int, keep bool)) (int, bool) {
+		i := sort.Search(n, func(last int) bool {
+			for i := range n {
+				use(i, i <= last)
+			}
+			return fails()
+		})
+		for j := range n {
+			use(j, j == i)
+		}
+		return i, i < n && fails()
+	}
 	var path *field.Path
 	culprit := root
 	for found := true; found; {
@@ -45,30 +60,29 @@ func blame(manifest []byte, failure error) error {
 		switch node := culprit.(type) {
 		case map[string]any:
 			whole := maps.Clone(node)
-			for key := range node {
-				node[key] = nil
-			}
-			for _, key := range slices.Sorted(maps.Keys(whole)) {
-				if node[key] = whole[key]; fails() {
-					path, culprit, found = path.Child(key), whole[key], true
-					break
+			keys := slices.Sorted(maps.Keys(whole))
+			i, ok := first(len(keys), func(i int, keep bool) {
+				node[keys[i]] = nil
+				if keep {
+					node[keys[i]] = whole[keys[i]]
 				}
-				node[key] = nil
-			}
-			if !found {
+			})
+			if ok {
+				path, culprit, found = path.Child(keys[i]), whole[keys[i]], true
+			} else {
 				maps.Copy(node, whole)
 			}
 		case []any:
 			whole := slices.Clone(node)
-			clear(node)
-			for i := range whole {
-				if node[i] = whole[i]; fails() {
-					path, culprit, found = path.Index(i), whole[i], true
-					break
-				}
+			i, ok := first(len(whole), func(i int, keep bool) {
 				node[i] = nil
-			}
-			if !found {
+				if keep {
+					node[i] = whole[i]
+				}
+			})
+			if ok {
+				path, culprit, found = path.Index(i), whole[i], true
+			} else {
 				copy(node, whole)
 			}
 		}

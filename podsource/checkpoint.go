@@ -23,7 +23,9 @@ type CheckpointConfig struct {
 	Source PodSource
 
 	// Path of the record; its directory has to exist. Required. It holds the
-	// pods in full, with what secrets their specs have, for its owner alone.
+	// pods in full, but for their managedFields, with what secrets their specs have,
+	// and only its owner may read it. It has at most 256 MiB; a larger set is not
+	// recorded, and the last record remains.
 	Path string
 
 	// Patience is how long Source is waited for when the agent starts, before
@@ -76,6 +78,10 @@ type Checkpoint struct {
 	pending []*v1.Pod  // that the record lacks the statuses of; nil: none
 	at      time.Time  // when the record was written
 }
+
+// maxRecord is the largest record, in bytes: 170 pods of the size that the API server
+// stores at most, and thousands of usual ones.
+const maxRecord = 256 << 20
 
 // remembered is what a record holds.
 type remembered struct {
@@ -166,7 +172,7 @@ func (c *Checkpoint) standIn(ctx context.Context, turn chan struct{}, set func(p
 
 func (c *Checkpoint) read() (pods []*v1.Pod, at time.Time, err error) {
 	var r remembered
-	if err := checkpoint.Read(c.cfg.Path, &r); err != nil {
+	if err := checkpoint.ReadMax(c.cfg.Path, &r, maxRecord); err != nil {
 		return nil, at, fmt.Errorf("podsource: %w", err)
 	}
 	if err := json.Unmarshal(r.Pods, &pods); err != nil {
@@ -209,7 +215,7 @@ func (c *Checkpoint) flush() {
 }
 
 func (c *Checkpoint) writeLocked(specs, whole []byte, now time.Time) {
-	if err := checkpoint.Write(c.cfg.Path, remembered{At: now.UTC(), Pods: whole}); err != nil {
+	if err := checkpoint.WriteMax(c.cfg.Path, remembered{At: now.UTC(), Pods: whole}, maxRecord); err != nil {
 		c.failed("what a source says cannot be recorded", fmt.Errorf("podsource: %w", err))
 		return // the next set tries again
 	}
@@ -218,20 +224,20 @@ func (c *Checkpoint) writeLocked(specs, whole []byte, now time.Time) {
 
 // encode returns pods as JSON without and with what changes all the time.
 func encode(pods []*v1.Pod) (specs, whole []byte, err error) {
-	if pods == nil {
-		pods = []*v1.Pod{}
-	}
-	if whole, err = json.Marshal(pods); err != nil {
-		return nil, nil, err
-	}
-	bare := make([]*v1.Pod, 0, len(pods))
+	full, bare := make([]*v1.Pod, 0, len(pods)), make([]*v1.Pod, 0, len(pods))
 	for _, p := range pods {
 		if p == nil {
 			continue
 		}
-		b := *p
-		b.Status, b.ResourceVersion, b.ManagedFields = v1.PodStatus{Phase: p.Status.Phase}, "", nil
+		f := *p
+		f.ManagedFields = nil // the node does not use them
+		full = append(full, &f)
+		b := f
+		b.Status, b.ResourceVersion = v1.PodStatus{Phase: p.Status.Phase}, ""
 		bare = append(bare, &b)
+	}
+	if whole, err = json.Marshal(full); err != nil {
+		return nil, nil, err
 	}
 	specs, err = json.Marshal(bare)
 	return specs, whole, err

@@ -2,11 +2,13 @@ package podsource_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,7 +17,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
@@ -159,6 +163,64 @@ func TestStatusesAloneAreNotWrittenAllTheTime(t *testing.T) {
 		m.Set(p)
 		look()
 		assert.Equal(t, before+1, writes, "that a pod has ended is recorded at once")
+	})
+}
+
+func TestManyLargePodsAreRemembered(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		pods := make([]*v1.Pod, 170)
+		for i := range pods {
+			pods[i] = pod(fmt.Sprint("p", i))
+			pods[i].Annotations = map[string]string{"a": strings.Repeat("x", 100<<10)}
+			pods[i].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("m", 1000)}}
+		}
+		m := new(podsource.Memory)
+		m.Set(pods...)
+		c, said := remembering(t, dir, m)
+		run(t, c)
+		time.Sleep(time.Minute)
+		assert.Empty(t, said())
+		text, err := os.ReadFile(filepath.Join(dir, "pods.json"))
+		require.NoError(t, err)
+		assert.Greater(t, len(text), 17_000_000)
+		assert.NotContains(t, string(text), "managedFields")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c, said := remembering(t, dir, away)
+		s := run(t, c)
+		time.Sleep(time.Minute)
+		assert.Len(t, s.names(), 170)
+		assert.Equal(t, []string{"restored 170"}, said())
+	})
+}
+
+// FuzzRemembered delivers whatever a record holds, or reports that it cannot be read.
+func FuzzRemembered(f *testing.F) {
+	f.Add([]byte(`{"at":"2026-01-02T03:04:05Z","pods":[{"metadata":{"name":"a","namespace":"default","uid":"u"}}]}`))
+	f.Add([]byte(`{"at":"2026-01-02T03:04:05Z","pods":[null,{}]}`))
+	f.Add([]byte(`{"pods":null}`))
+	f.Add([]byte(`{"pods":[{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e9"}}}]}}]}`))
+	f.Add([]byte(`{"pods":{"a":1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		if !json.Valid(data) || checkpoint.Write(filepath.Join(dir, "pods.json"), json.RawMessage(data)) != nil {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) {
+			c, said := remembering(t, dir, away)
+			merge, err := podsource.NewMerge(podsource.MergeConfig{
+				Sources: map[string]podsource.PodSource{podsource.APISource: c}, Sink: new(journal),
+			})
+			require.NoError(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- merge.Run(ctx) }()
+			time.Sleep(time.Minute)
+			assert.Len(t, said(), 1, "it was restored, or an error was reported")
+			cancel()
+			assert.NoError(t, <-done)
+		})
 	})
 }
 

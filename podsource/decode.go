@@ -6,13 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
 // Decode reads the one Pod in data, YAML or JSON (src-14). It applies no
@@ -23,6 +27,10 @@ import (
 // document of another kind and a second document (the kubelet overlooks it).
 // An error names the line where the text is malformed, else the field and, if
 // there is one, its value.
+//
+// The cost is bounded: a manifest with more than 1.5 MiB, with more than 100,000
+// values (aliases expanded), with a list or map of more than 10,000 items, or nested
+// more than 100 levels deep is an error.
 func Decode(data []byte) (*v1.Pod, error) {
 	pod, _, err := decode(data)
 	if err != nil {
@@ -34,8 +42,14 @@ func Decode(data []byte) (*v1.Pod, error) {
 // decode also returns the manifest as canonical JSON: keys sorted, no blanks,
 // nothing added or left out.
 func decode(data []byte) (*v1.Pod, []byte, error) {
+	if len(data) > maxManifest {
+		return nil, nil, tooLarge(int64(len(data)))
+	}
 	manifest, err := toJSON(data)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := yamljson.CheckJSON(manifest, yamljson.MaxValues); err != nil {
 		return nil, nil, err
 	}
 	if err := checkKind(manifest); err != nil {
@@ -53,6 +67,9 @@ func decode(data []byte) (*v1.Pod, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if errs := checkItems(tree, nil); len(errs) > 0 {
+		return nil, nil, fieldErrors(errs)
+	}
 	canonical, err := json.Marshal(tree)
 	if err != nil {
 		return nil, nil, err
@@ -69,6 +86,43 @@ func decode(data []byte) (*v1.Pod, []byte, error) {
 		return nil, nil, oneLine(strict)
 	}
 	return pod, canonical, nil
+}
+
+// maxItems bounds each list and map of a manifest: what the node makes of an item,
+// such as a container, is larger than its text.
+const maxItems = 10_000
+
+// checkItems returns an error for each list and map in tree with more items.
+func checkItems(tree any, path *field.Path) (errs field.ErrorList) {
+	switch node := tree.(type) {
+	case []any:
+		if len(node) > maxItems {
+			return field.ErrorList{field.TooMany(path, len(node), maxItems)}
+		}
+		for i, child := range node {
+			if isComposite(child) {
+				errs = append(errs, checkItems(child, path.Index(i))...)
+			}
+		}
+	case map[string]any:
+		if len(node) > maxItems {
+			return field.ErrorList{field.TooMany(path, len(node), maxItems)}
+		}
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			if isComposite(node[key]) {
+				errs = append(errs, checkItems(node[key], path.Child(key))...)
+			}
+		}
+	}
+	return errs
+}
+
+func isComposite(node any) bool {
+	switch node.(type) {
+	case []any, map[string]any:
+		return true
+	}
+	return false
 }
 
 // parse returns the tree of a JSON value, in which numbers keep their digits.
@@ -167,33 +221,43 @@ func fieldErrors(errs field.ErrorList) error {
 // have a million.
 const maxErrors = 20
 
+// maxErrorText is the longest error of one manifest, in bytes: errors quote values,
+// which may be as long as the manifest.
+const maxErrorText = 4 << 10
+
 // oneLine joins errs into an error of one line; nil if there are none.
 func oneLine(errs []error) error {
 	if more := len(errs) - maxErrors; more > 0 {
 		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more", more))
 	}
-	if len(errs) < 2 {
-		return errors.Join(errs...)
+	if len(errs) == 0 {
+		return nil
 	}
-	return lineError{errors.Join(errs...)}
-}
-
-// A lineError is an error in one line, as logs and status lists want it.
-type lineError struct{ error }
-
-func (e lineError) Error() string {
-	lines := strings.Split(e.error.Error(), "\n")
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = shortenTo(err.Error(), maxErrorText/len(errs))
+	}
+	lines := strings.Split(strings.Join(texts, "\n"), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")
+	return lineError{errors.Join(errs...), strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": ")}
 }
+
+// A lineError is an error whose text is one line of bounded length.
+type lineError struct {
+	error
+	text string
+}
+
+func (e lineError) Error() string { return e.text }
 
 func (e lineError) Unwrap() error { return e.error }
 
-// shorten keeps messages readable.
-func shorten(s string) string {
-	const limit = 64
+// shorten returns the beginning of a value that an error quotes.
+func shorten(s string) string { return shortenTo(s, 64) }
+
+func shortenTo(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

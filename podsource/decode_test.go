@@ -147,11 +147,16 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Pod","spec":{"containers":[{"resources":{"limits":{"cpu":"-1e99"}}}]}}`))
 	f.Add([]byte("a: &a [*a, *a]"))
 	f.Add([]byte("---\r---\u2028{"))
+	f.Add([]byte(podHead + "  a: &a [x,x,x]\n  b: &b [*a,*a,*a]\n  c: [*b,*b,*b]\n"))
+	f.Add([]byte(podHead + "  x: &x {k: 1}\n  containers: [{<<: *x, name: c, image: i}]\n"))
+	f.Add([]byte(podHead + "  x: {a: {b: [[[[{}]]]]}}\n  ? [a]\n  : b\n"))
+	f.Add([]byte(podHead + "  containers: [{name: 1, env: [{}, {name: [a]}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pod, err := podsource.Decode(data)
 		if err != nil {
 			require.Nil(t, pod)
 			require.NotEmpty(t, err.Error())
+			require.Less(t, len(err.Error()), 16<<10)
 			return
 		}
 		defaulted := podsource.Default(pod)

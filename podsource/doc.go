@@ -41,7 +41,9 @@
 // A source that fails is started again, after 1 s to 20 s, and its pods stay.
 // A pod that cannot be used is reported by name and harms no other.
 //
-// A manifest is one regular file of at most 10 MiB. Its last good version is
+// A manifest is one regular file of at most 1.5 MiB, the size of the largest object
+// that the API server stores; [Decode] has the other bounds. A list from a web server
+// has at most 10 MiB in JSON, or 1.5 MiB in YAML, and 10,000 pods. The last good version is
 // in force until the file is good again or gone; it is kept in memory only, so
 // that a file which is bad when the agent starts has no pod. A file that is
 // being written is left until it has rested. Changes behind symbolic links and

@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -75,6 +76,11 @@ const (
 // are not looked at. A manifest that cannot be used is reported by Problems and
 // harms no other; if an earlier version of it could be used, that one stays in
 // force, until the file can be used again or is gone (lq-23).
+//
+// On Linux, a manifest that is removed and created again is a removal and an addition,
+// as in the kubelet, even if both happen between two reads and the pod is the same: the
+// pod is restarted. One that is written in place, or that another file is renamed over,
+// is not.
 type File struct {
 	cfg FileConfig
 
@@ -83,6 +89,12 @@ type File struct {
 	pods      []*v1.Pod  // what is in force of them
 	lastRead  time.Time  // when Path could be listed last
 	whole     bool       // every file there was has been read at least once
+
+	// removed are the manifests that were removed and whose new file has not been
+	// read yet. recreated are the pods of those whose new file holds the same pod:
+	// each is delivered as a removal and an addition.
+	removed   map[string]bool
+	recreated map[types.UID]bool
 
 	board board
 }
@@ -164,15 +176,24 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 		known[m.path] = m
 	}
 	f.manifests = nil
+	removed := f.removed
+	f.removed = nil
 	for _, path := range paths {
 		m := known[path]
 		m.path = path
 		data, err := readManifest(path, now, f.cfg.Settle)
 		if err == errUnsettled {
 			unsettled = path
+			f.markRemoved(path, removed[path])
 		}
-		if m, ok := judge(m, data, err, f.static(path), now); ok {
-			f.manifests = append(f.manifests, m)
+		was := m.pod
+		m, ok := judge(m, data, err, f.static(path), now)
+		if !ok {
+			continue
+		}
+		f.manifests = append(f.manifests, m)
+		if removed[path] && err == nil && m.err == nil && was != nil && was.UID == m.pod.UID {
+			f.recreated[was.UID] = true
 		}
 	}
 	if missing {
@@ -186,6 +207,16 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	}
 	f.whole = f.whole || unsettled == ""
 	return unsettled, nil
+}
+
+func (f *File) markRemoved(path string, removed bool) {
+	if !removed {
+		return
+	}
+	if f.removed == nil {
+		f.removed = make(map[string]bool)
+	}
+	f.removed[path] = true
 }
 
 // static returns what makes a pod of the manifest at path.
@@ -216,6 +247,10 @@ func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		} else {
 			rest = firstRetry
 		}
+		for path := range w.takeRemoved() {
+			f.markRemoved(path, true)
+		}
+		f.recreated = make(map[types.UID]bool)
 		unsettled, err := f.read(time.Now())
 		if unsettled != "" {
 			wait = min(wait, f.cfg.Settle+time.Millisecond)
@@ -225,6 +260,10 @@ func (f *File) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 		ready := err == nil && (f.whole || looks > maxSettles)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if ready && synced && len(f.recreated) > 0 {
+			sent = slices.DeleteFunc(slices.Clone(sent), func(p *v1.Pod) bool { return f.recreated[p.UID] })
+			set(slices.Clone(sent))
 		}
 		if ready && (!synced || !slices.Equal(sent, f.pods)) {
 			synced, sent = true, f.pods

@@ -145,7 +145,7 @@ func TestAHugeFileIsRefusedUnread(t *testing.T) {
 	allocated := testing.AllocsPerRun(1, func() { assert.Equal(t, []string{"web"}, read(t, f)) })
 	t.Logf("%v allocations", allocated)
 	require.Len(t, f.Problems(), 1)
-	assert.EqualError(t, f.Problems()[0].Err, "podsource: "+huge+": has 52428800 bytes; a manifest may have 10485760")
+	assert.EqualError(t, f.Problems()[0].Err, "podsource: "+huge+": has 52428800 bytes; a manifest may have 1572864")
 }
 
 func TestNamesWithADotAndDirectoriesAreNotLookedAt(t *testing.T) {

@@ -13,11 +13,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// maxManifest is how many bytes a manifest may have; the kubelet's limit for
-// those it fetches by HTTP.
-const maxManifest = 10 << 20
+// maxManifest is the limit of a pod's manifest, in bytes. The API server stores no
+// larger object.
+const maxManifest = yamljson.MaxBytes
 
 // What reading a manifest may come to, beside a real failure.
 var (

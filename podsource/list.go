@@ -5,7 +5,17 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/kubeparts/kubeparts/internal/yamljson"
+)
+
+// The bounds of a list of pods. maxList is the kubelet's limit of an HTTP answer, in
+// bytes; a list in YAML has those of one manifest, since parsing YAML costs far more.
+const (
+	maxList       = 10 << 20
+	maxListValues = 10 * yamljson.MaxValues
 )
 
 // An item is one pod of a list: its manifest, and what distinguishes it from the
@@ -22,6 +32,9 @@ func splitList(data []byte) ([]item, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := yamljson.CheckJSON(doc, maxListValues); err != nil {
+		return nil, err
+	}
 	var list struct {
 		APIVersion any               `json:"apiVersion"`
 		Kind       any               `json:"kind"`
@@ -34,8 +47,17 @@ func splitList(data []byte) ([]item, error) {
 	if list.APIVersion != "v1" {
 		return nil, fmt.Errorf("apiVersion: %v: a %v has %q", list.APIVersion, list.Kind, "v1")
 	}
+	if n := len(list.Items); n > maxItems {
+		return nil, field.TooMany(field.NewPath("items"), n, maxItems)
+	}
 	items := make([]item, 0, len(list.Items))
 	for i, raw := range list.Items {
+		if len(raw) > maxManifest {
+			return nil, fmt.Errorf("items[%d]: %w", i, tooLarge(int64(len(raw))))
+		}
+		if err := yamljson.CheckJSON(raw, yamljson.MaxValues); err != nil {
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
+		}
 		tree, err := parse(raw)
 		if err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)

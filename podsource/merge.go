@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -107,6 +108,7 @@ const (
 // A Merge turns the sets of several sources into one stream of changes.
 type Merge struct {
 	cfg  MergeConfig
+	ran  runonce.Guard
 	sets chan delivery
 
 	// Owned by Run's goroutine.
@@ -158,8 +160,11 @@ func NewMerge(cfg MergeConfig) (*Merge, error) {
 }
 
 // Run runs the sources and delivers their changes until ctx ends. It returns
-// nil then, after the sources have returned. It may be called once.
+// nil then, after the sources have returned. A second call returns an error.
 func (m *Merge) Run(ctx context.Context) error {
+	if err := m.ran.Enter("podsource: Merge"); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for name, source := range m.cfg.Sources {

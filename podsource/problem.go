@@ -41,6 +41,10 @@ type manifest struct {
 // it; the other is a problem, and comes into force once the first is gone. old
 // are the problems so far.
 func settle(manifests []manifest, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
+	since := make(map[string]time.Time, len(old))
+	for _, p := range old {
+		since[p.Path] = p.Since
+	}
 	uids := make(map[types.UID]string) // to the path
 	names := make(map[string]string)
 	for _, m := range manifests {
@@ -62,8 +66,8 @@ func settle(manifests []manifest, old []Problem, now time.Time) (pods []*v1.Pod,
 		if p.Err == nil {
 			continue
 		}
-		if i := problemOf(old, m.path); i >= 0 {
-			p.Since = old[i].Since
+		if t, ok := since[m.path]; ok {
+			p.Since = t
 		}
 		problems = append(problems, p)
 	}
@@ -78,13 +82,18 @@ func problemOf(problems []Problem, path string) int {
 // news returns the problems that are new or have changed, and the paths that
 // have none any more.
 func news(old, problems []Problem) (changed []Problem, mended []string) {
+	was, is := make(map[string]string, len(old)), make(map[string]bool, len(problems))
+	for _, p := range old {
+		was[p.Path] = p.Err.Error()
+	}
 	for _, p := range problems {
-		if i := problemOf(old, p.Path); i < 0 || old[i].Err.Error() != p.Err.Error() {
+		is[p.Path] = true
+		if text, ok := was[p.Path]; !ok || text != p.Err.Error() {
 			changed = append(changed, p)
 		}
 	}
 	for _, p := range old {
-		if problemOf(problems, p.Path) < 0 {
+		if !is[p.Path] {
 			mended = append(mended, p.Path)
 		}
 	}

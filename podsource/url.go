@@ -223,12 +223,12 @@ func (u *URL) fetch(ctx context.Context) (body []byte, a answer, fresh bool, err
 	case res.StatusCode != http.StatusOK:
 		return nil, a, false, fmt.Errorf("the server says %s", res.Status)
 	}
-	body, err = io.ReadAll(io.LimitReader(res.Body, maxManifest+1))
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxList+1))
 	if err != nil {
 		return nil, a, false, withoutURL(err)
 	}
-	if len(body) > maxManifest {
-		return nil, a, false, fmt.Errorf("has more than the %d bytes that manifests may have", maxManifest)
+	if len(body) > maxList {
+		return nil, a, false, fmt.Errorf("has more than %d bytes, the limit of a list of pods", maxList)
 	}
 	a = answer{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
 	return body, a, !read || a.sum != u.last.sum, nil // many servers know no conditions (src-31)

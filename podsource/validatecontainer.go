@@ -44,9 +44,6 @@ func validateContainers(spec *v1.PodSpec, volumes map[string]*v1.Volume, path *f
 		c, at := &spec.InitContainers[i], path.Child("initContainers").Index(i)
 		errs = append(errs, uniqueLabel(at.Child("name"), c.Name, names)...)
 		errs = append(errs, validateContainer(c, facts, at)...)
-		if len(c.RestartPolicyRules) > 0 && sidecar(c) {
-			errs = append(errs, field.Forbidden(at.Child("restartPolicyRules"), "may not be set for init containers with restartPolicy=Always"))
-		}
 		if sidecar(c) {
 			errs = append(errs, validateProbes(c, facts, at)...)
 			errs = append(errs, validateLifecycle(c.Lifecycle, facts, at.Child("lifecycle"))...)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -26,7 +27,13 @@ type watch struct {
 	// link: path is a link, so that what it leads to changes when others in
 	// its directory do (as in a mounted ConfigMap).
 	link bool
+	// removed are the files whose removal was notified since takeRemoved was called.
+	removed map[string]bool
 }
+
+// exactRemovals: a removal is notified only for a file that was unlinked or renamed,
+// and not for one that another was renamed over, as kqueue does.
+const exactRemovals = runtime.GOOS == "linux"
 
 func newWatch(path string) *watch { return &watch{path: path} }
 
@@ -95,6 +102,7 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 			if !open {
 				events = nil
 			} else if w.concerns(e.Name) {
+				w.note(e)
 				hasten()
 			}
 		case _, open := <-errs:
@@ -106,6 +114,25 @@ func (w *watch) wait(ctx context.Context, limit, collect time.Duration) bool {
 			hasten()
 		}
 	}
+}
+
+// note records e if it is the removal of a file.
+func (w *watch) note(e fsnotify.Event) {
+	if !exactRemovals || !e.Has(fsnotify.Remove) && !e.Has(fsnotify.Rename) {
+		return
+	}
+	if w.removed == nil {
+		w.removed = make(map[string]bool)
+	}
+	w.removed[e.Name] = true
+}
+
+// takeRemoved returns the files whose removal was notified since the last call. Some
+// may exist again.
+func (w *watch) takeRemoved() map[string]bool {
+	removed := w.removed
+	w.removed = nil
+	return removed
 }
 
 // concerns reports whether a change of the named file may be one of the path.

@@ -3,61 +3,31 @@ package podsource
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
-	goyaml "go.yaml.in/yaml/v2"
-	"sigs.k8s.io/yaml"
+	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// yamlToJSON returns the only document of data. Keys that are there twice are
-// an error.
+// yamlToJSON returns the only document of data as JSON, at a bounded cost. Duplicate
+// keys are an error.
 func yamlToJSON(data []byte) ([]byte, error) {
 	doc, err := onlyDocument(string(data))
 	if err != nil {
 		return nil, err
 	}
-	out, err := yaml.YAMLToJSONStrict([]byte(doc))
-	if err != nil {
-		return nil, yamlError(err)
-	}
-	// The parser stops at the end of the first value, which for a value in
-	// braces or quotes need not be the end of the text.
-	dec := goyaml.NewDecoder(strings.NewReader(doc))
-	for {
-		switch err := dec.Decode(new(ignored)); err {
-		case nil:
-		case io.EOF:
-			return out, nil
-		default:
-			return nil, yamlError(err)
-		}
-	}
+	return yamljson.Convert(doc)
 }
-
-// yamlError adds the line where the parser leaves it out: on the first one.
-func yamlError(err error) error {
-	if !strings.Contains(err.Error(), "line ") {
-		err = fmt.Errorf("yaml: line 1: %s", strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	return lineError{err}
-}
-
-// ignored takes any YAML value and keeps nothing of it.
-type ignored struct{}
-
-func (*ignored) UnmarshalYAML(func(any) error) error { return nil }
 
 // onlyDocument returns the one document of data that holds anything, moved
 // down to the line it is on, so that errors name the right one.
 func onlyDocument(data string) (string, error) {
 	var doc string
-	count, line := 0, 0
+	count, line, docLine := 0, 0, 0
 	for part := range documents(data) {
 		if hasContent(part) {
 			count++
-			doc = strings.Repeat("\n", line) + part
+			doc, docLine = part, line
 		}
 		line += strings.Count(part, "\n")
 	}
@@ -65,7 +35,7 @@ func onlyDocument(data string) (string, error) {
 	case 0:
 		return "", errors.New("is empty; one pod per file")
 	case 1:
-		return doc, nil
+		return strings.Repeat("\n", docLine) + doc, nil
 	}
 	return "", tooMany(count)
 }

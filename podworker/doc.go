@@ -69,24 +69,24 @@
 //
 // A delay that was named to the moment (a back-off, a deadline) is kept without
 // jitter and without a tick to wait for (lq-9, lq-10). Work that failed because the
-// runtime did not answer is tried again after 1, 2, 4 … s, and so is a collection of
-// garbage that failed, after 5 s; what was removed from the API while the node was
-// away is collected as soon as all sources have spoken. A shorter grace period
+// runtime did not answer is tried again after 1, 2, 4 … s, and so is a collection
+// of garbage that failed, after 5 s; what was removed from the API while the node
+// was away is collected as soon as all sources have spoken. A shorter grace period
 // reaches a stop that is in progress (lq-8). A grace of zero is a value (lq-7). The
 // caller of Kill always receives its outcome (lq-6). A static pod starts as soon as
-// the one it waits for has finished, not at a retry (pw-30). One that is told to end
-// before its turn is stopped if an earlier agent left something of it running, and
-// if it is killed its status says so (pw-31). Finding orphans uses pleg's list
+// the one it waits for has finished, not at a retry (pw-30). One that is told to
+// end before its turn is stopped if an earlier agent left something of it running,
+// and if it is killed its status says so (pw-31). Finding orphans uses pleg's list
 // instead of one of its own, when something changed instead of every 2 s (lq-11),
-// and waits for the source of the pod only (lq-30). Orphans have the grace
-// period that the runtime recorded, until a Kill passes another (lq-33). Pods that run already are not admitted anew, unless
-// PipelineConfig.Readmit says so (lq-28). What an evicted pod has, its cgroup, its
-// CPUs, its logs, is its own until nothing of it runs; the kubelet lets go at the
-// kill (section 2.2). A refusal may be "not yet" (L-61). A pod that isn't static is
-// started, and then stopped, even if its deletion arrives first: what an earlier
-// agent left of it ends that way. A pod that was resized is looked at again at once,
-// and synced (al-20). There is no loop that pauses while the runtime is down: the
-// calls fail, each pod's on its own.
+// and waits for the source of the pod only (lq-30). Orphans have the grace period
+// that the runtime recorded, until a Kill passes another (lq-33). Pods that run
+// already are not admitted anew, unless PipelineConfig.Readmit says so (lq-28).
+// What an evicted pod has, its cgroup, its CPUs, its logs, is its own until nothing
+// of it runs; the kubelet lets go at the kill (section 2.2). A refusal may be "not
+// yet" (L-61). A pod that isn't static is started, and then stopped, even if its
+// deletion arrives first: what an earlier agent left of it ends that way. A pod
+// that was resized is looked at again at once, and synced (al-20). There is no loop
+// that pauses while the runtime is down: the calls fail, each pod's on its own.
 //
 // # Testing
 //

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -27,6 +28,7 @@ type HealthConfig struct {
 // tell without waiting for an answer that may not come.
 type Health struct {
 	cfg HealthConfig
+	ran runonce.Guard
 
 	// mu guards the fields below.
 	mu       sync.Mutex
@@ -58,8 +60,12 @@ func (h *Health) First(ctx context.Context) {
 	h.Check(ctx)
 }
 
-// Run asks until ctx ends, and returns nil then.
+// Run checks the runtime each Period until ctx is done, and returns nil then. A
+// second call returns an error.
 func (h *Health) Run(ctx context.Context) error {
+	if err := h.ran.Enter("podworker: Health"); err != nil {
+		return err
+	}
 	ticker := time.NewTicker(h.cfg.Period)
 	defer ticker.Stop()
 	for {

@@ -79,13 +79,30 @@ func (l *Loop) Sweep() {
 	// is added between the two is not taken for an orphan.
 	for _, pod := range l.cfg.Workers.cfg.Pods() {
 		if running(pod) && l.endOrphan(pod) {
-			l.cfg.Logger.Info("ending a pod that nobody wants", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID)
+			l.cfg.Logger.Info("Terminating orphaned pod", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "running", parts(pod))
 			l.cfg.Hooks.Orphan(pod)
 		}
 	}
 	if l.takeHeard() || l.cfg.Mirrors != nil && len(l.strayMirrors()) > 0 {
 		signal(l.garbage)
 	}
+}
+
+// parts names what of the pod runs: a ready sandbox alone is a sign of a runtime whose
+// KillPod leaves it.
+func parts(pod *runtime.Pod) []string {
+	var names []string
+	for _, sb := range pod.Sandboxes {
+		if sb.State == runtime.SandboxReady {
+			names = append(names, "sandbox "+sb.ID)
+		}
+	}
+	for _, c := range pod.Containers {
+		if c.State == runtime.ContainerRunning {
+			names = append(names, "container "+c.Name)
+		}
+	}
+	return names
 }
 
 // takeHeard reports whether the last source has spoken since it was asked last:

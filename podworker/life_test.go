@@ -196,3 +196,12 @@ func TestADeletionDuringACleanupIsNotForgotten(t *testing.T) {
 	l, _ = step(l, returned{call: callCleanup})
 	assert.Equal(t, Finished, l.state)
 }
+
+func TestTheLogOfAnOrphanNamesWhatRuns(t *testing.T) {
+	assert.Equal(t, []string{"sandbox s2", "container web"}, parts(&runtime.Pod{
+		Sandboxes: []runtime.Sandbox{{ID: "s2", State: runtime.SandboxReady}, {ID: "s1", State: runtime.SandboxNotReady}},
+		Containers: []runtime.Container{
+			{Name: "web", State: runtime.ContainerRunning}, {Name: "init", State: runtime.ContainerExited},
+		},
+	}))
+}

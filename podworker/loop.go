@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -79,6 +80,7 @@ type LoopHooks struct {
 // and don't block.
 type Loop struct {
 	cfg LoopConfig
+	ran runonce.Guard
 
 	inbox   chan struct{} // there is something in the Inbox
 	sweep   chan struct{} // the wanted set or the runtime changed
@@ -132,23 +134,39 @@ func NewLoop(cfg LoopConfig) (*Loop, error) {
 	return l, nil
 }
 
-// Run runs the Workers and the housekeeping until ctx ends, and returns nil
-// when all of it has returned. Run it once.
+// Run runs the Workers and the housekeeping until ctx is done, and returns nil
+// when all of it has returned. A second call returns an error, and so does a call
+// for Workers that were run before.
 func (l *Loop) Run(ctx context.Context) error {
+	if err := l.ran.Enter("podworker: Loop"); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() { _ = l.cfg.Workers.Run(ctx) }) // returns nil by its contract
+	var err error
+	wg.Go(func() {
+		err = l.cfg.Workers.Run(ctx)
+		stop()
+	})
 	wg.Go(func() { l.keepHouse(ctx) })
 	if l.cfg.Garbage != nil || l.cfg.Mirrors != nil {
 		wg.Go(func() { l.collect(ctx) })
 	}
+	l.takeChanges(ctx)
+	wg.Wait()
+	return err
+}
+
+// takeChanges takes what the Inbox holds until ctx is done.
+func (l *Loop) takeChanges(ctx context.Context) {
 	turns := time.NewTicker(turnPeriod)
 	defer turns.Stop()
 	for {
 		l.turn()
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-turns.C:
 		case <-l.inbox:
 			for _, uid := range l.cfg.Inbox.take() {

@@ -82,6 +82,7 @@ type PipelineConfig struct {
 	Probes  Probes
 	Mirrors Mirrors
 	Objects Objects
+	Images  Images
 
 	// Readmit asks Admit also about pods that run already, as the kubelet
 	// does, which a full node may end (lq-28, L-60).
@@ -253,7 +254,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	}
 	p.at(w.UID, "runtime")
 	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
-	res, err := p.cfg.Runtime.SyncPod(ctx, req)
+	res, err := p.syncPod(ctx, req)
 	next.Retry, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, wanted, res.Actions)
 	if p.remember(w.UID, res.Actions) || failed {

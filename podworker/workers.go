@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -22,6 +23,7 @@ import (
 // There is no goroutine for a pod that has nothing to do.
 type Workers struct {
 	cfg    Config
+	ran    runonce.Guard
 	delays delays
 
 	// Each has room for one signal; senders don't wait.
@@ -123,10 +125,13 @@ func New(cfg Config) (*Workers, error) {
 	}, nil
 }
 
-// Run does the work until ctx ends, and returns nil when the last call has
-// returned. Containers go on running; who still waits for a Kill is told that
-// it was abandoned. Run it once.
+// Run makes the calls of the Handler until ctx is done, and returns nil when the
+// last one has returned. Containers keep running; the outcome of pending Kills is
+// Abandoned. A second call returns an error.
 func (w *Workers) Run(ctx context.Context) error {
+	if err := w.ran.Enter("podworker: Workers"); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	defer w.end()
 	defer wg.Wait()

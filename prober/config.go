@@ -68,7 +68,8 @@ type Config struct {
 	// Manager, whose lock is held. Nil: math/rand.
 	Rand func() float64
 
-	// Logger, nil discards.
+	// Logger gets a warning for the first of consecutive runs of a probe that
+	// could not be carried out. Nil discards.
 	Logger *slog.Logger
 
 	// Hooks observe; see there.

@@ -389,7 +389,7 @@ func TestRunIsCalledOnceAndWaitsForItsRuns(t *testing.T) {
 		m.Add(p) // its own status counts
 		assert.Empty(t, m.Containers("u")["web"])
 		stop := run(t, m)
-		assert.EqualError(t, m.Run(t.Context()), "prober: Run was called before")
+		assert.EqualError(t, m.Run(t.Context()), "prober: Manager.Run was called before")
 		time.Sleep(time.Second)
 		assert.False(t, ended.Load())
 		stop()

@@ -43,7 +43,10 @@ func (e Exec) Probe(ctx context.Context, t Target) (Outcome, error) {
 	case e.Runtime == nil:
 		return Outcome{}, errors.New("the runtime runs no commands in containers")
 	}
-	command := podenv.ExpandLiterals(t.Probe.Exec.Command, t.Container.Env)
+	command, err := podenv.ExpandLiterals(t.Probe.Exec.Command, t.Container.Env)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("the command is %w", err)
+	}
 	bounded, cancel := context.WithTimeout(ctx, t.Timeout+slack)
 	defer cancel()
 	ran, err := e.Runtime.Exec(bounded, t.ContainerID, command, t.Timeout)

@@ -49,10 +49,16 @@ func (v view) facts(c *v1.Container) facts {
 	return f
 }
 
-// ip returns the address to probe the pod at, "" if nobody knows one.
+// ip returns the address to probe the pod at; "" if there is none yet. A runtime
+// that fills in the addresses of sandboxes only is accepted.
 func (v view) ip() string {
 	if v.observed != nil && len(v.observed.IPs) > 0 {
 		return v.observed.IPs[0]
+	}
+	if v.observed != nil && len(v.observed.Sandboxes) > 0 && !v.pod.Spec.HostNetwork {
+		if sb := &v.observed.Sandboxes[0]; sb.State == runtime.SandboxReady && len(sb.IPs) > 0 {
+			return sb.IPs[0]
+		}
 	}
 	if v.pod.Spec.HostNetwork && len(v.hosts) > 0 {
 		return v.hosts[0]

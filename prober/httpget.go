@@ -2,29 +2,21 @@ package prober
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podhttp"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // UserAgent is how the probes of this package call themselves (prober-45,
 // prober-56).
 const UserAgent = "kube-probe/1.36"
-
-// maxRedirects is how many times a request is sent on (prober-48).
-const maxRedirects = 10
-
-// maxHeader bounds the headers of an answer, in bytes. Nobody reads them.
-const maxHeader = 64 << 10
 
 // HTTPGet sends a GET request: an answer of 200 to 399 is success, another is
 // failure, and so is none (prober-40 … prober-54). A redirect to another host is
@@ -36,34 +28,32 @@ type HTTPGet struct{}
 
 // Probe implements [Handler].
 func (HTTPGet) Probe(ctx context.Context, t Target) (Outcome, error) {
-	request, err := newRequest(ctx, t)
+	action := t.Probe.HTTPGet
+	if action == nil {
+		return Outcome{}, errors.New("the probe has no httpGet")
+	}
+	request, err := podhttp.NewRequest(ctx, action, t.Container, t.PodIP, UserAgent) // prober-40 … prober-45
 	if err != nil {
 		return Outcome{}, err
 	}
-	protocols, err := protocolsOf(t.Probe.HTTPGet)
+	protocols, err := protocolsOf(action)
 	if err != nil {
 		return Outcome{}, err
 	}
-	transport := &http.Transport{
-		DialContext:            Dial,
-		DisableKeepAlives:      true,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: maxHeader,
-		Protocols:              protocols,
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true}, // the pod has no name that could be verified (prober-46)
-	}
-	defer transport.CloseIdleConnections()
-	client := http.Client{
-		Transport:     transport,
-		CheckRedirect: withinHost,
-		Timeout:       t.Timeout, // from the dial to the last byte of the body (prober-47)
-	}
+	// No proxy, no verification, redirects within the host (prober-46, prober-48).
+	client := podhttp.NewClient(podhttp.Config{
+		MaxBody:   maxOutput,
+		Timeout:   t.Timeout, // from the dial to the last byte of the body (prober-47)
+		Dial:      Dial,
+		Protocols: protocols,
+	})
+	defer client.Close()
 	response, err := client.Do(request)
 	if err != nil {
 		return Outcome{Result: runtime.ProbeFailure, Output: err.Error()}, nil
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxOutput))
+	body, err := io.ReadAll(response.Body) // maxOutput at most
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		// As slow as one that says nothing, and it would be the next time.
 		return Outcome{Result: runtime.ProbeFailure, Output: fmt.Sprintf("read the body: %v", err)}, nil
@@ -86,84 +76,17 @@ func judge(code int, body string) Outcome {
 	}
 }
 
-// newRequest makes the request of a probe (prober-40 … prober-45).
-func newRequest(ctx context.Context, t Target) (*http.Request, error) {
-	action := t.Probe.HTTPGet
-	if action == nil {
-		return nil, errors.New("the probe has no httpGet")
-	}
-	to, err := address(action.Host, action.Port, t)
-	if err != nil {
-		return nil, err
-	}
-	scheme := strings.ToLower(string(action.Scheme))
-	if scheme == "" {
-		scheme = "http"
-	}
-	u := url.URL{Scheme: scheme, Host: to, Path: action.Path}
-	// A path may have a query; what is no URL is a path as it stands. (One with
-	// a colon, as in mailto:me, would be taken for something else.)
-	if parsed, err := url.Parse(action.Path); err == nil && parsed.Opaque == "" {
-		u.Path, u.RawPath, u.RawQuery = parsed.Path, parsed.RawPath, parsed.RawQuery
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	request.Header, request.Host = headers(action.HTTPHeaders)
-	return request, nil
-}
-
-// headers returns the headers of a probe, and the host that it asks for, "" if
-// that of its address (prober-44, prober-45).
-func headers(asked []v1.HTTPHeader) (http.Header, string) {
-	h := http.Header{}
-	for _, header := range asked {
-		h.Add(header.Name, header.Value)
-	}
-	host := h.Get("Host")
-	h.Del("Host")
-	if _, ok := h["User-Agent"]; !ok {
-		h.Set("User-Agent", UserAgent)
-	}
-	if accept, ok := h["Accept"]; !ok {
-		h.Set("Accept", "*/*")
-	} else if accept[0] == "" {
-		h.Del("Accept")
-	}
-	return h, host
-}
-
-// protocolsOf returns what a request may be sent as. HTTP/2 goes without TLS and
-// without asking whether the server has it, and to the pod only (prober-54).
+// protocolsOf returns the versions of HTTP that a probe uses: HTTP/2 without TLS
+// only for the pod itself (prober-54).
 func protocolsOf(action *v1.HTTPGetAction) (*http.Protocols, error) {
-	p := new(http.Protocols)
-	switch {
-	case action.Protocol == nil:
-		p.SetHTTP1(true)
-		p.SetHTTP2(true) // what a server with TLS may choose
-	case *action.Protocol == v1.HTTPProtocolHTTP1:
-		p.SetHTTP1(true)
-	case *action.Protocol != v1.HTTPProtocolHTTP2:
-		return nil, fmt.Errorf("unknown protocol %q", *action.Protocol)
-	case action.Host != "":
+	if action.Protocol != nil && *action.Protocol == v1.HTTPProtocolHTTP2 && action.Host != "" {
 		return nil, fmt.Errorf("protocol %s does not go with a host (%q)", *action.Protocol, action.Host)
-	case strings.EqualFold(string(action.Scheme), string(v1.URISchemeHTTPS)):
-		return nil, fmt.Errorf("protocol %s does not go with scheme %s", *action.Protocol, action.Scheme)
-	default:
-		p.SetUnencryptedHTTP2(true)
 	}
-	return p, nil
-}
-
-// withinHost lets a request be sent on to where its first one went, whatever the
-// port and scheme, so that nobody can make the agent ask others (prober-48).
-func withinHost(next *http.Request, before []*http.Request) error {
-	if next.URL.Hostname() != before[0].URL.Hostname() {
-		return http.ErrUseLastResponse
+	p, err := podhttp.Protocols(action)
+	if p == nil && err == nil {
+		p = new(http.Protocols)
+		p.SetHTTP1(true)
+		p.SetHTTP2(true) // a server with TLS may choose it
 	}
-	if len(before) >= maxRedirects {
-		return fmt.Errorf("stopped after %d redirects", maxRedirects)
-	}
-	return nil
+	return p, err
 }

@@ -153,7 +153,7 @@ func (m *Manager) seeLocked(w *worker, v view, now time.Time) {
 	case s.phase != probing:
 		w.fresh, w.wake = false, now.Add(w.idleFor())
 	case w.fresh:
-		w.begin(now, f.startedAt, m.began, m.cfg.Rand)
+		w.begin(now, f.startedAt, m.made, m.cfg.Rand)
 	}
 	if s.phase == probing && !w.wake.After(now) {
 		m.timers.drop(w)

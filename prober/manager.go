@@ -2,19 +2,22 @@ package prober
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // A Manager probes the containers of pods, and keeps what came of it. Its
 // methods may be called from any goroutine, and don't block.
 type Manager struct {
 	cfg Config
+	ran runonce.Guard
 
 	wake chan struct{} // of capacity 1: there is something for the loop to do
+	made time.Time     // New: containers that started before are an earlier agent's
 
 	// mu guards the fields below.
 	mu     sync.Mutex
@@ -40,6 +43,7 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{
 		cfg:    cfg,
 		wake:   make(chan struct{}, 1),
+		made:   time.Now(),
 		pods:   make(map[types.UID]*watched),
 		budget: newBudget(cfg),
 		store:  newStore(cfg),
@@ -47,13 +51,12 @@ func New(cfg Config) (*Manager, error) {
 }
 
 // Run probes until ctx ends, and returns nil when the runs that were under way
-// have returned. It can be called once: a second call is an error.
+// have returned. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
-	m.mu.Lock()
-	if !m.began.IsZero() {
-		m.mu.Unlock()
-		return errors.New("prober: Run was called before")
+	if err := m.ran.Enter("prober: Manager"); err != nil {
+		return err
 	}
+	m.mu.Lock()
 	m.began = time.Now()
 	m.loadLocked()
 	for _, p := range m.pods {

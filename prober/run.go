@@ -2,6 +2,7 @@ package prober
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -57,7 +58,14 @@ func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duratio
 		}
 		r.Result = outcome.Result
 	}
-	m.landed(w, t, r, off)
+	log := slog.LevelDebug
+	if m.landed(w, t, r, off) {
+		log = slog.LevelWarn
+	}
+	if r.Err {
+		m.cfg.Logger.Log(ctx, log, "Failed to run probe, will retry", "pod", t.Pod.Namespace+"/"+t.Pod.Name, "podUID", t.Pod.UID,
+			"containerName", t.Container.Name, "probe", t.Kind, "err", r.Output)
+	}
 	if f := m.cfg.Hooks.Ran; f != nil && !off {
 		f(RunInfo{
 			Pod: t.Pod, Container: t.Container.Name, Kind: t.Kind,
@@ -66,8 +74,9 @@ func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duratio
 	}
 }
 
-// landed takes the result of a run in, and finds out when w runs next.
-func (m *Manager) landed(w *worker, t Target, r Run, off bool) {
+// landed records the result of a run, and computes when w runs next. It reports
+// whether the run could not be carried out although the one before it could.
+func (m *Manager) landed(w *worker, t Target, r Run, off bool) (news bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.budget.done(w)
@@ -76,9 +85,10 @@ func (m *Manager) landed(w *worker, t Target, r Run, off bool) {
 		edge(m.wake)
 	}
 	if w.gone {
-		return
+		return false
 	}
 	if !off {
+		news, w.errs = r.Err && !w.errs, r.Err
 		w.remember(r, m.cfg.History)
 		if !r.Err { // prober-21
 			s, a := w.state.judge(w.kind, w.timing, t.ContainerID, r.Result)
@@ -88,13 +98,14 @@ func (m *Manager) landed(w *worker, t Target, r Run, off bool) {
 	}
 	if w.fresh || w.state.phase != probing {
 		m.lookLocked(w.of)
-		return
+		return news
 	}
 	w.next(time.Now(), m.cfg.Jitter, m.cfg.Rand)
 	m.timers.set(w)
 	if w.place == 0 {
 		edge(m.wake)
 	}
+	return news
 }
 
 // removal is what Hooks.Removed is told.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/kubeparts/kubeparts/internal/podhttp"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -17,7 +18,7 @@ func (TCPSocket) Probe(ctx context.Context, t Target) (Outcome, error) {
 	if action == nil {
 		return Outcome{}, errors.New("the probe has no tcpSocket")
 	}
-	to, err := address(action.Host, action.Port, t)
+	to, err := podhttp.Address(action.Host, action.Port, t.Container, t.PodIP)
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -46,6 +46,9 @@ type worker struct {
 	// ran: there was a run on this instance.
 	ran bool
 
+	// errs: the last run could not be carried out.
+	errs bool
+
 	// spread: the first run of this instance was made at once, so the next one
 	// finds a place among those of others.
 	spread bool
@@ -72,7 +75,7 @@ const (
 // runs are anywhere in a period: so are those of the kubelet, which looks at
 // a new container when its ticker fires, and after a restart of the agent it keeps
 // all its containers from being probed at once (prober-6).
-func (w *worker) begin(now, startedAt, began time.Time, rand func() float64) {
+func (w *worker) begin(now, startedAt, made time.Time, rand func() float64) {
 	w.fresh, w.again, w.ran = false, false, false
 	if startedAt.IsZero() || startedAt.After(now) {
 		startedAt = now // nobody said, or the clock was set back since
@@ -81,7 +84,7 @@ func (w *worker) begin(now, startedAt, began time.Time, rand func() float64) {
 	if first.Before(now) {
 		first = now
 	}
-	w.spread = w.kind == Readiness && !startedAt.Before(began)
+	w.spread = w.kind == Readiness && !startedAt.Before(made)
 	if !w.spread {
 		first = first.Add(time.Duration(rand() * float64(w.timing.Period)))
 	}

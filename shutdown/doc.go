@@ -14,8 +14,10 @@
 //
 // # Usage
 //
+//	groups, err := shutdown.Simple(30*time.Second, 10*time.Second)
+//	…
 //	m, err := shutdown.New(shutdown.Config{
-//		Policy:   shutdown.Policy{Groups: shutdown.Simple(30*time.Second, 10*time.Second)},
+//		Policy:   shutdown.Policy{Groups: groups},
 //		Triggers: []shutdown.Trigger{logindTrigger},
 //		Pods:     running,
 //		Kill: func(ctx context.Context, k shutdown.Kill) error {

@@ -13,7 +13,11 @@ import (
 
 // Who ends when, and with how much time?
 func ExamplePolicy_Plan() {
-	policy := shutdown.Policy{Groups: shutdown.Simple(30*time.Second, 10*time.Second)}
+	groups, err := shutdown.Simple(30*time.Second, 10*time.Second)
+	if err != nil {
+		log.Fatal(err)
+	}
+	policy := shutdown.Policy{Groups: groups}
 	pods := []*v1.Pod{podOf("dns", shutdown.CriticalPriority, 5), podOf("web", 0, 60), podOf("job", 100, 1)}
 	for _, step := range policy.Plan(pods) {
 		for _, pod := range step.Pods {

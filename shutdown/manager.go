@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -80,6 +81,7 @@ type Kill struct {
 // from any goroutine.
 type Manager struct {
 	cfg Config
+	ran runonce.Guard
 
 	mu       sync.Mutex // guards the fields below
 	stopping bool
@@ -158,8 +160,11 @@ type told struct {
 
 // Run waits for a shutdown and carries it out, as often as there is one, until ctx
 // ends; then it returns nil. A shutdown that ctx interrupts is left as it is, and the
-// machine no longer waits. Call it once.
+// machine no longer waits. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("shutdown: Manager"); err != nil {
+		return err
+	}
 	if !m.cfg.Policy.Enabled() {
 		<-ctx.Done()
 		return nil

@@ -30,16 +30,26 @@ func TestTheSimpleConfigurationIsTwoGroups(t *testing.T) {
 		total, critical time.Duration
 		want            []shutdown.Group
 		on              bool
+		fails           string
 	}{
-		"sh-1 nothing":                  {0, 0, nil, false},
-		"sh-2 two groups":               {30 * s, 10 * s, []shutdown.Group{{0, 20 * s}, {2_000_000_000, 10 * s}}, true},
-		"sh-2 nothing for the critical": {30 * s, 0, []shutdown.Group{{0, 30 * s}, {2_000_000_000, 0}}, true},
-		"sh-2 all for the critical":     {10 * s, 10 * s, []shutdown.Group{{0, 0}, {2_000_000_000, 10 * s}}, true},
-		"sh-2 more than there is":       {10 * s, 11 * s, nil, false},
-		"sh-2 whole seconds":            {30*s + 900*time.Millisecond, 9*s + 999*time.Millisecond, []shutdown.Group{{0, 21 * s}, {2_000_000_000, 9 * s}}, true},
+		"sh-1 nothing":                  {},
+		"sh-2 two groups":               {30 * s, 10 * s, []shutdown.Group{{0, 20 * s}, {2_000_000_000, 10 * s}}, true, ""},
+		"sh-2 nothing for the critical": {30 * s, 0, []shutdown.Group{{0, 30 * s}, {2_000_000_000, 0}}, true, ""},
+		"sh-2 all for the critical":     {10 * s, 10 * s, []shutdown.Group{{0, 0}, {2_000_000_000, 10 * s}}, true, ""},
+		"sh-2 more than there is":       {10 * s, 30 * s, nil, false, "shutdown: the grace period of critical pods is 30s, which is more than that in all, 10s"},
+		"sh-2 only for the critical":    {0, 10 * s, nil, false, "shutdown: the grace period of critical pods is 10s, which is more than that in all, 0s"},
+		"sh-2 a fraction more":          {10 * s, 10*s + 1, nil, false, "shutdown: the grace period of critical pods is 10.000000001s, which is more than that in all, 10s"},
+		"sh-2 less than nothing":        {-s, 0, nil, false, "shutdown: the grace period in all is -1s: want 0, or 1s at least"},
+		"sh-2 less than a second":       {10 * s, s / 2, nil, false, "shutdown: the grace period of critical pods is 500ms: want 0, or 1s at least"},
+		"sh-2 whole seconds":            {30*s + 900*time.Millisecond, 9*s + 999*time.Millisecond, []shutdown.Group{{0, 21 * s}, {2_000_000_000, 9 * s}}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			groups := shutdown.Simple(tc.total, tc.critical)
+			groups, err := shutdown.Simple(tc.total, tc.critical)
+			if tc.fails != "" {
+				require.EqualError(t, err, tc.fails)
+			} else {
+				require.NoError(t, err)
+			}
 			assert.Equal(t, tc.want, groups)
 			assert.Equal(t, tc.on, shutdown.Policy{Groups: groups}.Enabled())
 		})

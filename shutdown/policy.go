@@ -46,14 +46,23 @@ type Policy struct {
 }
 
 // Simple returns the two groups of a kubelet's shutdownGracePeriod and
-// shutdownGracePeriodCriticalPods: critical pods come last, and have the latter of
-// the former (sh-2). Both zero, or the latter longer: there are none.
-func Simple(total, critical time.Duration) []Group {
-	rest := whole(total) - whole(critical)
-	if total <= 0 && critical <= 0 || rest < 0 {
-		return nil
+// shutdownGracePeriodCriticalPods, of which the latter is a part: critical pods are
+// terminated last, and have that part (sh-2). Fractions of a second are dropped. If
+// both are zero there are no groups. It returns an error if critical is longer than
+// total, or if one of them is negative or shorter than a second, as the kubelet does.
+func Simple(total, critical time.Duration) ([]Group, error) {
+	for name, d := range map[string]time.Duration{"in all": total, "of critical pods": critical} {
+		if d != 0 && d < time.Second {
+			return nil, fmt.Errorf("shutdown: the grace period %s is %v: want 0, or 1s at least", name, d)
+		}
 	}
-	return []Group{{0, rest}, {CriticalPriority, whole(critical)}}
+	switch {
+	case critical > total:
+		return nil, fmt.Errorf("shutdown: the grace period of critical pods is %v, which is more than that in all, %v", critical, total)
+	case total == 0:
+		return nil, nil
+	}
+	return []Group{{0, whole(total) - whole(critical)}, {CriticalPriority, whole(critical)}}, nil
 }
 
 func whole(d time.Duration) time.Duration { return d.Truncate(time.Second) }

@@ -50,7 +50,7 @@ func (c *capacity) others(besides types.UID, node *Node) (n int) {
 	}
 	maps.DeleteFunc(c.in, func(uid types.UID, _ bool) bool { return !active[uid] })
 	for uid, on := range active {
-		seen, err := node.changes.Get(uid)
+		seen, err := node.agent.PLEG().Get(uid)
 		if on && uid != besides && (c.in[uid] || err == nil && seen.Running()) {
 			n++
 		}

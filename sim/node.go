@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -48,6 +50,12 @@ type NodeConfig struct {
 	Hooks  podworker.Hooks
 	Record func(runtime.Event)
 
+	// Seed makes the node repeatable in a bubble; see "Guarantees and limits" in the
+	// package documentation. Steps between its parts, and calls of the Runtime and
+	// of the Sink, take up to 125 µs each, and Jitter, if nil, is drawn from Seed. If
+	// nil, steps take no time, and their order at one instant is not defined.
+	Seed *uint64
+
 	// Logger; nil discards.
 	Logger *slog.Logger
 
@@ -57,19 +65,15 @@ type NodeConfig struct {
 	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
-// A Node is an agent in memory: source, merge, loop, workers, pipeline, runtime,
-// pleg, status and sink, wired as examples/agent wires them. Its methods may be
-// called from any goroutine.
+// A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
+// may be called from any goroutine.
 type Node struct {
-	cfg      NodeConfig
-	pods     *store
-	told     *status.MemorySink
-	statuses *status.Manager
-	changes  *pleg.Generator
-	health   *podworker.Health // nil: the runtime does not tell
-	workers  *podworker.Workers
-	loop     *podworker.Loop
-	merge    *podsource.Merge
+	cfg    NodeConfig
+	ran    runonce.Guard
+	pods   *store
+	told   *status.MemorySink
+	agent  *agent.Agent
+	seeded *seeded // nil: without a seed
 
 	mu    sync.Mutex
 	ready map[string]*time.Timer // by container ID: when its probes pass
@@ -79,6 +83,14 @@ type Node struct {
 func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = new(runtimetest.Runtime)
+	}
+	var seeds *seeded
+	if cfg.Seed != nil {
+		seeds = newSeeded(*cfg.Seed)
+		cfg.pace, cfg.later, cfg.noticed = seeds.pace, seeds.later, func(pleg.Event) {}
+		if cfg.Jitter == nil {
+			cfg.Jitter = seeds.jitter
+		}
 	}
 	if cfg.pace == nil {
 		cfg.pace = func(string, types.UID) {}
@@ -94,117 +106,118 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 			cfg.ReadyAfter = func(runtime.ContainerStatus) time.Duration { return 0 }
 		}
 	}
-	n := &Node{cfg: cfg, pods: newStore(), told: new(status.MemorySink), ready: map[string]*time.Timer{}}
+	n := &Node{cfg: cfg, pods: newStore(), told: new(status.MemorySink), ready: map[string]*time.Timer{}, seeded: seeds}
 	if cfg.Sources == nil {
-		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: storeSource{store: n.pods}}
+		source := storeSource{store: n.pods}
+		if seeds != nil { // pods that are added at one instant come together
+			source.look = func(_ context.Context, list func()) error {
+				seeds.pace("List", "")
+				list()
+				return nil
+			}
+		}
+		cfg.Sources = map[string]podsource.PodSource{podsource.APISource: source}
 	}
 	sinks := []status.StatusSink{n.told, n.pods}
 	if cfg.Sink != nil {
 		sinks = []status.StatusSink{cfg.Sink, n.told, n.pods}
 	}
-	if err := n.wire(cfg, status.Tee(sinks...)); err != nil {
+	sink := status.Tee(sinks...)
+	if seeds != nil {
+		sink = pacedStatusSink{sink, seeds.pace}
+	}
+	var err error
+	if n.agent, err = n.newAgent(cfg, sink); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	return n, nil
 }
 
-// wire makes the parts, backwards: each is handed to the one that calls it.
-func (n *Node) wire(cfg NodeConfig, sink status.StatusSink) (err error) {
-	n.statuses, err = status.New(status.Config{Sink: sink, Probes: n.probed, Logger: cfg.Logger})
-	if err != nil {
-		return err
-	}
-	n.changes, err = pleg.New(pleg.Config{
-		Runtime: cfg.Runtime, Logger: cfg.Logger,
-		Handle: func(e pleg.Event) {
-			cfg.noticed(e)
-			if e.Type != pleg.ContainerRemoved {
-				cfg.later("Handle", e.UID, func() { n.loop.PodChanged(e.UID) })
-			}
+// newAgent returns the agent of n, with the connections between its parts paced.
+func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
+	c := agent.Config{
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Record: cfg.Record, Logger: cfg.Logger,
+		Adjust: agent.Adjust{
+			PLEG: func(c *pleg.Config) {
+				if n.seeded != nil {
+					c.Runtime = n.seeded.lister(c.Runtime)
+				}
+				handle := c.Handle
+				c.Handle = func(e pleg.Event) {
+					cfg.noticed(e)
+					cfg.later("Handle", e.UID, func() { handle(e) })
+				}
+			},
+			Status: func(c *status.Config) { c.Probes = n.probed },
+			Pipeline: func(c *podworker.PipelineConfig) {
+				if n.seeded != nil {
+					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
+				}
+				c.Status = pacedReporter{c.Status, cfg.pace}
+			},
+			Workers: func(c *podworker.Config) {
+				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
+				c.Jitter, c.Hooks = cfg.Jitter, cfg.Hooks
+			},
+			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
-	})
-	if err != nil {
-		return err
 	}
-	network := func() error { return nil }
-	if checker, ok := cfg.Runtime.(runtime.Checker); ok {
-		if n.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: checker}); err != nil {
-			return err
-		}
-		network = n.health.Network
+	if cfg.Admit != nil {
+		c.Admitters = podworker.Admitters{cfg.Admit}
 	}
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: cfg.Runtime, Status: pacedReporter{n.statuses, cfg.pace}, Network: network, Admit: cfg.Admit,
-		Relist: n.changes.RequestRelist, Reinspect: n.changes.RequestReinspect, Record: cfg.Record, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	n.workers, err = podworker.New(podworker.Config{
-		Handler: pipeline, Statuses: pacedStatuses{n.changes, cfg.pace}, Pods: n.changes.Pods,
-		Jitter: cfg.Jitter, Hooks: cfg.Hooks, Record: cfg.Record, Logger: cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	var names []string
-	for name := range cfg.Sources {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	garbage, _ := cfg.Runtime.(runtime.GarbageCollector)
-	n.loop, err = podworker.NewLoop(podworker.LoopConfig{Workers: n.workers, Sources: names, Garbage: garbage, Logger: cfg.Logger})
-	if err != nil {
-		return err
-	}
-	n.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: cfg.Sources, Sink: pacedSink{n.loop, cfg.pace}, Record: cfg.Record, Logger: cfg.Logger})
-	return err
+	return agent.New(c)
 }
 
-// Run is the agent's life: until ctx ends, or it cannot go on. Containers go on
-// running afterwards. Run it once.
+// Run runs the agent until ctx is done, or a part of it fails. Containers keep
+// running afterwards. A second call returns an error.
 func (n *Node) Run(ctx context.Context) error {
+	if err := n.ran.Enter("sim: Node"); err != nil {
+		return err
+	}
 	defer n.stopTimers()
-	if n.health != nil {
-		n.health.First(ctx)
+	if n.seeded != nil {
+		defer context.AfterFunc(ctx, func() { close(n.seeded.ended) })()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{n.changes.Run, n.statuses.Run, n.loop.Run, n.merge.Run} {
-		group.Go(func() error { return run(ctx) })
-	}
+	group.Go(func() error { return n.agent.Run(ctx) })
 	if n.cfg.follow != nil {
-		group.Go(func() error { return n.changes.Follow(ctx, n.cfg.follow) })
-	}
-	if n.health != nil {
-		group.Go(func() error { return n.health.Run(ctx) })
+		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
 	}
 	return group.Wait()
 }
 
-// Set makes these the pods that are wanted, with the defaults of the API server.
-// One that was wanted and is not named goes at once, as by a forced deletion. Of
-// one that is wanted already labels, annotations and the spec are taken.
-func (n *Node) Set(pods ...*v1.Pod) {
+// Set replaces the desired pods, with the defaults of the API server. Pods that
+// are not among them are removed at once, as by a forced deletion. Of a pod that
+// exists, labels, annotations and the spec are taken. The error is that of
+// [Node.Add].
+func (n *Node) Set(pods ...*v1.Pod) error {
 	for _, old := range n.pods.list(false) {
 		if !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == old.UID }) {
 			n.pods.drop(old.UID)
 		}
 	}
-	n.Add(pods...)
+	return n.Add(pods...)
 }
 
-// Add is Set without an end for others.
-func (n *Node) Add(pods ...*v1.Pod) {
+// Add is Set without removing others. A pod whose namespace and name belong to a
+// pod with another UID is left out, as an API server rejects it; the error names
+// each of them.
+func (n *Node) Add(pods ...*v1.Pod) error {
+	var errs []error
 	for _, pod := range pods {
 		pod = podsource.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}
-		n.pods.change(pod.UID, func(p *v1.Pod) bool {
+		changed := n.pods.change(pod.UID, func(p *v1.Pod) bool {
 			p.Labels, p.Annotations, p.Spec = pod.Labels, pod.Annotations, pod.Spec
 			return true
 		})
+		if changed == nil {
+			errs = append(errs, fmt.Errorf("sim: add pod %s with UID %s: the name belongs to a pod with another UID", fullName(pod), pod.UID))
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // Delete asks for the end of a pod, as kubectl delete does. It is wanted no
@@ -214,7 +227,18 @@ func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, g
 // Evict ends a pod for a reason of the node's own. The channel is closed when
 // nothing of it runs any more.
 func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
-	return n.workers.Kill(uid, opts)
+	outcome := n.agent.Workers().Kill(uid, opts)
+	if n.seeded == nil {
+		return outcome
+	}
+	later := make(chan podworker.Outcome, 1)
+	go func() {
+		defer close(later)
+		o := <-outcome
+		n.seeded.pace("Evict", uid) // the caller's next call is at another instant
+		later <- o
+	}()
+	return later
 }
 
 // Pods returns the pods that are wanted of Set, Add and Delete, with the status
@@ -233,18 +257,22 @@ func (n *Node) Status(uid types.UID) (v1.PodStatus, bool) { return n.told.Status
 // Wait returns the first status, from the present one on, of which want says
 // true, or an error if ctx ends before.
 func (n *Node) Wait(ctx context.Context, uid types.UID, want func(v1.PodStatus) bool) (v1.PodStatus, error) {
-	return n.told.Wait(ctx, uid, want)
+	s, err := n.told.Wait(ctx, uid, want)
+	if n.seeded != nil {
+		n.seeded.pace("Wait", uid) // the caller's next call is at another instant
+	}
+	return s, err
 }
 
 // States tells how the life of each pod stands, and what comes next: to explain
 // what the node does.
-func (n *Node) States() []podworker.PodState { return n.workers.States() }
+func (n *Node) States() []podworker.PodState { return n.agent.Workers().States() }
 
 // Healthy returns what is wrong with the runtime, as far as the node noticed.
 func (n *Node) Healthy() error {
-	err := n.changes.Healthy()
-	if n.health != nil {
-		err = errors.Join(n.health.Runtime(), n.health.Network(), err)
+	err := n.agent.PLEG().Healthy()
+	if health := n.agent.Health(); health != nil {
+		err = errors.Join(health.Runtime(), health.Network(), err)
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func TestPodsLiveOnANode(t *testing.T) {
 		n := startNode(t, sim.NodeConfig{Runtime: rt})
 		slow := pod("slow", "slow")
 		slow.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{}}}
-		n.Set(slow, pod("web", "web"))
+		require.NoError(t, n.Set(slow, pod("web", "web")))
 		began := time.Now()
 		_, err := n.Wait(t.Context(), "web", func(s v1.PodStatus) bool { return status.IsReady(&s) })
 		require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestPodsLiveOnANode(t *testing.T) {
 		assert.True(t, ok)
 		assert.Equal(t, v1.PodFailed, last.Phase)
 
-		n.Set()
+		require.NoError(t, n.Set())
 		time.Sleep(2 * time.Minute)
 		left, err := rt.Pods(t.Context())
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestAnEvictedPodHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := new(status.MemorySink)
 		n := startNode(t, sim.NodeConfig{Sink: told})
-		n.Add(pod("web", "web"))
+		require.NoError(t, n.Add(pod("web", "web")))
 		time.Sleep(time.Second)
 		<-n.Evict("web", podworker.KillOptions{Ending: runtime.Ending{Failed: true, Reason: "Evicted"}})
 		time.Sleep(time.Second)
@@ -98,13 +98,32 @@ func TestAnEvictedPodHasFailed(t *testing.T) {
 func TestAChangedPodIsChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := startNode(t, sim.NodeConfig{})
-		n.Add(pod("web", "one"))
+		require.NoError(t, n.Add(pod("web", "one")))
 		time.Sleep(time.Second)
-		n.Add(pod("web", "two"))
+		require.NoError(t, n.Add(pod("web", "two")))
 		time.Sleep(time.Second)
 		s, _ := n.Status("web")
 		require.Len(t, s.ContainerStatuses, 1)
 		assert.Equal(t, "two", s.ContainerStatuses[0].Image)
 		assert.EqualValues(t, 1, s.ContainerStatuses[0].RestartCount)
+	})
+}
+
+func TestAPodWhoseNameIsTakenIsRejected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := startNode(t, sim.NodeConfig{})
+		require.NoError(t, n.Add(pod("web", "one")))
+		second := pod("web", "two")
+		second.UID = "web-2"
+		err := n.Add(second, pod("db", "one"))
+		require.EqualError(t, err, "sim: add pod default/web with UID web-2: the name belongs to a pod with another UID")
+		var names []types.UID
+		for _, p := range n.Pods() {
+			names = append(names, p.UID)
+		}
+		assert.Equal(t, []types.UID{"db", "web"}, names, "the others are added")
+
+		require.NoError(t, n.Set(second), "the first is removed before")
+		assert.Equal(t, types.UID("web-2"), n.Pods()[0].UID)
 	})
 }

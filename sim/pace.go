@@ -27,7 +27,7 @@ func followerPause(seed uint64, e pleg.Event) time.Duration {
 	return time.Duration(dice(seed, 6, 0, 0, string(e.Type), e.ContainerID, string(e.UID)) % uint64(3*time.Second))
 }
 
-// The wrappers below take their moment before each call.
+// The wrappers below take their moment before each call that may wait.
 
 type pacedReporter struct {
 	podworker.Reporter
@@ -47,6 +47,14 @@ func (r pacedReporter) Finish(pod *v1.Pod) {
 func (r pacedReporter) Forget(pod *v1.Pod) {
 	r.pace("Forget", pod.UID)
 	r.Reporter.Forget(pod)
+}
+
+// Reconcile implements podworker.Reconciler. It takes no moment: the Loop calls it
+// with a lock held.
+func (r pacedReporter) Reconcile(pod *v1.Pod) {
+	if next, ok := r.Reporter.(podworker.Reconciler); ok {
+		next.Reconcile(pod)
+	}
 }
 
 type pacedStatuses struct {
@@ -82,4 +90,12 @@ func (s pacedSink) RemovePods(pods []*v1.Pod) {
 func (s pacedSink) SourceSynced(source string) {
 	s.pace("SourceSynced", types.UID(source))
 	s.Sink.SourceSynced(source)
+}
+
+// ReconcilePods implements podsource.Reconciler.
+func (s pacedSink) ReconcilePods(pods []*v1.Pod) {
+	if next, ok := s.Sink.(podsource.Reconciler); ok {
+		s.pace("ReconcilePods", pods[0].UID)
+		next.ReconcilePods(pods)
+	}
 }

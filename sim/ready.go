@@ -13,7 +13,7 @@ import (
 // pass ReadyAfter its start. The pod is looked at again then.
 func (n *Node) probed(uid types.UID) map[string]status.Probed {
 	out := map[string]status.Probed{}
-	seen, err := n.changes.Get(uid)
+	seen, err := n.agent.PLEG().Get(uid)
 	if err != nil {
 		return out
 	}
@@ -48,7 +48,7 @@ func (n *Node) lookAgain(uid types.UID, id string, in time.Duration) {
 		}
 		n.mu.Unlock()
 		if running {
-			n.loop.PodChanged(uid)
+			n.agent.Loop().PodChanged(uid)
 		}
 	})
 }

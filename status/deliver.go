@@ -11,8 +11,12 @@ import (
 
 // Run delivers the reported statuses until ctx is done; it then returns nil as soon
 // as its calls of the sink have returned. Statuses that are not delivered by then,
-// those of interrupted calls among them, stay outstanding for [Manager.Flush].
+// those of interrupted calls among them, stay outstanding for [Manager.Flush]. A
+// second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("status: Manager"); err != nil {
+		return err
+	}
 	m.drive(ctx, false)
 	return nil
 }

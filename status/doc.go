@@ -16,7 +16,6 @@
 //	Held, Hold          whether a terminal phase has to wait, and what is said meanwhile
 //	Same                whether a status says anything new
 //	Merge               what to write over what others have written
-//	Merge               what to write over what others have written
 //	Describe, Summary   a change, and a status, in words
 //
 // A [Manager] decides when a status goes to a [StatusSink]: at once when it

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -77,6 +78,7 @@ type Config struct {
 // order of its life; for different pods at will.
 type Manager struct {
 	cfg Config
+	ran runonce.Guard
 
 	mu sync.Mutex // guards the fields below; nothing that blocks is called under it
 

@@ -44,6 +44,10 @@
 //     unwanted: until Collect hears that, what an earlier agent left stays.
 //   - Nothing is removed through a mount, whoever made it: directories are
 //     opened one from the other, and mounts are first unmounted ([RemoveTree]).
+//   - Of a pod's directory, volumes, volumeDevices, volume-subpaths and plugins
+//     belong to the Manager. Collect removes the directory with everything in it
+//     once keep is false, so keep must report true until the owners of other
+//     entries, such as runtime/cri, are done with the pod.
 //   - No path in a volume leads a container out of it, whatever is swapped while
 //     it is looked at (Linux; elsewhere sub-paths are refused).
 //   - A mount that hangs in the kernel holds its goroutine, and nobody else but its

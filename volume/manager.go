@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,12 +11,15 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // A Manager gets the volumes of pods ready and away. It is made by [New], and
 // works while [Manager.Run] runs. All methods may be called from any goroutine.
 type Manager struct {
 	cfg   Config
+	ran   runonce.Guard
 	log   *slog.Logger
 	stats *meter
 
@@ -34,9 +36,8 @@ type Manager struct {
 	changed map[types.UID]chan struct{} // closed when a volume of the pod changes
 	sweeps  map[types.UID]bool          // pods whose directory is being removed
 	told    map[types.UID]time.Time     // pods whose directory was complained of
-	ran     bool
-	orphans map[types.UID]func() bool // pods being removed that nobody wants, and whether somebody does by now
-	later   []func()                  // to be called when mu is free
+	orphans map[types.UID]func() bool   // pods being removed that nobody wants, and whether somebody does by now
+	later   []func()                    // to be called when mu is free
 }
 
 // New returns a Manager for cfg, or an error if it lacks something. It touches no
@@ -57,14 +58,10 @@ func New(cfg Config) (*Manager, error) {
 // volumes need, until ctx ends; the steps that are being taken are called off and
 // waited for, and a later Manager finishes them. While everything is as wanted it
 // sleeps (F-42). It returns nil, or, after Config.StopTimeout, an error that names
-// the steps which hang; it can be called once.
+// the steps which hang. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
-	m.mu.Lock()
-	again := m.ran
-	m.ran = true
-	m.mu.Unlock()
-	if again {
-		return errors.New("volume: Manager.Run was called before")
+	if err := m.ran.Enter("volume: Manager"); err != nil {
+		return err
 	}
 	m.Reconstruct()
 	var measuring sync.WaitGroup

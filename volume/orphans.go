@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // complainEvery is how often it is said that a pod's directory cannot be removed.
@@ -186,6 +188,7 @@ func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
+	// Entries that their owners have left, and those of an earlier kubelet.
 	rest, err := os.ReadDir(pod.PodDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -234,6 +237,10 @@ func (m *Manager) tidy(ctx context.Context, uid types.UID) {
 	_ = os.Remove(pod.PodDir()) // unless somebody else has something in it
 }
 
+// maxLeftovers bounds a directory that may be empty but for directories, in
+// entries. One with more is not removed: a pod may have filled it.
+const maxLeftovers = 10_000
+
 // removeEmpty removes a tree of directories, and links to devices, in which there
 // is nothing else. Nothing at all is no error.
 func removeEmpty(path string) error {
@@ -249,7 +256,7 @@ func removeEmpty(path string) error {
 		}
 		return os.Remove(path)
 	}
-	entries, err := os.ReadDir(path)
+	entries, err := untrusted.ReadDir(path, maxLeftovers)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // ReasonSMT is the reason of a pod that asks for parts of cores where only whole
@@ -89,6 +90,7 @@ type PoolInfo struct {
 // called from any goroutine.
 type Manager struct {
 	cfg      Config
+	ran      runonce.Guard
 	reserved cpuset.CPUSet
 	changed  chan struct{} // has room for one: the pool is another
 

@@ -42,8 +42,11 @@ type ReconcileInfo struct {
 // Run keeps containers on the CPUs that they may run on: every 10 seconds (cpu-8),
 // and at once when the shared pool has changed (F-59). Without a policy it tells
 // those that an earlier policy has pinned that they may run on any CPU, and then
-// does nothing. It returns nil when ctx has ended.
+// does nothing. It returns nil when ctx has ended. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("cpu: Manager"); err != nil {
+		return err
+	}
 	ticker := time.NewTicker(reconcilePeriod)
 	defer ticker.Stop()
 	if m.hasPinned() { // nothing else will ever tell them

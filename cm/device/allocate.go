@@ -73,13 +73,10 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 		return err
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.ledger.give(h, name, g)
-	if err := m.cfg.Store.Save(m.ledger.encode()); err != nil {
-		m.ledger.take(h, name)
-		return fmt.Errorf("device: save the state: %w", err)
-	}
-	return nil
+	version := m.touchLocked()
+	m.mu.Unlock()
+	return m.commit(version, func() { m.ledger.take(h, name) })
 }
 
 // checkLocked says whether the container has its devices already, and why it can't
@@ -235,13 +232,17 @@ func (m *Manager) again(ctx context.Context, h holder, name string) error {
 		answer = []byte{}
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, still := m.ledger.grants[h][name]; !still {
+	_, still := m.ledger.grants[h][name]
+	if still {
+		g.Response = answer
+		m.ledger.give(h, name, g)
+		m.touchLocked()
+	}
+	m.mu.Unlock()
+	if !still {
 		return errors.New("device: the pod is not active any more")
 	}
-	g.Response = answer
-	m.ledger.give(h, name, g)
-	m.saveLocked()
+	m.save()
 	return nil
 }
 

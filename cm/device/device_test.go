@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,13 +196,16 @@ func TestTheDirectoryIsEmptiedAtTheStart(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
 	d := newDesk(t, device.Config{Dir: dir})
 	d.plugin(&devicetest.Plugin{}, 1)
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	assert.ElementsMatch(t, []string{"kubelet.sock", "widget.sock", "sub", device.StateFile, device.StateFile + state.Backup}, names)
+	want := []string{"kubelet.sock", device.StateFile, device.StateFile + state.Backup, "sub", "widget.sock"}
+	d.until("the state is written, and all else is gone", func() bool {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		var names []string
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return slices.Equal(want, names)
+	})
 }
 
 // dev-4, dev-9: the health of devices.

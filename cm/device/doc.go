@@ -20,7 +20,9 @@
 // # Concurrency
 //
 // Methods may be called from any goroutine; Run once. One container gets devices at
-// a time: the others wait while a plugin answers, for up to Config.CallTimeout.
+// a time: the others wait while a plugin answers, for up to Config.CallTimeout, and
+// while the state is written. No other call waits for the disk but one that finds
+// changes to write while nothing is being written.
 //
 // # Guarantees and limits
 //

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // Config says how a [Manager] works.
@@ -102,12 +103,17 @@ type AllocateInfo struct {
 // Its methods may be called from any goroutine.
 type Manager struct {
 	cfg     Config
+	ran     runonce.Guard
 	fresh   bool
 	turn    chan struct{}  // held by the one who allocates
 	plugins sync.WaitGroup // of Run
 
-	mu     sync.Mutex // guards ledger
-	ledger ledger
+	// mu guards the fields below.
+	mu             sync.Mutex
+	ledger         ledger
+	version, saved uint64 // of the ledger, and of that which is on disk
+
+	disk chan struct{} // held by the goroutine that writes the state, without mu
 }
 
 // Open checks the Config and reads the state. One that can't be used is put aside
@@ -128,7 +134,7 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, turn: make(chan struct{}, 1), ledger: newLedger()}
+	m := &Manager{cfg: cfg, turn: make(chan struct{}, 1), disk: make(chan struct{}, 1), ledger: newLedger()}
 	raw, err := cfg.Store.Load()
 	m.fresh = errors.Is(err, fs.ErrNotExist)
 	if err == nil {
@@ -370,10 +376,11 @@ func (m *Manager) Retain(is func(uid types.UID) bool) {
 		stays[uid] = is(uid)
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.ledger.drop(func(uid types.UID) bool { stay, asked := stays[uid]; return asked && !stay }) {
-		m.saveLocked()
+		m.touchLocked()
 	}
+	m.mu.Unlock()
+	m.save()
 }
 
 // retire takes back what inactive pods have (dev-12).
@@ -399,10 +406,11 @@ func (m *Manager) Holds(uid types.UID) bool {
 // healthy ones (dev-4); and the names of resources that are gone since it was asked
 // last, because their plugin did not come back.
 func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []string) {
+	defer m.save() // after mu is given up
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if gone = m.ledger.expire(time.Now(), m.cfg.Grace); len(gone) > 0 {
-		m.saveLocked()
+		m.touchLocked()
 	}
 	capacity, allocatable = v1.ResourceList{}, v1.ResourceList{}
 	for name, r := range m.ledger.resources {
@@ -446,14 +454,6 @@ func (m *Manager) All() map[string][]Device {
 		}
 	}
 	return out
-}
-
-// saveLocked writes the state. What can't be written is logged, and written with
-// the next change.
-func (m *Manager) saveLocked() {
-	if err := m.cfg.Store.Save(m.ledger.encode()); err != nil {
-		m.cfg.Logger.Error("the state of devices can't be saved", "err", err)
-	}
 }
 
 func (m *Manager) changed(resource string) {

@@ -23,9 +23,12 @@ const Socket = "kubelet.sock"
 
 // Run serves plugins until ctx ends, and returns nil then, when everything that it
 // started has returned. It empties the directory but for the state first: that is
-// how plugins notice that they have to register again (dev-1). An error says that
-// the socket can't be served.
+// how plugins notice that they have to register again (dev-1). It returns an error
+// if the socket cannot be served, and if it is called a second time.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("device: Manager"); err != nil {
+		return err
+	}
 	if err := m.empty(); err != nil {
 		return err
 	}
@@ -149,11 +152,12 @@ func (m *Manager) listed(p *plugin, list []Device) {
 	r := m.ledger.of(p.resource)
 	changed := r.plugin == p && r.replace(list)
 	if changed {
-		m.saveLocked()
+		m.touchLocked()
 	}
 	m.mu.Unlock()
 	if changed {
 		m.changed(p.resource)
+		m.save()
 	}
 }
 
@@ -165,7 +169,7 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 	current := r.plugin == p
 	if current {
 		r.stopped(time.Now())
-		m.saveLocked()
+		m.touchLocked()
 	}
 	m.mu.Unlock()
 	if !current {
@@ -175,6 +179,7 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 		m.cfg.Logger.Warn("a device plugin is gone; its devices can't be used", "resource", p.resource, "endpoint", p.endpoint, "err", why)
 	}
 	m.changed(p.resource)
+	m.save()
 }
 
 // forgetPlugins marks all devices unhealthy when nobody follows their plugins.

@@ -138,6 +138,23 @@ func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, 
 	return m.noteDevices(pod, c, config)
 }
 
+// ExclusiveCPUs implements cri.ExclusiveCPUs: it returns the names of the pod's
+// containers that have CPUs which no other container may use.
+func (m *Managers) ExclusiveCPUs(pod *v1.Pod) []string {
+	if m.cfg.CPU == nil {
+		return nil
+	}
+	var names []string
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if _, exclusive := m.cfg.CPU.CPUs(pod.UID, list[i].Name); exclusive {
+				names = append(names, list[i].Name)
+			}
+		}
+	}
+	return names
+}
+
 // addDevices puts what the plugins want into the config.
 func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
 	has := map[string]bool{}

@@ -143,6 +143,23 @@ func TestRefusals(t *testing.T) {
 	require.EqualError(t, err, "managers: Config.Topology is nil")
 }
 
+func TestWhichContainersHaveExclusiveCPUs(t *testing.T) {
+	m, _ := joined(t, topology.None)
+	p := pod("p", "2", 0)
+	p.Spec.Containers = append(p.Spec.Containers, *p.Spec.Containers[0].DeepCopy())
+	p.Spec.Containers[1].Name = "shares"
+	some := v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	p.Spec.Containers[1].Resources = v1.ResourceRequirements{Limits: some, Requests: some}
+	p.Spec.InitContainers = []v1.Container{*p.Spec.Containers[0].DeepCopy()}
+	p.Spec.InitContainers[0].Name = "init"
+	assert.Empty(t, m.ExclusiveCPUs(p), "before admission")
+	require.Nil(t, m.Admit(t.Context(), p))
+	assert.Equal(t, []string{"init", "c"}, m.ExclusiveCPUs(p))
+	none, err := managers.New(managers.Config{Topology: new(topology.Manager)})
+	require.NoError(t, err)
+	assert.Empty(t, none.ExclusiveCPUs(p))
+}
+
 func ExampleProviders() {
 	fmt.Println(len(managers.Providers(nil, nil, nil)))
 	// Output: 0

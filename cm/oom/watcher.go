@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -48,7 +49,10 @@ type Config struct {
 }
 
 // A Watcher tells of processes that the kernel has killed.
-type Watcher struct{ cfg Config }
+type Watcher struct {
+	cfg Config
+	ran runonce.Guard
+}
 
 // New returns a Watcher for cfg. It opens nothing.
 func New(cfg Config) (*Watcher, error) {
@@ -73,9 +77,13 @@ func New(cfg Config) (*Watcher, error) {
 	return &Watcher{cfg: cfg}, nil
 }
 
-// Run watches until ctx ends, and returns nil. The error is a kernel log that can't
-// be opened, where there are no counters (oom-1), or that ended.
+// Run watches until ctx is done, and returns nil. It returns an error if the kernel
+// log cannot be opened and there are no counters (oom-1), if the log has ended, and
+// if it is called a second time.
 func (w *Watcher) Run(ctx context.Context) error {
+	if err := w.ran.Enter("oom: Watcher"); err != nil {
+		return err
+	}
 	if w.cfg.Kmsg == nil {
 		return w.count(ctx)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // CPUs is what is asked of the manager of CPUs.
@@ -81,6 +82,7 @@ type CallInfo struct {
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
 	cfg   Config
+	ran   runonce.Guard
 	limit limiter
 }
 
@@ -106,8 +108,12 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, limit: limiter{qps: cfg.QPS, burst: float64(cfg.Burst)}}, nil
 }
 
-// Run serves until ctx ends, and returns nil then.
+// Run serves until ctx is done, and returns nil then. It returns an error if the
+// socket cannot be served, and if it is called a second time.
 func (s *Server) Run(ctx context.Context) error {
+	if err := s.ran.Enter("podresources: Server"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(s.cfg.Socket), 0o750); err != nil {
 		return fmt.Errorf("podresources: %w", err)
 	}

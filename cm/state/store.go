@@ -28,7 +28,7 @@ type Store interface {
 // aside.
 const Backup = ".bak"
 
-// maxRecord bounds what is read into memory, in bytes.
+// maxRecord is the largest record, in bytes.
 const maxRecord = 16 << 20
 
 // File returns a store in the file of that path. Its directory has to exist.
@@ -56,6 +56,9 @@ func (f file) Load() ([]byte, error) {
 
 // Save implements [Store].
 func (f file) Save(record []byte) error {
+	if len(record) > maxRecord {
+		return fmt.Errorf("state: write %s: %d bytes, the limit is %d", string(f), len(record), maxRecord)
+	}
 	if err := checkpoint.Replace(string(f), record, 0o600); err != nil {
 		return fmt.Errorf("state: write %s: %w", string(f), err)
 	}

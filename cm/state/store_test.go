@@ -44,6 +44,15 @@ func TestAFileTooLargeIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "more than")
 }
 
+func TestARecordTooLargeToBeReadIsNotWritten(t *testing.T) {
+	store := state.File(filepath.Join(t.TempDir(), "state"))
+	require.NoError(t, store.Save([]byte("old")))
+	require.ErrorContains(t, store.Save(make([]byte, 16<<20+1)), "the limit is 16777216")
+	record, err := store.Load()
+	require.NoError(t, err)
+	require.Equal(t, "old", string(record))
+}
+
 func ExampleFile() {
 	dir, _ := os.MkdirTemp("", "")
 	defer os.RemoveAll(dir)

@@ -71,8 +71,11 @@ func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 }
 
 // Run keeps the cache warm until ctx ends, and returns nil: readers then don't wait
-// for the runtime, and rates are there (st-6).
+// for the runtime, and rates are there (st-6). A second call returns an error.
 func (c *Collector) Run(ctx context.Context) error {
+	if err := c.ran.Enter("stats: Collector"); err != nil {
+		return err
+	}
 	tick := time.NewTicker(c.cfg.MaxAge)
 	defer tick.Stop()
 	for {

@@ -13,6 +13,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -88,6 +89,11 @@ type Config struct {
 	// HostsFile returns the pod's /etc/hosts. Nil or "": it is not counted.
 	HostsFile func(uid types.UID) string
 
+	// MessagesDir returns the directory that holds, in one directory per container,
+	// the files that the pod's containers write their termination messages to. Nil or
+	// "": these are not counted.
+	MessagesDir func(uid types.UID) string
+
 	// HostNetwork reports whether a pod is in the host's network, whose traffic
 	// is not its own (st-12). Nil: none is.
 	HostNetwork func(uid types.UID) bool
@@ -107,6 +113,7 @@ type Config struct {
 // A Collector makes summaries.
 type Collector struct {
 	cfg     Config
+	ran     runonce.Guard
 	started time.Time
 	rates   *rates
 
@@ -162,6 +169,9 @@ func New(cfg Config) (*Collector, error) {
 	}
 	if cfg.HostsFile == nil {
 		cfg.HostsFile = func(types.UID) string { return "" }
+	}
+	if cfg.MessagesDir == nil {
+		cfg.MessagesDir = func(types.UID) string { return "" }
 	}
 	if cfg.HostNetwork == nil {
 		cfg.HostNetwork = func(types.UID) bool { return false }

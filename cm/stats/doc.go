@@ -26,13 +26,16 @@
 //   - A runtime that fails leaves the node's numbers: the error comes with a summary
 //     that has them.
 //   - A summary is shared by those who ask: don't change it.
-//   - Logs are one directory per container, which is listed, not walked.
+//   - Logs are one directory per container, which is listed, not walked. At most
+//     10,000 entries of a directory count.
 //
 // # Differences from the kubelet
 //
 //   - No cadvisor: numbers of the node are read when they are asked for (F-70).
 //   - One provider: CRI first, cgroups fill in per field (st-13, F-69).
 //   - Images' inodes are those of the mountpoint's own file system (st-8).
+//   - Termination messages count as ephemeral storage, and they and the hosts file with
+//     the blocks that they take up on disk.
 //   - Not there: user-defined metrics, accelerators.
 //
 // # Testing

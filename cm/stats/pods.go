@@ -3,7 +3,6 @@ package stats
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -190,7 +189,7 @@ func onDisk(s, disk *statsapi.FsStats) {
 }
 
 // ephemeral sums up what a pod has on the node's disk: writable layers, logs,
-// volumes that go with it, and what else is in its directories (st-10).
+// volumes that are deleted with it, its hosts file and termination messages (st-10).
 func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, node *statsapi.FsStats) *statsapi.FsStats {
 	var bytes, inodes uint64
 	add := func(s *statsapi.FsStats) {
@@ -216,35 +215,18 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 		}
 	}
 	if hosts := c.cfg.HostsFile(uid); hosts != "" {
-		if info, err := os.Stat(hosts); err == nil {
-			bytes, inodes = bytes+uint64(info.Size()), inodes+1
+		if info, err := os.Lstat(hosts); err == nil && info.Mode().IsRegular() {
+			bytes, inodes = bytes+stored(info), inodes+1
+		}
+	}
+	if dir := c.cfg.MessagesDir(uid); dir != "" {
+		if b, n, err := messages(dir); err == nil {
+			bytes, inodes = bytes+b, inodes+n
 		}
 	}
 	out := &statsapi.FsStats{Time: metav1.Now(), UsedBytes: &bytes, InodesUsed: &inodes}
 	onDisk(out, node)
 	return out
-}
-
-// files sums up the files right in a directory; what is below it is somebody else's.
-func files(dir string) (bytes, inodes uint64, err error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // rotated away
-		}
-		if err != nil {
-			return 0, 0, err
-		}
-		bytes, inodes = bytes+uint64(info.Size()), inodes+1
-	}
-	return bytes, inodes, nil
 }
 
 // cpu is the runtime's word; the rate is its own, or that of the last two samples.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -297,9 +298,40 @@ func TestEphemeralStorage(t *testing.T) { // st-10
 	require.NoError(t, err)
 	pod := one(t, summary.Pods)
 	assert.EqualValues(t, 1200, *one(t, pod.Containers).Logs.UsedBytes)
-	assert.EqualValues(t, 50+1200+100_000+30+4, *pod.EphemeralStorage.UsedBytes)
+	assert.InDelta(t, 50+1200+100_000+30+4, *pod.EphemeralStorage.UsedBytes, 4096, "the hosts file counts with its blocks")
 	assert.EqualValues(t, 5+2+1+1+1, *pod.EphemeralStorage.InodesUsed)
 	assert.EqualValues(t, 1000, *pod.EphemeralStorage.CapacityBytes)
+}
+
+// Containers write to the files for their termination messages as much as they like.
+func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(t.TempDir(), "other")
+	for path, size := range map[string]int{
+		filepath.Join(dir, "main", "00000000"): 3 << 20, filepath.Join(dir, "main", "00000001"): 2 << 20, filepath.Join(dir, "init", "00000000"): 1 << 20,
+		other: 64 << 20,
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, make([]byte, size), 0o644))
+	}
+	// Neither what links lead to counts, nor what is not stored.
+	require.NoError(t, os.Symlink(other, filepath.Join(dir, "main", "00000002")))
+	require.NoError(t, os.Symlink(filepath.Dir(other), filepath.Join(dir, "linked")))
+	sparse := filepath.Join(dir, "main", "00000003")
+	require.NoError(t, os.WriteFile(sparse, nil, 0o644))
+	if goruntime.GOOS == "linux" {
+		require.NoError(t, os.Truncate(sparse, 1<<40))
+	}
+	s, p := web("u1")
+	c := collector(t, stats.Config{
+		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, NodeDir: dir,
+		MessagesDir: func(uid types.UID) string { return dir },
+	})
+	summary, err := c.Summary(t.Context(), false)
+	require.NoError(t, err)
+	used := one(t, summary.Pods).EphemeralStorage
+	assert.InDelta(t, 50+6<<20, *used.UsedBytes, 64<<10)
+	assert.EqualValues(t, 5+4, *used.InodesUsed)
 }
 
 // Where the runtime says part of it, the cgroup says the rest (F-69).

@@ -116,12 +116,14 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 	}
 	return podworker.Admitters{
 		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := admission.Empty(pod); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+			for _, check := range []func(*v1.Pod) *admission.Refusal{admission.Empty, admission.ResourceClaims} {
+				if r := check(pod); r != nil {
+					return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+				}
 			}
 			return nil
 		}),
-		g.short,
+		admitUnderPressure(g.evictions),
 		of(g.rt.sysctls.Admit),
 		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
 			if podconfig.AdmitGroups(pod, false) == nil {
@@ -157,7 +159,26 @@ func (a *assembly) admitters(g ground) podworker.Admitters {
 		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
 		g.leaving,
 		g.rt.managers.admit(a.pods),
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			a.reportIgnored(pod)
+			return nil
+		}),
 	}
+}
+
+// reportIgnored emits an event about the fields of an admitted pod that have no effect.
+func (a *assembly) reportIgnored(pod *v1.Pod) {
+	fields := admission.Ignored(pod)
+	if len(fields) == 0 {
+		return
+	}
+	const shown = 10
+	if more := len(fields) - shown; more > 0 {
+		fields = append(fields[:shown:shown], fmt.Sprintf("and %d more", more))
+	}
+	a.record(runtime.Event{
+		Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: admission.IgnoredFieldsReason, Message: strings.Join(fields, "; "),
+	})
 }
 
 // cannotAppArmor returns why this machine's kernel enforces no AppArmor profiles,

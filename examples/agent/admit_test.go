@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // asks returns a static pod of that priority that asks for so much memory.
@@ -92,4 +93,22 @@ func TestAPodWaitsForTheRoomOfThoseWhoAreLeaving(t *testing.T) { // sl-19, sl-23
 	assert.Empty(t, ask(asks("new", 0, "3Gi"), leaving, web).Victims, "it would not fit then, either")
 	critical := ask(asks("new", 2_000_000_000, "2Gi"), leaving, web)
 	assert.Equal(t, []*v1.Pod{leaving}, critical.Victims, "nobody has to go who would stay")
+}
+
+func TestFieldsWithoutEffectAreReportedOnceAPodIsAdmitted(t *testing.T) {
+	var events []runtime.Event
+	a := &assembly{record: func(e runtime.Event) { events = append(events, e) }}
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	a.reportIgnored(p)
+	require.Empty(t, events)
+	windows := &v1.SecurityContext{WindowsOptions: &v1.WindowsSecurityContextOptions{RunAsUserName: new("x")}}
+	for range 12 {
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{SecurityContext: windows})
+	}
+	a.reportIgnored(p)
+	require.Len(t, events, 1)
+	require.Equal(t, v1.EventTypeWarning, events[0].Type)
+	require.Equal(t, "IgnoredFields", events[0].Reason)
+	require.Contains(t, events[0].Message, "spec.containers[0].securityContext.windowsOptions is ignored: it applies to Windows only; ")
+	require.Contains(t, events[0].Message, "; and 2 more")
 }

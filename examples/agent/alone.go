@@ -14,6 +14,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/internal/dirlock"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // claim makes sure that nobody else keeps the pods of this runtime, or the files of this
@@ -94,8 +95,8 @@ func resolved(path string) string {
 }
 
 // besideKubelets refuses to start beside a kubelet of this machine that has one of the
-// claims for its own. Kubelets that see other files, as those in the nodes of kind, are
-// none of this machine's. Where there is no /proc, or it can't be read, nothing is known.
+// claims for its own. A kubelet in another mount namespace, as in the nodes of kind, has
+// other files. Where /proc cannot be read, no kubelet is found.
 func besideKubelets(mine claims, proc string) error {
 	here, err := os.Readlink(filepath.Join(proc, "self", "ns", "mnt"))
 	if err != nil {
@@ -104,14 +105,17 @@ func besideKubelets(mine claims, proc string) error {
 	names, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
 	for _, comm := range names {
 		dir := filepath.Dir(comm)
-		name, err := os.ReadFile(comm)
+		name, err := untrusted.ReadFile(comm, maxProcFile)
 		if err != nil || strings.TrimSpace(string(name)) != "kubelet" {
 			continue
 		}
 		if there, err := os.Readlink(filepath.Join(dir, "ns", "mnt")); err != nil || there != here {
 			continue
 		}
-		line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if !startedByAdmin(dir) {
+			continue
+		}
+		line, err := untrusted.ReadFile(filepath.Join(dir, "cmdline"), maxCommandLine)
 		if err != nil || len(line) == 0 {
 			continue // it has just ended
 		}
@@ -126,6 +130,48 @@ func besideKubelets(mine claims, proc string) error {
 			return fmt.Errorf("a kubelet runs here (process %s) and has the same %s: its pods would be taken for leftovers, and be removed; "+
 				"stop it first (systemctl stop kubelet), or give the agent its own", filepath.Base(dir), strings.Join(both, ", "))
 		}
+	}
+	return nil
+}
+
+const (
+	maxProcFile    = 64 << 10 // bytes of a small file in /proc
+	maxCommandLine = 1 << 20  // bytes of a kubelet's command line
+)
+
+// startedByAdmin reports whether root, or the agent's own user, started a process, given
+// its directory in /proc. Another user can call a program kubelet and choose its command
+// line, and the memory that it is read from. A set-user-ID program runs as root with the
+// command line of any user.
+func startedByAdmin(dir string) bool {
+	status, err := untrusted.ReadFile(filepath.Join(dir, "status"), maxProcFile)
+	if err != nil {
+		return false
+	}
+	if program, err := os.Stat(filepath.Join(dir, "exe")); err == nil && program.Mode()&os.ModeSetuid != 0 {
+		return false
+	}
+	uids := uidsIn(string(status))
+	return len(uids) > 0 && !slices.ContainsFunc(uids, func(uid int) bool { return uid != 0 && uid != os.Geteuid() })
+}
+
+// uidsIn returns the user IDs in a process's status, or none if it has none: real,
+// effective, saved, and that of the file system.
+func uidsIn(status string) []int {
+	for line := range strings.Lines(status) {
+		rest, ok := strings.CutPrefix(line, "Uid:")
+		if !ok {
+			continue
+		}
+		var uids []int
+		for field := range strings.FieldsSeq(rest) {
+			uid, err := strconv.Atoi(field)
+			if err != nil {
+				return nil
+			}
+			uids = append(uids, uid)
+		}
+		return uids
 	}
 	return nil
 }

@@ -8,12 +8,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/internal/dirlock"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // A processes directory is one like /proc.
@@ -31,9 +34,16 @@ func newProcesses(t *testing.T) *processes {
 
 func (p *processes) add(pid, comm, mounts string, args ...string) {
 	p.t.Helper()
+	p.addOf(os.Geteuid(), os.Geteuid(), pid, comm, mounts, args...)
+}
+
+func (p *processes) addOf(uid, euid int, pid, comm, mounts string, args ...string) {
+	p.t.Helper()
 	dir := filepath.Join(p.dir, pid)
+	status := fmt.Sprintf("Name:\t%s\nUid:\t%d\t%d\t%d\t%d\nGid:\t0\t0\t0\t0\n", comm, uid, euid, euid, euid)
 	require.NoError(p.t, os.MkdirAll(filepath.Join(dir, "ns"), 0o755))
 	require.NoError(p.t, os.WriteFile(filepath.Join(dir, "comm"), []byte(comm+"\n"), 0o644))
+	require.NoError(p.t, os.WriteFile(filepath.Join(dir, "status"), []byte(status), 0o644))
 	require.NoError(p.t, os.WriteFile(filepath.Join(dir, "cmdline"), []byte(strings.Join(append(args, ""), "\x00")), 0o644))
 	require.NoError(p.t, os.Symlink(mounts, filepath.Join(dir, "ns", "mnt")))
 }
@@ -77,6 +87,70 @@ func TestAnAgentDoesNotStartBesideAKubelet(t *testing.T) {
 		})
 	}
 	require.NoError(t, besideKubelets(claims{}, filepath.Join(t.TempDir(), "none")), "where there is no /proc nothing is known")
+}
+
+// Any user can start a program called kubelet with any command line: it neither keeps the
+// agent from starting nor chooses which files the agent opens.
+func TestAKubeletOfAnotherUserIsNoKubelet(t *testing.T) {
+	dir := t.TempDir()
+	mine := claims{"root": filepath.Join(dir, "root"), "runtime": "/run/containerd/containerd.sock"}
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o666))
+	huge := filepath.Join(dir, "huge")
+	require.NoError(t, os.WriteFile(huge, nil, 0o644))
+	require.NoError(t, os.Truncate(huge, 8<<40))
+	setuid := filepath.Join(dir, "sudo")
+	require.NoError(t, os.WriteFile(setuid, nil, 0o755))
+	require.NoError(t, os.Chmod(setuid, 0o755|os.ModeSetuid))
+	for name, tc := range map[string]struct {
+		uid, euid int
+		exe       string
+		args      []string
+		shares    bool
+	}{
+		"root's":                  {0, 0, "", []string{"--root-dir=" + mine["root"]}, true},
+		"another user's":          {1000, 1000, "", []string{"--root-dir=" + mine["root"]}, false},
+		"with set-user-ID":        {1000, 0, "", []string{"--root-dir=" + mine["root"]}, false},
+		"that became root":        {0, 0, setuid, []string{"--root-dir=" + mine["root"]}, false},
+		"another user's FIFO":     {1000, 1000, "", []string{"--config=" + fifo}, false},
+		"root's FIFO":             {0, 0, "", []string{"--config=" + fifo, "--root-dir=" + mine["root"]}, true},
+		"root's file of 8 TiB":    {0, 0, "", []string{"--config=" + huge, "--root-dir=" + mine["root"]}, true},
+		"root's, an endless file": {0, 0, "", []string{"--config=/dev/zero", "--root-dir=" + mine["root"]}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProcesses(t)
+			p.addOf(tc.uid, tc.euid, "812", "kubelet", "mnt:[1]", append([]string{"kubelet"}, tc.args...)...)
+			if tc.exe != "" {
+				require.NoError(t, os.Symlink(tc.exe, filepath.Join(p.dir, "812", "exe")))
+			}
+			err := make(chan error, 1)
+			go func() { err <- besideKubelets(mine, p.dir) }()
+			select {
+			case err := <-err:
+				assert.Equal(t, tc.shares, err != nil, "%v", err)
+			case <-time.After(time.Minute):
+				t.Fatal("the agent's start is blocked")
+			}
+		})
+	}
+	assert.Nil(t, uidsIn("Name:\tx\n"))
+	assert.Nil(t, uidsIn("Uid:\tx\n"))
+	assert.Equal(t, []int{1, 2, 3, 4}, uidsIn("Name:\tx\nUid:\t1\t2\t3\t4\n"))
+}
+
+// A configuration is a regular file of a limited size.
+func TestAConfigurationIsReadWithABound(t *testing.T) {
+	dir := t.TempDir()
+	fifo, huge := filepath.Join(dir, "fifo"), filepath.Join(dir, "huge")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o666))
+	require.NoError(t, os.WriteFile(huge, nil, 0o644))
+	require.NoError(t, os.Truncate(huge, 8<<40))
+	for path, want := range map[string]error{
+		fifo: untrusted.ErrNotRegular, "/dev/zero": untrusted.ErrNotRegular, dir: untrusted.ErrNotRegular, huge: untrusted.ErrTooLarge,
+	} {
+		_, _, err := readConfig(path, "")
+		assert.ErrorIs(t, err, want, path)
+	}
 }
 
 func TestCgroupsAreSharedByTheirRoot(t *testing.T) {

@@ -61,7 +61,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(nodeIPs()), a.seen.beside(a.cluster.record(a.out.event))
+	a.hostIPs, a.record = a.cluster.hostIPs(configuredIPs(opts.cluster.nodeIPs, nodeIPs())), a.seen.beside(a.cluster.record(a.out.event))
 	return a, nil
 }
 

@@ -63,7 +63,7 @@ var mistakes = map[string]mistake{
 	"huge": {put: func(t *testing.T, path string) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		require.NoError(t, os.Truncate(path, 50<<20))
-	}, says: "has 52428800 bytes; a manifest may have 10485760"},
+	}, says: "has 52428800 bytes; a manifest may have 1572864"},
 	"circle": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) },
 		says: "too many levels of symbolic links"},
 	"dangling": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink("nothing", path)) },

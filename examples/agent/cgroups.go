@@ -88,7 +88,9 @@ type podNode struct {
 
 // readNode tells what pods can have, and gets their cgroups ready on a CRI runtime
 // whose containers we may limit.
-func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeService) (*podNode, error) {
+// exclusiveCPUs reports whether a container of a pod has CPUs of its own; it is not
+// called before the agent runs.
+func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeService, exclusiveCPUs func(*v1.Pod) bool) (*podNode, error) {
 	k := a.opts.kubelet
 	capacity, err := cm.ReadCapacity(os.DirFS("/"))
 	if err != nil {
@@ -134,7 +136,7 @@ func (a *assembly) readNode(ctx context.Context, service internalapi.RuntimeServ
 	n.groups, err = cm.New(cm.Config{
 		Tree: n.tree, Driver: driver, Root: root, Hooks: a.count.Cgroups(), Policy: policy, Capacity: capacity, Reserved: reserved,
 		Enforce: k.EnforceNodeAllocatable, SystemReservedCgroup: k.SystemReservedCgroup, KubeReservedCgroup: k.KubeReservedCgroup,
-		AgentCgroup: k.KubeletCgroups, SystemCgroup: k.SystemCgroups,
+		AgentCgroup: k.KubeletCgroups, SystemCgroup: k.SystemCgroups, ExclusiveCPUs: exclusiveCPUs,
 		Node: a.nodeRef(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
@@ -325,7 +327,8 @@ func (a *assembly) collector(rt connected, vols *volumes) (*stats.Collector, err
 		LogDir: func(namespace, name string, uid types.UID) string {
 			return filepath.Join(opts.logs, namespace+"_"+name+"_"+string(uid))
 		},
-		HostsFile: func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "etc-hosts") },
+		HostsFile:   func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "etc-hosts") },
+		MessagesDir: func(uid types.UID) string { return filepath.Join(opts.root, "pods", string(uid), "containers") },
 		HostNetwork: func(uid types.UID) bool {
 			pod := a.pods.pod(uid)
 			return pod != nil && pod.Spec.HostNetwork

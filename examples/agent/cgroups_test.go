@@ -49,7 +49,7 @@ func TestWhatIsReservedIsNotForPods(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return (&assembly{opts: o}).readNode(t.Context(), nil)
+		return (&assembly{opts: o}).readNode(t.Context(), nil, nil)
 	}
 	n, err := ask("--system-reserved=cpu=100m,memory=100Mi,pid=1000", "--kube-reserved=memory=28Mi")
 	require.NoError(t, err)

@@ -45,6 +45,7 @@ type clusterOptions struct {
 	bootstrap  string
 	certDir    string
 	nodeIP     string
+	nodeIPs    []net.IP // as parsed from nodeIP
 	labels     string
 	taints     string
 	remember   bool
@@ -64,14 +65,35 @@ func (o *clusterOptions) flags(fs *flag.FlagSet) {
 // on reports whether there is a cluster; else the agent stands alone.
 func (o *clusterOptions) on() bool { return o.kubeconfig != "" || o.inCluster }
 
-func (o *clusterOptions) check() error {
+// check parses what needs no cluster, and returns warnings about flags that have no
+// effect without one: a kubelet accepts them, so that one command line starts both.
+func (o *clusterOptions) check() (warnings []string, err error) {
 	if o.inCluster && (o.kubeconfig != "" || o.bootstrap != "") {
-		return errors.New("--in-cluster has the service account of the agent's pod; it does not go with --kubeconfig or --bootstrap-kubeconfig")
+		return nil, errors.New("--in-cluster has the service account of the agent's pod; it does not go with --kubeconfig or --bootstrap-kubeconfig")
 	}
-	if !o.on() && (o.bootstrap != "" || o.labels != "" || o.taints != "" || o.nodeIP != "" || o.remember) {
-		return errors.New("--bootstrap-kubeconfig, --node-ip, --node-labels, --register-with-taints and --remember-pods are for nodes of a cluster: --kubeconfig or --in-cluster is missing")
+	for ip := range strings.SplitSeq(o.nodeIP, ",") {
+		if ip == "" {
+			continue
+		}
+		parsed := net.ParseIP(strings.TrimSpace(ip))
+		if parsed == nil {
+			return nil, fmt.Errorf("--node-ip: %q is no IP address", ip)
+		}
+		o.nodeIPs = append(o.nodeIPs, parsed)
 	}
-	return nil
+	if o.on() {
+		return nil, nil
+	}
+	if o.remember {
+		return nil, errors.New("--remember-pods is for nodes of a cluster: --kubeconfig or --in-cluster is missing")
+	}
+	for flag, value := range map[string]string{"--bootstrap-kubeconfig": o.bootstrap, "--node-labels": o.labels, "--register-with-taints": o.taints} {
+		if value != "" {
+			warnings = append(warnings, flag+" changes nothing: there is no cluster; --kubeconfig or --in-cluster names one")
+		}
+	}
+	slices.Sort(warnings)
+	return warnings, nil
 }
 
 // A cluster is the agent's place in one. A nil *cluster is an agent that stands
@@ -130,16 +152,7 @@ func join(ctx context.Context, opts options, count *counters, logger *slog.Logge
 		spec:      node.Spec{Name: opts.nodeName, Labels: labels, Taints: taints, ProvidedNodeIP: o.nodeIP, ProviderID: opts.kubelet.ProviderID},
 		addresses: node.AddressConfig{NodeName: opts.nodeName}, logger: logger, count: count, known: make(chan struct{}),
 	}
-	for ip := range strings.SplitSeq(o.nodeIP, ",") {
-		if ip == "" {
-			continue
-		}
-		parsed := net.ParseIP(strings.TrimSpace(ip))
-		if parsed == nil {
-			return nil, fmt.Errorf("--node-ip: %q is no IP address", ip)
-		}
-		c.addresses.NodeIPs = append(c.addresses.NodeIPs, parsed)
-	}
+	c.addresses.NodeIPs = o.nodeIPs
 	if o.remember {
 		c.recall(opts)
 	}
@@ -259,15 +272,24 @@ type nodeFacts struct {
 	volumesInUse func() []v1.UniqueVolumeName
 	images       func(context.Context) ([]node.Image, error)
 
+	features runtime.Features // of the runtime
+
 	// fresh: there is no record of devices that were given out.
 	fresh bool
 }
 
-// declared are the features by which the API server and the scheduler tell what they
-// may ask of a node: without them no pod whose containers restart each other comes
-// here, and no init container is resized.
-func declared(resize bool) []string {
+// declared returns the features that the node declares (KEP-5328). The API server and the
+// scheduler require them: pods that need a feature which is missing here are not bound to
+// the node, or not updated on it. As in a kubelet they are those of the runtime as it is
+// when the agent starts.
+func declared(resize bool, has runtime.Features) []string {
 	features := []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}
+	if has.UserNamespacesHostNetwork {
+		features = append(features, "UserNamespacesHostNetworkSupport")
+	}
+	if has.MountOptions {
+		features = append(features, "VolumeBindMountOptions")
+	}
 	if resize {
 		features = append(features, "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers")
 	}
@@ -288,7 +310,7 @@ func (c *cluster) describe(f nodeFacts) (err error) {
 		Addresses:    c.addresses.Addresses,
 		Machine:      f.machine,
 		KubeletPort:  f.port,
-		Declared:     declared(rt.noResize == ""),
+		Declared:     declared(rt.noResize == "", f.features),
 		MaxImages:    int(deref(c.kubelet.NodeStatusMaxImages)),
 		Pressure:     f.pressure,
 		VolumesInUse: f.volumesInUse,

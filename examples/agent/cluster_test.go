@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -24,7 +26,7 @@ func counts(t *testing.T) *counters {
 
 func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--node-labels=a=b"},
+		"--kubeconfig or --in-cluster is missing": {"--manifests=x", "--remember-pods"},
 		"does not go with --kubeconfig":           {"--in-cluster", "--kubeconfig=x"},
 		"--manifests is missing":                  {},
 	} {
@@ -38,11 +40,10 @@ func TestFlagsOfAClusterAreChecked(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"https://127.0.0.1:1"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`), 0o600))
 	for want, change := range map[string]func(*clusterOptions){
-		"--node-labels":           func(o *clusterOptions) { o.labels = "node-restriction.kubernetes.io/a=b" },
-		"--register-with-taints":  func(o *clusterOptions) { o.taints = "a" },
-		`"here" is no IP address`: func(o *clusterOptions) { o.nodeIP = "here" },
-		"no such file":            func(o *clusterOptions) { o.kubeconfig += ".none" },
-		"--bootstrap-kubeconfig":  func(o *clusterOptions) { o.bootstrap = kubeconfig + ".none" },
+		"--node-labels":          func(o *clusterOptions) { o.labels = "node-restriction.kubernetes.io/a=b" },
+		"--register-with-taints": func(o *clusterOptions) { o.taints = "a" },
+		"no such file":           func(o *clusterOptions) { o.kubeconfig += ".none" },
+		"--bootstrap-kubeconfig": func(o *clusterOptions) { o.bootstrap = kubeconfig + ".none" },
 	} {
 		bad := opts
 		bad.cluster.kubeconfig = kubeconfig
@@ -83,6 +84,14 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 func TestANodeDeclaresWhatItCanDo(t *testing.T) {
 	assert.Equal(t, []string{
 		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
-	}, declared(true))
-	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declared(false))
+	}, declared(true, runtime.Features{}))
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declared(false, runtime.Features{}))
+	assert.Equal(t, []string{
+		"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions",
+	}, declared(false, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}))
+	var known []string
+	for _, f := range features.AllFeatures {
+		known = append(known, f.Name())
+	}
+	assert.Subset(t, known, declared(true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}))
 }

@@ -13,6 +13,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
@@ -48,14 +50,16 @@ func readConfig(path, dir string) (cfg kubeletconfig.KubeletConfiguration, warni
 	return cfg, warnings, nil
 }
 
-// readObject reads one file.
+// readObject reads one file, which must be a regular one or a link to one.
 func readObject(path string) (map[string]any, error) {
-	text, err := os.ReadFile(path)
+	f, err := untrusted.OpenFollow(path)
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxConfig {
-		return nil, fmt.Errorf("%s has %d bytes, more than any KubeletConfiguration", path, len(text))
+	defer f.Close()
+	text, err := untrusted.Read(f, maxConfig)
+	if err != nil {
+		return nil, err
 	}
 	object, err := decodeConfig(text)
 	if err != nil {
@@ -126,22 +130,32 @@ func complaints(cfg *kubeletconfig.KubeletConfiguration, file map[string]any) (w
 	var errs []error
 	for _, c := range chapters {
 		for _, f := range c.fields {
-			value, ok := f.value(cfg, false)
-			if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
-				continue
+			warning, err := f.complaint(cfg, f.name, isIn(file, f.name))
+			errs = append(errs, err)
+			if warning != "" {
+				warnings = append(warnings, warning)
 			}
-			saysNo := value.Kind() == reflect.Bool && f.fine != "" && isIn(file, f.name)
-			if asksForNothing(value) && !saysNo {
-				continue
-			}
-			if f.does == refused {
-				errs = append(errs, fmt.Errorf("%s: %s", f.name, f.what))
-				continue
-			}
-			warnings = append(warnings, f.name+" changes nothing: "+f.what)
 		}
 	}
 	return append(warnings, gateWarnings(cfg.FeatureGates)...), errors.Join(errs...)
+}
+
+// complaint returns a warning if the value of the field has no effect, or an error if
+// it is refused. name is the field's in the file, or its flag; given reports whether it
+// was set there.
+func (f field) complaint(cfg *kubeletconfig.KubeletConfiguration, name string, given bool) (warning string, err error) {
+	value, ok := f.value(cfg, false)
+	if f.does == honoured || !ok || f.fine != "" && sameYAML(value, f.fine) {
+		return "", nil
+	}
+	saysNo := value.Kind() == reflect.Bool && f.fine != "" && given
+	switch {
+	case asksForNothing(value) && !saysNo:
+		return "", nil
+	case f.does == refused:
+		return "", fmt.Errorf("%s: %s", name, f.what)
+	}
+	return name + " changes nothing: " + f.what, nil
 }
 
 // isIn reports whether a file has a field, whatever its value.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -58,7 +59,8 @@ func (a *assembly) connect(ctx context.Context, vols *volumes, objects cri.Objec
 	if err != nil {
 		return c, err
 	}
-	if c.node, err = a.readNode(ctx, limits); err != nil {
+	exclusive := func(pod *v1.Pod) bool { return c.managers.exclusiveCPUs(pod) } // the managers are made after the node
+	if c.node, err = a.readNode(ctx, limits, exclusive); err != nil {
 		return c, err
 	}
 	if c.managers, err = a.readManagers(ctx, limits, c.node.capacity); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,71 +66,52 @@ func evictionPolicy(k kubeletconfig.KubeletConfiguration, warn func(string)) (ev
 	}, nil
 }
 
-// A pressure is what the node has too little of. The admission of pods asks for it,
-// which is made before what finds it out.
-type pressure struct {
-	policy     eviction.Policy
-	conditions atomic.Pointer[[]v1.NodeConditionType]
-}
-
-func (p *pressure) now() []v1.NodeConditionType {
-	if c := p.conditions.Load(); c != nil {
-		return *c
+// pressure returns the conditions of the node's status.
+func pressure(m *eviction.Manager) func() node.Pressure {
+	return func() node.Pressure {
+		return node.Pressure{Memory: m.Under(v1.NodeMemoryPressure), Disk: m.Under(v1.NodeDiskPressure), PID: m.Under(v1.NodePIDPressure)}
 	}
-	return nil
 }
 
-// under reports whether the node has too little of one thing.
-func (p *pressure) under(c v1.NodeConditionType) bool { return slices.Contains(p.now(), c) }
-
-// node is what the node's status says of it.
-func (p *pressure) node() node.Pressure {
-	return node.Pressure{Memory: p.under(v1.NodeMemoryPressure), Disk: p.under(v1.NodeDiskPressure), PID: p.under(v1.NodePIDPressure)}
-}
-
-// Admit implements podworker.Admitter.
-func (p *pressure) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-	if r := p.policy.Admit(pod, p.now()); r != nil {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-	}
-	return nil
-}
-
-// newPressure reads what opts say of evictions. Where all pods are from manifests,
-// those that are critical are so by their priority: else nobody could be evicted.
-func (a *assembly) newPressure() (*pressure, error) {
-	policy, err := evictionPolicy(a.opts.kubelet, a.say)
-	if err != nil {
-		return nil, err
-	}
-	if a.cluster == nil {
-		policy.Critical = func(pod *v1.Pod) bool {
-			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
+// admitUnderPressure admits pods by the conditions of the node.
+func admitUnderPressure(m *eviction.Manager) podworker.Admitter {
+	return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+		if r := m.Admit(pod); r != nil {
+			return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
 		}
-	}
-	return &pressure{policy: policy}, nil
+		return nil
+	})
 }
 
 // An evictor is what evictions are made with.
 type evictor struct {
 	*assembly
-	pressure *pressure
-	rt       connected
-	images   *imageKeeper
-	summary  func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	rt      connected
+	images  *imageKeeper
+	summary func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
 }
 
 // manager returns what keeps the node alive.
 func (e evictor) manager() (*eviction.Manager, error) {
+	policy, err := evictionPolicy(e.opts.kubelet, e.say)
+	if err != nil {
+		return nil, err
+	}
+	if e.cluster == nil {
+		// All pods are static, hence critical: nothing could be evicted. Their
+		// priority decides.
+		policy.Critical = func(pod *v1.Pod) bool {
+			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
+		}
+	}
 	cfg := eviction.Config{
-		Policy:  e.pressure.policy,
+		Policy:  policy,
 		Summary: e.summary, Pods: e.pods.running, Kill: e.kill, Cleaned: e.cleaned, Layout: e.layout,
 		Containers: e.rt, GCPolicy: e.gcPolicy, Images: e.images.free, ImageBytes: e.images.bytes,
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: e.count.evictions(e.seen.measured(e.pressure.policy.Thresholds), func(c []v1.NodeConditionType) {
-			e.pressure.conditions.Store(&c)
+		Hooks: e.count.evictions(e.seen.measured(policy.Thresholds), func(c []v1.NodeConditionType) {
 			e.say(fmt.Sprintf("the node is under %v", c))
 		}),
 	}
@@ -139,8 +119,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(e.opts.memoryGroup)), 0
 	}
 	if e.opts.kubelet.KernelMemcgNotification {
-		var err error
-		if cfg.Notifiers, err = e.notifiers(); err != nil {
+		if cfg.Notifiers, err = e.notifiers(policy.Thresholds); err != nil {
 			return nil, fmt.Errorf("the kernel cannot tell when memory runs low (kernelMemcgNotification): %w", err)
 		}
 	}
@@ -148,12 +127,12 @@ func (e evictor) manager() (*eviction.Manager, error) {
 }
 
 // notifiers tell of the memory of the node, and of that of all pods (ev-59).
-func (e evictor) notifiers() (map[eviction.Signal]eviction.Notifier, error) {
+func (e evictor) notifiers(thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
 	all := map[eviction.Signal]eviction.Notifier{}
 	for signal, dir := range map[eviction.Signal]string{
 		eviction.MemoryAvailable: e.memoryDir(), eviction.AllocatableMemoryAvailable: e.rt.node.memoryDir(),
 	} {
-		if dir == "" || !slices.ContainsFunc(e.pressure.policy.Thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
+		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
 			continue
 		}
 		n, err := notify.New(notify.Config{Dir: dir, Logger: e.logger})

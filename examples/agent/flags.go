@@ -16,13 +16,15 @@ import (
 
 // options are what a person can choose.
 type options struct {
+	version   bool
 	runtime   string
 	manifests string
 	objects   string
 	root      string
 	logs      string
 	nodeName  string
-	listen    string
+	listen    *string     // as given; nil: --listen was not given
+	page      pageAddress // of the status page
 
 	providers, providerBin string // of credentials for images
 
@@ -77,9 +79,13 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
 		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
 		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
-		fs.StringVar(&o.listen, "listen", "127.0.0.1:10258", "`address` of the page that shows what runs here, and of /healthz, /pods, /explain; it asks nobody who he is: give one that others reach only if they may read all that")
+		fs.Func("listen", "`address` of the status page, and of /healthz, /pods, /explain, /stats/summary and /metrics: HOST:PORT, unix:///PATH for a socket with mode 0600, or nothing for none. Requests are not authenticated; values of environments and annotations are not shown. (default 127.0.0.1:10258; with --kubeconfig, --in-cluster, --config or --config-dir the socket agent.sock in --root: curl --unix-socket ROOT/agent.sock http://localhost/)", func(text string) error {
+			o.listen = &text
+			return nil
+		})
 		declareStop(fs.FlagSet, o)
 		declareLogging(fs.FlagSet, o)
+		fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes that the agent implements, and exit")
 		fs.alias("root-dir", "root")
 		fs.alias("hostname-override", "node-name")
 	})
@@ -98,10 +104,12 @@ func declare(o *options, host string) *flagSet {
 		fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
 	})
 	fs.group("Other fields of a KubeletConfiguration", func() { fs.fieldFlags(&o.kubelet) })
+	fs.group("Flags of a kubelet that have no effect", func() { declareIgnored(fs) })
 	return fs
 }
 
 func parseFlags(args []string) (options, error) {
+	args = asKubelet(args)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
@@ -118,6 +126,9 @@ func parseFlags(args []string) (options, error) {
 		return first, err
 	case err != nil:
 		return first, fmt.Errorf("%w; see --help", err)
+	case first.version:
+		fmt.Println("Kubernetes", kubeletVersion)
+		return first, flag.ErrHelp
 	}
 	o := first
 	if first.config != "" || first.configDir != "" {
@@ -133,9 +144,16 @@ func parseFlags(args []string) (options, error) {
 	if fs.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if err := o.cluster.check(); err != nil {
+	ignored, err := fs.complaints(&o.kubelet)
+	if err != nil {
 		return o, err
 	}
+	o.warnings = append(o.warnings, ignored...)
+	ignored, err = o.cluster.check()
+	if err != nil {
+		return o, err
+	}
+	o.warnings = append(o.warnings, ignored...)
 	if err := o.decideStop(fs.FlagSet); err != nil {
 		return o, err
 	}
@@ -148,10 +166,10 @@ func parseFlags(args []string) (options, error) {
 	if (o.providers == "") != (o.providerBin == "") {
 		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
 	}
-	if err := checkListen(o.listen); err != nil {
+	if err := o.fillDirs(); err != nil {
 		return o, err
 	}
-	return o, o.fillDirs()
+	return o, o.fillListen()
 }
 
 // configured reports whether somebody has configured a node, rather than trying the

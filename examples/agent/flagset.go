@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ type flagSet struct {
 	*flag.FlagSet
 	groups  []flagGroup
 	aliases map[string]string // by the name that is one, the flag that it stands for
+	fields  map[string]field  // by flag, those that fieldFlags has declared
 }
 
 type flagGroup struct {
@@ -26,7 +28,7 @@ type flagGroup struct {
 }
 
 func newFlagSet() *flagSet {
-	fs := &flagSet{FlagSet: flag.NewFlagSet("agent", flag.ContinueOnError), aliases: map[string]string{}}
+	fs := &flagSet{FlagSet: flag.NewFlagSet("agent", flag.ContinueOnError), aliases: map[string]string{}, fields: map[string]field{}}
 	fs.SetOutput(io.Discard) // an error is told once, without the usage around it
 	fs.Usage = func() {}
 	return fs
@@ -112,13 +114,33 @@ func (fs *flagSet) fieldFlags(cfg *kubeletconfig.KubeletConfiguration) {
 				continue
 			}
 			value, _ := f.value(cfg, true)
-			usage := fmt.Sprintf("%s: %s", f.name, f.what)
+			usage := fmt.Sprintf("%s: %s%s", f.name, map[doing]string{warned: "changes nothing: ", refused: "refused: "}[f.does], f.what)
 			if f.def != "" {
 				usage += fmt.Sprintf(" (default %s)", strings.Trim(f.def, "[]"))
 			}
 			fs.Var(&fieldFlag{value}, f.flag, usage)
+			fs.fields[f.flag] = f
 		}
 	}
+}
+
+// complaints returns warnings about the flags that were given and have no effect, and an
+// error about those that are refused.
+func (fs *flagSet) complaints(cfg *kubeletconfig.KubeletConfiguration) (warnings []string, err error) {
+	var errs []error
+	fs.Visit(func(f *flag.Flag) {
+		warning, err := "", error(nil)
+		if row, ok := fs.fields[f.Name]; ok {
+			warning, err = row.complaint(cfg, "--"+f.Name, true)
+		} else if ignored, ok := f.Value.(*ignoredFlag); ok {
+			warning, err = ignored.complaint()
+		}
+		errs = append(errs, err)
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+	})
+	return warnings, errors.Join(errs...)
 }
 
 // A fieldFlag sets a field of a KubeletConfiguration.

@@ -17,6 +17,7 @@ var gates = map[string]bool{
 	"ContainerRestartRules":                  true,
 	"ContainerStopSignals":                   true,
 	"CustomCPUCFSQuotaPeriod":                true,
+	"DisableCPUQuotaWithExclusiveCPUs":       true,
 	"DisableNodeKubeProxyVersion":            true,
 	"DynamicResourceAllocation":              false,
 	"EnvFiles":                               true,

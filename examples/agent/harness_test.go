@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -48,7 +50,8 @@ type agent struct {
 	runtime   string // the flag's value
 	dir       string
 	manifests string
-	addr      string
+	addr      string   // of the status page; a path if it is a socket
+	listen    []string // the flag --listen, or nothing
 	flags     []string // beside those that every agent gets
 	cmd       *exec.Cmd
 	out       *output
@@ -60,7 +63,7 @@ type agent struct {
 // it leaves running is stopped when the test ends.
 func newAgent(t *testing.T, runtime string) *agent {
 	t.Helper()
-	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output)}
+	a := &agent{t: t, runtime: runtime, dir: t.TempDir(), out: new(output), listen: []string{"--listen=127.0.0.1:0"}}
 	a.manifests = filepath.Join(a.dir, "manifests")
 	require.NoError(t, os.Mkdir(a.manifests, 0o755))
 	t.Cleanup(func() {
@@ -82,7 +85,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 }
 
 // pageAt is where an agent says that it shows what runs.
-var pageAt = regexp.MustCompile(`http://(\S+)/ shows what runs here`)
+var pageAt = regexp.MustCompile(`(?:http://(\S+)/|curl --unix-socket (\S+) http://localhost/) shows what runs here`)
 
 // start starts the agent, and returns when it serves.
 func (a *agent) start(more ...string) {
@@ -94,7 +97,7 @@ func (a *agent) start(more ...string) {
 		if where == nil {
 			return false
 		}
-		a.addr = where[1]
+		a.addr = where[1] + where[2]
 		_, _, err := a.get("/healthz")
 		return err == nil
 	})
@@ -105,8 +108,8 @@ func (a *agent) launch(more ...string) {
 	a.t.Helper()
 	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
 		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
-		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--listen=127.0.0.1:0", "--cgroup-root=" + a.cgroupRoot(),
-	}, a.stopPods(more), a.flags, more)...)
+		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--cgroup-root=" + a.cgroupRoot(),
+	}, a.listen, a.stopPods(more), a.flags, more)...)
 	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.t, a.cmd.Start())
@@ -140,8 +143,15 @@ func (a *agent) interrupt() error {
 }
 
 func (a *agent) get(path string) (int, []byte, error) {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get("http://" + a.addr + path)
+	transport, host := &http.Transport{DisableKeepAlives: true}, a.addr
+	if strings.HasPrefix(a.addr, "/") {
+		host = "localhost"
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", a.addr)
+		}
+	}
+	client := http.Client{Timeout: 5 * time.Second, Transport: transport}
+	answer, err := client.Get("http://" + host + path)
 	if err != nil {
 		return 0, nil, err
 	}

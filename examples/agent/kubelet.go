@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -142,8 +143,12 @@ func (a *assembly) serveKubelet(g ground, k knowledge, c care) (kubelet, error) 
 	if full.Certificate, out.more, err = a.servingCertificate(); err != nil {
 		return out, err
 	}
-	if err := readTLS(a.opts.kubelet, &full); err != nil {
+	warnings, err := readTLS(a.opts.kubelet, &full)
+	if err != nil {
 		return out, err
+	}
+	for _, w := range warnings {
+		a.say("warning: " + w)
 	}
 	return out, add(a.ports.full, "the kubelet's API at https://%s", full)
 }
@@ -163,9 +168,9 @@ func (a *assembly) kubeletAPI(g ground, k knowledge, c care) server.Config {
 		NodeName: a.opts.nodeName, Pods: shownPods{a.pods, k.statuses}, Runtime: g.rt,
 		Summary: func(ctx context.Context, only bool) (*statsapi.Summary, error) {
 			if only {
-				return c.usage.CPUAndMemory(ctx)
+				return g.usage.CPUAndMemory(ctx)
 			}
-			return c.usage.Summary(ctx, false)
+			return g.usage.Summary(ctx, false)
 		},
 		Metrics: c.metrics, Hooks: a.count.api.Server(),
 		Checks:        []server.Check{{Name: "syncloop", Ask: a.count.Check("healthz", "syncloop", a.pods.loop.Healthy)}},
@@ -296,21 +301,30 @@ func (x access) authorize(cfg *server.Config) (err error) {
 	return err
 }
 
-// readTLS fills in what the configuration says of TLS.
-func readTLS(k kubeletconfig.KubeletConfiguration, into *server.ListenerConfig) (err error) {
+// readTLS fills in the TLS fields of the configuration. Insecure versions and suites are
+// accepted with a warning, as by a kubelet, so that one file starts both.
+func readTLS(k kubeletconfig.KubeletConfiguration, into *server.ListenerConfig) (warnings []string, err error) {
 	if into.MinVersion, err = server.TLSVersion(k.TLSMinVersion); err != nil {
-		return fmt.Errorf("tlsMinVersion: %w", err)
+		return nil, fmt.Errorf("tlsMinVersion: %w", err)
+	}
+	if v := into.MinVersion; v != 0 && v < tls.VersionTLS12 {
+		warnings = append(warnings, fmt.Sprintf("tlsMinVersion: %s is insecure; want VersionTLS12 or VersionTLS13", k.TLSMinVersion))
 	}
 	if into.CipherSuites, err = server.CipherSuites(k.TLSCipherSuites); err != nil {
-		return fmt.Errorf("tlsCipherSuites: %w", err)
+		return nil, fmt.Errorf("tlsCipherSuites: %w", err)
+	}
+	for _, s := range tls.InsecureCipherSuites() {
+		if slices.Contains(into.CipherSuites, s.ID) {
+			warnings = append(warnings, fmt.Sprintf("tlsCipherSuites: %s is insecure", s.Name))
+		}
 	}
 	for _, id := range k.TLSCurvePreferences {
 		if strings.HasPrefix(tls.CurveID(id).String(), "CurveID(") {
-			return fmt.Errorf("tlsCurvePreferences: there is no key exchange with the number %d", id)
+			return nil, fmt.Errorf("tlsCurvePreferences: there is no key exchange with the number %d", id)
 		}
 		into.Curves = append(into.Curves, tls.CurveID(id))
 	}
-	return nil
+	return warnings, nil
 }
 
 // servingCertificate returns what is shown to who connects (sv-2): a given one, one that

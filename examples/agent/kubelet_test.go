@@ -89,14 +89,23 @@ func TestTLSOfTheConfiguration(t *testing.T) {
 		"tlsCipherSuites: [NONE]\n":     `tlsCipherSuites: server: there is no TLS cipher suite "NONE"`,
 		"tlsCurvePreferences: [9999]\n": "tlsCurvePreferences: there is no key exchange with the number 9999",
 	} {
-		assert.ErrorContains(t, readTLS(kubeletOptions(t, lines), new(server.ListenerConfig)), says)
+		_, err := readTLS(kubeletOptions(t, lines), new(server.ListenerConfig))
+		assert.ErrorContains(t, err, says)
 	}
 	var cfg server.ListenerConfig
-	require.NoError(t, readTLS(kubeletOptions(t, "tlsMinVersion: VersionTLS13\ntlsCurvePreferences: [29]\n"), &cfg))
+	warnings, err := readTLS(kubeletOptions(t, "tlsMinVersion: VersionTLS13\ntlsCurvePreferences: [29]\n"), &cfg)
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
 	assert.EqualValues(t, tls.VersionTLS13, cfg.MinVersion)
 	assert.Equal(t, []tls.CurveID{tls.X25519}, cfg.Curves)
-	require.NoError(t, readTLS(kubeletOptions(t, ""), &cfg))
+	_, err = readTLS(kubeletOptions(t, ""), &cfg)
+	require.NoError(t, err)
 	assert.EqualValues(t, tls.VersionTLS12, cfg.MinVersion)
+
+	// A kubelet accepts these and logs a warning for insecure suites.
+	warnings, err = readTLS(kubeletOptions(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.ListenerConfig))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"tlsMinVersion: VersionTLS11 is insecure; want VersionTLS12 or VersionTLS13", "tlsCipherSuites: TLS_RSA_WITH_RC4_128_SHA is insecure"}, warnings)
 
 	for lines, says := range map[string]string{
 		"serverTLSBootstrap: true\n":                         "serverTLSBootstrap: certificates are given by a cluster",

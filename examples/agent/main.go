@@ -18,7 +18,8 @@
 //
 // With --runtime=unix:///run/containerd/containerd.sock the same pods run as
 // containers; Ctrl-C or SIGTERM then leaves them running, unless --stop-pods is
-// set. With --kubeconfig the agent is a node of a cluster as well.
+// set. With --kubeconfig the agent is a node of a cluster as well; then, and with
+// --config, the page is at a socket: curl --unix-socket ROOT/agent.sock http://localhost/
 package main
 
 import (
@@ -118,7 +119,7 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
-	a.say(fmt.Sprintf("http://%s/ shows what runs here; Ctrl-C stops %s", care.server.Addr, opts.stops()))
+	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.server.where(), opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}
@@ -179,7 +180,11 @@ type ground struct {
 	rt      connected
 	health  *podworker.Health
 	granted *allocation.Manager
-	short   *pressure  // what the node has too little of
+
+	images    *imageKeeper
+	usage     *stats.Collector
+	evictions *eviction.Manager // also admits pods by node pressure
+
 	leaving *departure // when the machine stops
 }
 
@@ -203,14 +208,20 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	// manifest with a UID of its own asks for later, if the runtime can resize.
 	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
-		Dir: filepath.Join(a.opts.root, "allocation"), Node: allocation.NodeFacts{NoResize: g.rt.noResize}, AllInit: true,
+		Dir: filepath.Join(a.opts.root, "allocation"), Node: g.rt.resizes(a.opts.kubelet), AllInit: true,
 		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
 		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
 		return g, err
 	}
-	if g.short, err = a.newPressure(); err != nil {
+	if g.images, err = a.keepImages(ctx, g.rt); err != nil {
+		return g, err
+	}
+	if g.usage, err = a.collector(g.rt, g.volumes); err != nil {
+		return g, err
+	}
+	if g.evictions, err = (evictor{assembly: a, rt: g.rt, images: g.images, summary: g.usage.Summary}).manager(); err != nil {
 		return g, err
 	}
 	g.leaving, err = a.departures()
@@ -218,7 +229,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 }
 
 func (g ground) parts(a *assembly) []part {
-	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
+	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.images.Run, g.usage.Run, g.evictions.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
 }
 
 // A knowledge is what becomes known of pods: what happens in the runtime, whether
@@ -278,25 +289,25 @@ func (k knowledge) parts(a *assembly, pipeline *podworker.Pipeline) []part {
 
 // A work is what is done for pods: which are wanted, who works on them, and how.
 type work struct {
-	images   *imageKeeper
 	pipeline *podworker.Pipeline
 	local    wantedPods // but for the cluster's
 	merge    *podsource.Merge
 }
 
 func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
-	if w.images, err = a.keepImages(ctx, g.rt); err != nil {
-		return w, err
+	features, err := g.rt.Features(ctx)
+	if err != nil {
+		a.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the agent restarts", "err", err)
 	}
 	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
 	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh,
-		pressure: g.short.node, volumesInUse: g.volumes.InUse, images: w.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
+		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh, features: features,
+		pressure: pressure(g.evictions), volumesInUse: g.volumes.InUse, images: g.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
 	}); err != nil {
 		return w, err
 	}
 	w.pipeline, err = podworker.NewPipeline(a.cluster.pipeline(podworker.PipelineConfig{
-		Runtime: w.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
+		Runtime: g.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
 		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
 		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
 		Hooks: a.count.Pipeline(), Record: a.record, Logger: a.logger,
@@ -330,38 +341,29 @@ func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err
 }
 
 // parts are all but merge, which run can stop before the others.
-func (w work) parts(a *assembly) []part { return []part{a.pods.loop.Run, w.images.Run} }
+func (w work) parts(a *assembly) []part { return []part{a.pods.loop.Run} }
 
-// A care is what keeps the node alive: what all of it use, who has to go when that is
-// too much, how much may be written; and how others see it.
+// A care is how much may be logged, and how others see the node.
 type care struct {
-	usage     *stats.Collector
-	evictions *eviction.Manager
-	logs      *logrotate.Rotator
-	server    *debugServer
-	kubelet   kubelet
-	metrics   map[string]http.Handler // by path
+	logs    *logrotate.Rotator
+	server  *debugServer
+	kubelet kubelet
+	metrics map[string]http.Handler // by path
 }
 
 func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
-	if c.usage, err = a.collector(g.rt, g.volumes); err != nil {
-		return c, err
-	}
-	if c.evictions, err = (evictor{assembly: a, pressure: g.short, rt: g.rt, images: w.images, summary: c.usage.Summary}).manager(); err != nil {
-		return c, err
-	}
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
 	checks := a.count.checks(
-		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check},
+		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check}, check{"evictions", g.evictions.Healthy},
 	)
 	people, err := a.forPeople(g, k, w, c, checks)
 	if err != nil {
 		return c, err
 	}
-	c.metrics = a.metrics(g, k, c.usage)
-	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(c.usage)}, people})...)
+	c.metrics = a.metrics(g, k, g.usage)
+	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(g.usage)}, people})...)
 	if err != nil {
 		return c, err
 	}
@@ -370,5 +372,5 @@ func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
 }
 
 func (c care) parts() []part {
-	return append(c.kubelet.parts(), c.usage.Run, c.evictions.Run, c.logs.Run, c.server.Run)
+	return append(c.kubelet.parts(), c.logs.Run, c.server.Run)
 }

@@ -38,6 +38,7 @@ func declareManagers(fs *flag.FlagSet, o *options) {
 	k := &o.kubelet
 	fs.StringVar(&k.CPUManagerPolicy, "cpu-manager-policy", k.CPUManagerPolicy, "`none or static`: static gives Guaranteed pods whole CPUs of their own")
 	fs.Func("cpu-manager-policy-options", "`options` of the policy: full-pcpus-only=true,…", pairs(&k.CPUManagerPolicyOptions, "="))
+	fs.Var(&reservedMemoryFlag{into: &k.ReservedMemory}, "reserved-memory", "memory of each NUMA node that pods cannot have, as `node:memory=amount,…;…`: 0:memory=1Gi,hugepages-2Mi=64Mi;1:memory=2Gi")
 	fs.StringVar(&k.MemoryManagerPolicy, "memory-manager-policy", k.MemoryManagerPolicy, "`None or Static`: Static gives Guaranteed pods memory of certain NUMA nodes")
 	fs.StringVar(&k.TopologyManagerPolicy, "topology-manager-policy", k.TopologyManagerPolicy, "`none, best-effort, restricted or single-numa-node`: how close together what a container gets has to be")
 	fs.StringVar(&k.TopologyManagerScope, "topology-manager-scope", k.TopologyManagerScope, "`container or pod`: what is kept together")
@@ -185,6 +186,7 @@ func (a *assembly) openMemory(machine *topology.Machine, reserved cm.Reserved, r
 	})
 }
 
+// reservedMemory returns what pods cannot have of each NUMA node.
 func reservedMemory(in []kubeletconfig.MemoryReservation) map[int]memory.Request {
 	out := map[int]memory.Request{}
 	for _, r := range in {
@@ -248,6 +250,11 @@ func (m *nodeManagers) intoContainers(cfg *cri.Config) {
 	if m != nil {
 		cfg.Managers = m.Managers
 	}
+}
+
+// exclusiveCPUs reports whether a container of the pod has CPUs that no other may use.
+func (m *nodeManagers) exclusiveCPUs(pod *v1.Pod) bool {
+	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
 }
 
 // admit asks the managers, which give a pod what it is admitted with.

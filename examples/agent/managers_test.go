@@ -18,6 +18,8 @@ import (
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/device/devicetest"
 	"github.com/kubeparts/kubeparts/cm/memory"
@@ -160,6 +162,18 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	assert.Regexp(t, `crw.* 1, +3 .* /dev/widget`, said, "it is the null device")
 	rest = rest.Difference(own)
 	a.eventually("the shared pod leaves that CPU", func() bool { return strings.HasSuffix(w.lastSaid("shared"), "\t"+rest.String()) })
+
+	// Its limit is no quota: that would throttle it on its own CPU.
+	tree, err := host.New(host.Config{})
+	require.NoError(t, err)
+	root, err := cgroups.ParseRoot(a.cgroupRoot())
+	require.NoError(t, err)
+	group := root.Child("kubepods", "pod"+string(a.pods()["pinned"].UID))
+	for _, name := range []cgroups.Name{group, group.Child(bareID(a.pods()["pinned"].Status.ContainerStatuses[0].ContainerID))} {
+		has, err := tree.Read(name)
+		require.NoError(t, err)
+		assert.EqualValues(t, cgroups.Unlimited, *has.CPUQuota, name)
+	}
 
 	// The pod resources API tells of it.
 	conn, err := grpc.NewClient("unix:"+filepath.Join(sockets, "pr", "kubelet.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))

@@ -63,11 +63,11 @@ func (p *people) node(ctx context.Context) pages.Node {
 		}
 		n.Checks = append(n.Checks, shown)
 	}
-	for _, c := range p.g.short.now() {
+	for _, c := range p.g.evictions.Conditions() {
 		n.Conditions = append(n.Conditions, string(c))
 	}
 	used := map[string]statsapi.PodStats{}
-	switch summary, err := p.c.usage.Summary(ctx, false); {
+	switch summary, err := p.g.usage.Summary(ctx, false); {
 	case summary != nil:
 		for _, s := range summary.Pods {
 			used[s.PodRef.UID] = s
@@ -75,14 +75,26 @@ func (p *people) node(ctx context.Context) pages.Node {
 	case err != nil:
 		n.Problems = append(n.Problems, "What pods use is not known: "+err.Error())
 	}
+	hiders := map[string]func(string) string{} // by UID
 	for _, s := range p.pods.workers.States() {
-		if pod := p.podOf(s, used); pod != nil {
-			n.Pods = append(n.Pods, *pod)
+		pod := p.podOf(s, used)
+		if pod == nil {
+			continue
 		}
+		if s.Pod != nil {
+			hide := hiderOf(s.Pod)
+			hiders[pod.UID], *pod = hide, mapText(*pod, hide)
+		}
+		n.Pods = append(n.Pods, *pod)
 	}
 	var unseen error
 	if n.Events, n.Signals, unseen = p.seen.history(); unseen != nil {
 		n.Problems = append(n.Problems, "What is left of the node could not be measured: "+unseen.Error())
+	}
+	for i := range n.Events {
+		if hide := hiders[n.Events[i].UID]; hide != nil {
+			n.Events[i].Message = hide(n.Events[i].Message)
+		}
 	}
 	n.Images = p.imagesOf(ctx, n.At)
 	return n
@@ -90,13 +102,13 @@ func (p *people) node(ctx context.Context) pages.Node {
 
 // imagesOf is what a collection of images would do now.
 func (p *people) imagesOf(ctx context.Context, now time.Time) pages.Images {
-	if p.w.images == nil {
+	if p.g.images == nil {
 		return pages.Images{None: "Pods are plain processes here, and programs those of this machine: there are no images."}
 	}
 	if !p.imagesAt.IsZero() && now.Sub(p.imagesAt) < imagesFresh {
 		return p.images
 	}
-	plan, err := p.w.images.gc.DryRun(ctx)
+	plan, err := p.g.images.gc.DryRun(ctx)
 	if err != nil {
 		return pages.Images{None: "What becomes of images is not known: " + err.Error()}
 	}

@@ -3,16 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -29,15 +27,20 @@ type page struct {
 	answer http.HandlerFunc
 }
 
-// A debugServer answers /healthz, /pods and /explain, and shows people what runs here.
-type debugServer struct {
-	Addr     string
-	listener net.Listener
-	http     http.Server
-}
+// A debugServer serves the status page, /healthz, /pods and /explain. Nil serves nothing.
+type debugServer struct{ listener *server.Listener }
+
+// Bounds of the status page: connections in all, and bytes of unfinished requests.
+const (
+	pageConnections = 64
+	pageUnread      = 1 << 20
+)
 
 func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page) (*debugServer, error) {
-	listener, err := net.Listen("tcp", a.opts.listen)
+	if a.opts.page == (pageAddress{}) {
+		return nil, nil
+	}
+	on, err := a.opts.page.listen()
 	if err != nil {
 		return nil, fmt.Errorf("cannot serve /healthz, /pods and /explain; choose another --listen, or end the agent that has it: %w", err)
 	}
@@ -48,26 +51,29 @@ func (a *assembly) listen(statuses *status.Manager, checks []check, more ...page
 	for _, p := range more {
 		mux.HandleFunc(p.path, p.answer)
 	}
-	if warning := openToAll(listener.Addr()); warning != "" {
+	if warning := openToAll(on.Addr()); warning != "" {
 		a.say(warning)
 	}
-	return &debugServer{
-		Addr:     listener.Addr().String(),
-		listener: listener,
-		http: http.Server{
-			Handler: onlyLocalNames(listener.Addr(), mux), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
-		},
-	}, nil
+	l, err := server.NewListener(server.ListenerConfig{
+		Listener: on, Handler: onlyLocalNames(on.Addr(), mux), Open: true, MaxStrangers: pageConnections, MaxUnread: pageUnread, Logger: a.logger,
+	})
+	return &debugServer{l}, err
 }
 
 // Run serves until ctx ends.
 func (s *debugServer) Run(ctx context.Context) error {
-	closed := context.AfterFunc(ctx, func() { _ = s.http.Close() })
-	defer closed()
-	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	if s == nil {
+		return nil
 	}
-	return nil
+	return s.listener.Run(ctx)
+}
+
+// where tells users how to reach the status page.
+func (s *debugServer) where() string {
+	if s == nil {
+		return "there is no status page"
+	}
+	return whereIs(s.listener.Addr()) + " shows what runs here"
 }
 
 // healthz says of each check whether all is well, and answers 503 unless all
@@ -87,7 +93,7 @@ func healthz(w http.ResponseWriter, checks []check) {
 	fmt.Fprint(w, body)
 }
 
-// pods lists the wanted pods with their statuses, as the kubelet's /pods does.
+// pods lists the wanted pods with their statuses, as the kubelet's /pods does, redacted.
 func pods(w http.ResponseWriter, loop *podworker.Loop, statuses *status.Manager) {
 	list := v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []v1.Pod{}}
 	for _, pod := range loop.Pods() {
@@ -95,7 +101,7 @@ func pods(w http.ResponseWriter, loop *podworker.Loop, statuses *status.Manager)
 		if s, ok := statuses.Status(pod.UID); ok {
 			shown.Status = s
 		}
-		list.Items = append(list.Items, shown)
+		list.Items = append(list.Items, *redactPod(&shown))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	enc := json.NewEncoder(w)
@@ -105,21 +111,26 @@ func pods(w http.ResponseWriter, loop *podworker.Loop, statuses *status.Manager)
 
 // explain says of each pod, or of that with the UID ?uid=, why it is where it
 // is, what it waits for and what comes next: in words, or with ?output=json as
-// data.
+// data. Literal values of its spec are hidden in errors.
 func explain(w http.ResponseWriter, r *http.Request, loop *podworker.Loop, workers *podworker.Workers) {
 	var uids []types.UID
+	specs := map[types.UID]*v1.Pod{}
+	for _, s := range workers.States() {
+		uids, specs[s.UID] = append(uids, s.UID), s.Pod
+	}
 	if uid := r.URL.Query().Get("uid"); uid != "" {
-		uids = append(uids, types.UID(uid))
-	} else {
-		for _, s := range workers.States() {
-			uids = append(uids, s.UID)
-		}
+		uids = []types.UID{types.UID(uid)}
 	}
 	found := []podworker.Explanation{}
 	for _, uid := range uids {
-		if e, ok := loop.Explain(uid); ok {
-			found = append(found, e)
+		e, ok := loop.Explain(uid)
+		if !ok {
+			continue
 		}
+		if pod := specs[uid]; pod != nil {
+			e = mapText(e, hiderOf(pod))
+		}
+		found = append(found, e)
 	}
 	if len(found) == 0 && r.URL.Query().Has("uid") {
 		http.Error(w, "no such pod", http.StatusNotFound)

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -54,7 +53,7 @@ func (o *shutdownOptions) hear() {
 }
 
 func (o *shutdownOptions) flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off), from who may read the file shutdown-token in --root: curl -X POST -H @ROOT/shutdown-token http://127.0.0.1:10258/shutdown. Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
+	fs.StringVar(&o.on, "shutdown-on", "", "`triggers` that tell that the machine is about to stop, with commas: logind; sigterm: a TERM to the agent; http: a POST to /shutdown at --listen (DELETE calls it off), from who may read the file shutdown-token in --root: curl -X POST -H @ROOT/shutdown-token http://127.0.0.1:10258/shutdown, or with --unix-socket ROOT/agent.sock http://localhost/shutdown. Pods then have shutdownGracePeriod or shutdownGracePeriodByPodPriority to end (default logind on Linux, where these are set)")
 	fs.DurationVar(&o.propagation, "shutdown-propagation", 0, "`time` that pods run on, beside their grace, after it was said that they are not ready, so that no more traffic comes to them; 30s at most")
 	fs.DurationVar(&o.flush, "shutdown-flush", 5*time.Second, "`time` that the last statuses may take to reach the API server, beside what pods leave of theirs")
 	fs.BoolVar(&o.carryOver, "shutdown-carry-over", false, "give the time that pods of one priority do not need to those after them")
@@ -62,19 +61,14 @@ func (o *shutdownOptions) flags(fs *flag.FlagSet) {
 
 // shutdownGroups reads a KubeletConfiguration (sh-2, sh-3).
 func shutdownGroups(k kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
-	total, critical := k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration
-	for name, d := range map[string]time.Duration{"shutdownGracePeriod": total, "shutdownGracePeriodCriticalPods": critical} {
-		if d != 0 && d < time.Second { // periods are whole seconds: it would be none, without a word
-			return nil, fmt.Errorf("%s is %v: want 0, or 1s at least", name, d)
-		}
+	groups, err := shutdown.Simple(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("shutdownGracePeriod, shutdownGracePeriodCriticalPods: %w", err)
 	}
-	switch {
-	case len(k.ShutdownGracePeriodByPodPriority) == 0 && critical > total:
-		return nil, fmt.Errorf("shutdownGracePeriodCriticalPods is %v, and part of shutdownGracePeriod, which is %v", critical, total)
-	case len(k.ShutdownGracePeriodByPodPriority) == 0:
-		return shutdown.Simple(total, critical), nil
+	if len(k.ShutdownGracePeriodByPodPriority) == 0 {
+		return groups, nil
 	}
-	var groups []shutdown.Group
+	groups = nil
 	for _, g := range k.ShutdownGracePeriodByPodPriority {
 		groups = append(groups, shutdown.Group{Priority: g.Priority, Period: time.Duration(g.ShutdownGracePeriodSeconds) * time.Second})
 	}
@@ -145,8 +139,10 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 			d.byTerm = true
 			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Got: a.opts.shutdown.terms, Done: sync.OnceFunc(func() { close(d.over) })}
 		case "http":
-			if host, _, _ := net.SplitHostPort(a.opts.listen); !loopback(host) {
-				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address is only for this machine", a.opts.listen)
+			if page := a.opts.page; !page.onlyLocal() {
+				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address or a unix socket is only for this machine", page.address)
+			} else if page == (pageAddress{}) {
+				return nil, errors.New("--shutdown-on=http: there is no --listen to serve /shutdown at")
 			}
 			d.byHTTP = new(shutdown.Manual)
 			t = d.byHTTP

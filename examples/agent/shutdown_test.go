@@ -33,9 +33,9 @@ func TestGroupsAreTheConfigurations(t *testing.T) {
 	}{
 		"sh-1 nothing":       {file: ""},
 		"sh-2 two periods":   {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n", want: []shutdown.Group{{Priority: 0, Period: 20 * time.Second}, {Priority: 2_000_000_000, Period: 10 * time.Second}}},
-		"sh-2 a longer part": {file: "shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 10s\n", fails: "shutdownGracePeriodCriticalPods is 10s, and part of shutdownGracePeriod, which is 5s"},
-		"a typo":             {file: "shutdownGracePeriod: 30ms\n", fails: "shutdownGracePeriod is 30ms: want 0, or 1s at least"},
-		"less than nothing":  {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: -5s\n", fails: "shutdownGracePeriodCriticalPods is -5s: want 0, or 1s at least"},
+		"sh-2 a longer part": {file: "shutdownGracePeriod: 5s\nshutdownGracePeriodCriticalPods: 10s\n", fails: "shutdownGracePeriod, shutdownGracePeriodCriticalPods: shutdown: the grace period of critical pods is 10s, which is more than that in all, 5s"},
+		"a typo":             {file: "shutdownGracePeriod: 30ms\n", fails: "shutdownGracePeriod, shutdownGracePeriodCriticalPods: shutdown: the grace period in all is 30ms: want 0, or 1s at least"},
+		"less than nothing":  {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: -5s\n", fails: "shutdownGracePeriod, shutdownGracePeriodCriticalPods: shutdown: the grace period of critical pods is -5s: want 0, or 1s at least"},
 		"sh-3 by priority":   {file: "shutdownGracePeriod: 30s\nshutdownGracePeriodByPodPriority: [{priority: 100, shutdownGracePeriodSeconds: 7}, {priority: 0, shutdownGracePeriodSeconds: 3}]\n", want: []shutdown.Group{{Priority: 100, Period: 7 * time.Second}, {Priority: 0, Period: 3 * time.Second}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,13 +19,15 @@ import (
 // place, and nobody needs to read it.
 const Temporary = ".tmp"
 
-// maxSize bounds what Read takes into memory, in bytes. Records are a few
-// kilobytes; something larger is not one.
-const maxSize = 16 << 20
+// MaxSize is the largest file of [Write] and [Read], in bytes.
+const MaxSize = 16 << 20
 
 // ErrCorrupt says that a file is there and is not what Write made of a value:
 // it was cut short, changed by hand, or belongs to something else.
 var ErrCorrupt = errors.New("corrupt record")
+
+// ErrTooLarge is the error for a record that exceeds the limit.
+var ErrTooLarge = errors.New("record too large")
 
 // envelope is what a file holds.
 type envelope struct {
@@ -47,9 +49,16 @@ func checksum(data []byte) string {
 // which is synced too. The directory has to exist. The file is readable by its
 // owner alone.
 //
+// A record that would exceed MaxSize is not written: the old one stays, and the error
+// is [ErrTooLarge].
+//
 // Calls for different files may be made at once, those for one file may not.
 // Errors name the file.
-func Write(path string, v any) error {
+func Write(path string, v any) error { return WriteMax(path, v, MaxSize) }
+
+// WriteMax is Write for files of at most maxSize bytes, which ReadMax reads with the
+// same limit.
+func WriteMax(path string, v any, maxSize int) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("checkpoint: encode %s: %w", path, err)
@@ -57,6 +66,9 @@ func Write(path string, v any) error {
 	file, err := json.Marshal(envelope{Checksum: checksum(data), Data: data})
 	if err != nil {
 		return fmt.Errorf("checkpoint: encode %s: %w", path, err)
+	}
+	if len(file) > maxSize {
+		return fmt.Errorf("checkpoint: write %s: %w: %d bytes, the limit is %d", path, ErrTooLarge, len(file), maxSize)
 	}
 	if err := Replace(path, file, 0o600); err != nil {
 		return fmt.Errorf("checkpoint: write %s: %w", path, err)
@@ -81,19 +93,22 @@ func Replace(path string, data []byte, perm fs.FileMode) error {
 }
 
 // Read fills v, a pointer, with the record at path. Without a file the error is
-// fs.ErrNotExist, with one that Write has not made it is [ErrCorrupt]; v is not
-// to be used then. Errors name the file.
+// fs.ErrNotExist, with one that Write has not made it is [ErrCorrupt], with one of
+// more than MaxSize bytes [ErrTooLarge]; v is not to be used then. Errors name the file.
 //
 // Fields of the record that v does not have are ignored, and fields that the
 // record does not have stay as they are: an older program reads the records of
 // a newer one, and the other way round.
-func Read(path string, v any) error {
-	file, err := readAll(path)
+func Read(path string, v any) error { return ReadMax(path, v, MaxSize) }
+
+// ReadMax is Read for files of at most maxSize bytes.
+func ReadMax(path string, v any, maxSize int) error {
+	file, err := readAll(path, maxSize)
 	if err != nil {
 		return fmt.Errorf("checkpoint: read %s: %w", path, err)
 	}
 	if len(file) > maxSize {
-		return fmt.Errorf("checkpoint: read %s: %w: more than %d bytes", path, ErrCorrupt, maxSize)
+		return fmt.Errorf("checkpoint: read %s: %w: more than %d bytes", path, ErrTooLarge, maxSize)
 	}
 	var e envelope
 	if err := json.Unmarshal(file, &e); err != nil {
@@ -111,13 +126,13 @@ func Read(path string, v any) error {
 	return nil
 }
 
-func readAll(path string) ([]byte, error) {
+func readAll(path string, maxSize int) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSize+1))
+	return io.ReadAll(io.LimitReader(f, int64(maxSize)+1))
 }
 
 func writeSynced(path string, data []byte, perm fs.FileMode) error {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -113,6 +114,30 @@ func TestAFailedWriteKeepsTheOldRecord(t *testing.T) {
 
 	nowhere := filepath.Join(t.TempDir(), "no", "a.json")
 	require.ErrorIs(t, checkpoint.Write(nowhere, record{}), fs.ErrNotExist)
+}
+
+func TestARecordThatCouldNotBeReadBackIsNotWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.json")
+	old := record{Name: "old"}
+	require.NoError(t, checkpoint.Write(path, old))
+	large := record{Name: strings.Repeat("x", checkpoint.MaxSize)}
+	err := checkpoint.Write(path, large)
+	require.ErrorIs(t, err, checkpoint.ErrTooLarge)
+	require.ErrorContains(t, err, path)
+	var got record
+	require.NoError(t, checkpoint.Read(path, &got))
+	assert.Equal(t, old, got, "the old record stays")
+
+	// The limits of reading and writing are the same, to the byte.
+	require.NoError(t, checkpoint.WriteMax(path, large, 2*checkpoint.MaxSize))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	size := int(info.Size())
+	require.NoError(t, checkpoint.WriteMax(path, large, size))
+	require.NoError(t, checkpoint.ReadMax(path, &got, size))
+	assert.Equal(t, large, got)
+	require.ErrorIs(t, checkpoint.WriteMax(path, large, size-1), checkpoint.ErrTooLarge)
+	require.ErrorIs(t, checkpoint.ReadMax(path, &got, size-1), checkpoint.ErrTooLarge)
 }
 
 func FuzzRead(f *testing.F) {

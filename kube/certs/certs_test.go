@@ -324,6 +324,7 @@ func TestACertificateIsRenewedInTime(t *testing.T) {
 		assert.Positive(t, failed.Load())
 		cancel()
 		require.NoError(t, <-done)
+		require.EqualError(t, rotation.Run(ctx), "certs: Rotation.Run was called before")
 	})
 }
 

@@ -34,6 +34,7 @@ const renewPause = time.Minute
 // does so too, but cannot be ended: it sleeps until the next certificate is due.)
 type Rotation struct {
 	cfg     Config
+	ran     atomic.Bool // Run was called
 	current atomic.Pointer[tls.Certificate]
 	dialer  *connrotation.Dialer
 	config  *rest.Config
@@ -76,8 +77,11 @@ func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
 
 // Run renews the certificate, again and again, until ctx ends. What fails is tried
 // again, with longer and longer waits; one that is denied is asked for as well,
-// since whoever denied it may think better of it.
+// since a later request may be approved. A second call returns an error.
 func (r *Rotation) Run(ctx context.Context) error {
+	if r.ran.Swap(true) {
+		return errors.New("certs: Rotation.Run was called before")
+	}
 	for least := time.Duration(0); ; least = renewPause {
 		if pause.For(ctx, max(least, time.Until(renewAt(r.current.Load(), rand.Float64())))) != nil {
 			return nil

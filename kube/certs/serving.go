@@ -63,7 +63,8 @@ type ServingConfig struct {
 // (sv-2).
 type Serving struct {
 	cfg     ServingConfig
-	files   Config // what is the same for all kinds of certificates
+	ran     atomic.Bool // Run was called
+	files   Config      // what is the same for all kinds of certificates
 	current atomic.Pointer[tls.Certificate]
 
 	// Of Run alone.
@@ -113,8 +114,12 @@ func (s *Serving) Expires() time.Time {
 }
 
 // Run gets certificates until ctx ends, and returns nil. What fails is tried again,
-// with longer and longer waits; one that is denied is asked for again as well.
+// with longer and longer waits; one that is denied is asked for again as well. A
+// second call returns an error.
 func (s *Serving) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("certs: Serving.Run was called before")
+	}
 	for wait := time.Duration(0); pause.For(ctx, wait) == nil; {
 		wait = s.turn(ctx)
 	}

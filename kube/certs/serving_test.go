@@ -55,6 +55,7 @@ func runServing(t *testing.T, cfg certs.ServingConfig, test func(*certs.Serving)
 	test(serving)
 	cancel()
 	require.NoError(t, <-done)
+	require.EqualError(t, serving.Run(ctx), "certs: Serving.Run was called before")
 }
 
 // sv-2: a serving certificate is asked for with the signer kubernetes.io/kubelet-serving,

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -16,8 +17,12 @@ import (
 const writers = 4
 
 // Run waits for mirror pods, and writes the status that was said last into each
-// that comes, or is made anew, until ctx ends. It returns after its calls have.
+// that comes, or is made anew, until ctx ends. It returns after its calls have. A
+// second call returns an error.
 func (s *Statuses) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("client: Statuses.Run was called before")
+	}
 	for ctx.Err() == nil {
 		changed := s.cfg.Pods.next()
 		next := s.Catch(ctx)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -57,6 +58,7 @@ type EventsHooks struct {
 // the kubelet.
 type Events struct {
 	cfg        EventsConfig
+	ran        atomic.Bool // Run was called
 	queue      chan queued
 	correlator *record.EventCorrelator // Run's goroutine asks it
 	named      int64                   // after which nanosecond the last event was named
@@ -114,11 +116,11 @@ func (e *Events) Record(event runtime.Event) {
 	}
 }
 
-// Run writes what is recorded until ctx ends.
+// Run writes the recorded events until ctx is done, and returns nil. Events that are
+// not written by then are left for Flush. A second call returns an error.
 func (e *Events) Run(ctx context.Context) error {
-	if left := e.left; left != nil { // of an earlier call
-		e.left = nil
-		e.deliver(ctx, *left)
+	if e.ran.Swap(true) {
+		return errors.New("client: Events.Run was called before")
 	}
 	for ctx.Err() == nil { // one more event would take the place of the one that is left
 		select {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ type FeedConfig struct {
 // no use for it: it would be told of everybody's pods.
 type Feed struct {
 	cfg FeedConfig
+	ran atomic.Bool // Run was called
 
 	mu     sync.Mutex // guards the fields below; held while a Pods' own is taken
 	pods   map[types.UID]*v1.Pod
@@ -53,8 +55,12 @@ func NewFeed(cfg FeedConfig) (*Feed, error) {
 	return &Feed{cfg: cfg, pods: map[types.UID]*v1.Pod{}, nodes: map[string]*Pods{}}, nil
 }
 
-// Run follows the pods until ctx ends; then it returns nil.
+// Run follows the pods until ctx is done; then it returns nil. A second call returns
+// an error.
 func (f *Feed) Run(ctx context.Context) error {
+	if f.ran.Swap(true) {
+		return errors.New("client: Feed.Run was called before")
+	}
 	pods := f.cfg.Client.CoreV1().Pods(metav1.NamespaceAll)
 	follow(ctx, following[*v1.Pod]{
 		list:   lister(pods.List),

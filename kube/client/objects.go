@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -104,6 +105,7 @@ type ObjectsConfig struct {
 // What they return is shared, and nobody changes it.
 type Objects struct {
 	cfg ObjectsConfig
+	ran atomic.Bool // Run was called
 
 	mu      sync.Mutex // guards the fields below
 	pods    map[types.UID]registered

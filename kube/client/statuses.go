@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -73,6 +74,7 @@ type StatusCall struct {
 // pauses (st-71).
 type Statuses struct {
 	cfg StatusesConfig
+	ran atomic.Bool // Run was called
 
 	mu    sync.Mutex // guards the fields below
 	pods  map[types.UID]*saidPod

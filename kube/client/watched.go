@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -46,9 +47,12 @@ type entry struct {
 	reading chan struct{} // closed when the read that is under way ends
 }
 
-// Run follows what pods refer to until ctx ends, and returns after its
-// goroutines have.
+// Run follows the objects that pods refer to until ctx is done, and returns nil after
+// its goroutines have returned. A second call returns an error.
 func (o *Objects) Run(ctx context.Context) error {
+	if o.ran.Swap(true) {
+		return errors.New("client: Objects.Run was called before")
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {

@@ -14,26 +14,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubeparts/kubeparts/admission"
+	core "github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
-	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 // An agent is a whole one: pods of an API server, and static ones, on a runtime in
 // memory.
 type agent struct {
-	api      *apitest.Server // nil where there is a real one
-	faults   *switchboard
-	static   *podsource.Memory
-	runtime  *runtimetest.Runtime
-	pods     *client.Pods
-	statuses *status.Manager
-	loop     *podworker.Loop
+	api     *apitest.Server // nil where there is a real one
+	faults  *switchboard
+	static  *podsource.Memory
+	runtime *runtimetest.Runtime
+	pods    *client.Pods
+	whole   *core.Agent
 
 	mu     sync.Mutex
 	events map[string]int // by reason
@@ -61,7 +59,7 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	t.Helper()
 	a.static, a.events = new(podsource.Memory), map[string]int{}
 	a.static.Set()
-	retry := func() { a.statuses.Retry() }
+	retry := func() { a.whole.Status().Retry() }
 	var err error
 	a.pods, err = client.NewPods(client.PodsConfig{Client: api, NodeName: node, Hooks: client.PodsHooks{Recovered: retry}})
 	require.NoError(t, err)
@@ -69,36 +67,18 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	require.NoError(t, err)
 	mirrors, err := client.NewMirrors(client.MirrorsConfig{Client: api, Node: func() (metav1.OwnerReference, bool) { return owner, true }})
 	require.NoError(t, err)
-	a.statuses, err = status.New(status.Config{Sink: sink})
-	require.NoError(t, err)
-
-	inbox := new(podworker.Inbox)
-	changes, err := pleg.New(pleg.Config{Runtime: a.runtime, Handle: func(e pleg.Event) { inbox.PodChanged(e.UID) }})
-	require.NoError(t, err)
-	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: a.runtime})
-	require.NoError(t, err)
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Admit: podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+	a.whole, err = core.New(core.Config{
+		Runtime: a.runtime, Sink: sink, Mirrors: mirrors, Record: a.record,
+		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static},
+		Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 			if r := admission.Empty(pod); r != nil {
 				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
 			}
 			return nil
-		}),
-		Runtime: a.runtime, Status: a.statuses, Mirrors: mirrors, Record: a.record, Network: health.Network,
-		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
+		})},
 	})
 	require.NoError(t, err)
-	workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: a.record})
-	require.NoError(t, err)
-	a.loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{podsource.APISource, podsource.FileSource}, Garbage: a.runtime, Mirrors: mirrors,
-	})
-	require.NoError(t, err)
-	merge, err := podsource.NewMerge(podsource.MergeConfig{
-		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static}, Sink: a.loop, Record: a.record,
-	})
-	require.NoError(t, err)
-	return []func(context.Context) error{health.Run, changes.Run, a.statuses.Run, sink.Run, a.loop.Run, merge.Run}
+	return []func(context.Context) error{sink.Run, a.whole.Run}
 }
 
 func (a *agent) record(e runtime.Event) {

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	core "github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -21,24 +21,18 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// An agent is one node: its object and lease, and its pods on a runtime in memory,
-// wired as examples/agent wires them over a real one.
+// An agent is one node: its object and lease, and its pods on a runtime in memory.
 type agent struct {
 	of      *Nodes
 	number  int
 	spec    Node
 	runtime *runtimetest.Runtime
 
-	node     *node.Node
-	pods     *client.Pods
-	sink     *client.Statuses
-	events   *client.Events // nil: none
-	statuses *status.Manager
-	changes  *pleg.Generator
-	workers  *podworker.Workers
-	loop     *podworker.Loop
-	merge    *podsource.Merge
-	inbox    *podworker.Inbox
+	node   *node.Node
+	pods   *client.Pods
+	sink   *client.Statuses
+	events *client.Events // nil: none
+	whole  *core.Agent
 
 	ready chan struct{} // closed when the node has said that it is ready
 
@@ -52,7 +46,7 @@ type agent struct {
 // newAgent makes node number i.
 func newAgent(of *Nodes, i int, spec Node) (*agent, error) {
 	a := &agent{
-		of: of, number: i, spec: spec, inbox: new(podworker.Inbox), ready: make(chan struct{}), err: errNothing,
+		of: of, number: i, spec: spec, ready: make(chan struct{}), err: errNothing,
 		declared: map[types.UID]*declared{}, timers: map[string]*time.Timer{},
 	}
 	a.runtime = &runtimetest.Runtime{Backoff: of.cfg.Backoff, Decide: a.decide, Address: of.address}
@@ -89,11 +83,11 @@ func (a *agent) wireNode() (err error) {
 	return err
 }
 
-// wirePods makes what runs the pods, each part before the one that calls it.
+// wirePods makes what runs the pods.
 func (a *agent) wirePods() (err error) {
 	cfg, conn, logger := &a.of.cfg, a.of.conn, a.of.cfg.Logger
 	pods := client.PodsConfig{Client: conn.API, NodeName: a.spec.Name, Logger: logger}
-	pods.Hooks.Recovered = func() { a.statuses.Retry() }
+	pods.Hooks.Recovered = func() { a.whole.Status().Retry() }
 	if !cfg.OwnWatches {
 		pods.Feed = a.of.feed
 	}
@@ -107,38 +101,19 @@ func (a *agent) wirePods() (err error) {
 	if a.sink, err = client.NewStatuses(client.StatusesConfig{Client: conn.API, Pods: a.pods, Record: record, Logger: logger}); err != nil {
 		return err
 	}
-	a.statuses, err = status.New(status.Config{Sink: a.sink, Probes: a.probed, HostIPs: func() []string { return []string{a.address()} }, Logger: logger})
-	if err != nil {
-		return err
-	}
-	a.changes, err = pleg.New(pleg.Config{Runtime: a.runtime, Handle: func(e pleg.Event) { a.inbox.PodChanged(e.UID) }, Logger: logger})
-	if err != nil {
-		return err
-	}
-	pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: a.runtime, Status: a.statuses, Admit: podworker.AdmitFunc(a.admit), Record: record, Logger: logger,
-		Relist: a.changes.RequestRelist, Reinspect: a.changes.RequestReinspect, Hold: a.changes.Hold,
-	})
-	if err != nil {
-		return err
-	}
-	a.workers, err = podworker.New(podworker.Config{
-		Handler: pipeline, Statuses: a.changes, Pods: a.changes.Pods, Retry: cfg.Retry, Record: record, Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
-	a.loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: a.workers, Inbox: a.inbox, Sources: []string{podsource.APISource}, Garbage: a.runtime, Logger: logger,
-	})
-	if err != nil {
-		return err
-	}
 	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
 		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.adopt(list)) })
 	})
-	a.merge, err = podsource.NewMerge(podsource.MergeConfig{
-		Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: a.loop, Record: record, Logger: logger,
+	a.whole, err = core.New(core.Config{
+		NodeName: a.spec.Name, Runtime: a.runtime, Sink: a.sink,
+		Sources:   map[string]podsource.PodSource{podsource.APISource: source},
+		Admitters: podworker.Admitters{podworker.AdmitFunc(a.admit)},
+		HostIPs:   func() []string { return []string{a.address()} },
+		Record:    record, Logger: logger,
+		Adjust: core.Adjust{
+			Status:  func(c *status.Config) { c.Probes = a.probed },
+			Workers: func(c *podworker.Config) { c.Retry = cfg.Retry },
+		},
 	})
 	return err
 }
@@ -146,7 +121,7 @@ func (a *agent) wirePods() (err error) {
 // run is the node's life.
 func (a *agent) run(ctx context.Context) error {
 	defer a.rest()
-	runs := []func(context.Context) error{a.node.Run, a.changes.Run, a.statuses.Run, a.sink.Run, a.loop.Run, a.merge.Run}
+	runs := []func(context.Context) error{a.node.Run, a.sink.Run, a.whole.Run}
 	if a.events != nil {
 		runs = append(runs, a.events.Run)
 	}
@@ -174,7 +149,7 @@ func (a *agent) admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 
 // alive returns the other pods of the node, but for those that are over.
 func (a *agent) alive(but *v1.Pod) []*v1.Pod {
-	return slices.DeleteFunc(a.loop.Pods(), func(pod *v1.Pod) bool { return pod.UID == but.UID || over(pod) })
+	return slices.DeleteFunc(a.whole.Loop().Pods(), func(pod *v1.Pod) bool { return pod.UID == but.UID || over(pod) })
 }
 
 // failed keeps the last trouble with the node's object.

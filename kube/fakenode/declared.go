@@ -113,7 +113,7 @@ func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behaviour, boo
 // probed tells what the probes of a pod's containers would have come to. Who has to
 // be looked at again later is then.
 func (a *agent) probed(uid types.UID) map[string]status.Probed {
-	seen, err := a.changes.Get(uid)
+	seen, err := a.whole.PLEG().Get(uid)
 	if err != nil {
 		return map[string]status.Probed{}
 	}
@@ -186,7 +186,7 @@ func (a *agent) againLocked(uid types.UID, id string, in time.Duration) {
 		}
 		a.mu.Unlock()
 		if running {
-			a.loop.PodChanged(uid)
+			a.whole.Loop().PodChanged(uid)
 		}
 	})
 }
@@ -204,7 +204,7 @@ func (a *agent) rest() {
 // evict ends a pod as a node does that has too little of something. It does not
 // block.
 func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
-	return a.workers.Kill(uid, podworker.KillOptions{
+	return a.whole.Workers().Kill(uid, podworker.KillOptions{
 		Evict: true, GracePeriodSeconds: new(int64(0)),
 		Ending: runtime.Ending{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
 	})

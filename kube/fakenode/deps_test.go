@@ -12,8 +12,8 @@ func TestWhatFakeNodesWeigh(t *testing.T) {
 		Package: "kube/fakenode",
 		Max:     620,
 		House: []string{
-			"admission", "internal/checkpoint", "internal/pause", "internal/qos", "internal/restart", "internal/staticpod", "kube/client", "kube/node",
-			"pleg", "podsource", "podworker", "runtime", "runtime/runtimetest", "status",
+			"admission", "agent", "allocation", "internal/checkpoint", "internal/pause", "internal/qos", "internal/restart", "internal/runonce", "internal/staticpod", "kube/client", "kube/node",
+			"pleg", "podenv", "podsource", "podworker", "prober", "runtime", "runtime/runtimetest", "status",
 		},
 		Allow: []string{"k8s.io/client-go", "testing"},
 	}.Check(t)

@@ -50,7 +50,7 @@ func (n *Nodes) SetReady(namespace, name string, ready bool) error {
 	if d == nil {
 		return fmt.Errorf("fakenode: pod %s/%s is not on node %s any more", namespace, name, a.spec.Name)
 	}
-	a.loop.PodChanged(pod.UID)
+	a.whole.Loop().PodChanged(pod.UID)
 	return nil
 }
 
@@ -94,5 +94,5 @@ func (n *Nodes) States(node string) []podworker.PodState {
 	if a == nil {
 		return nil
 	}
-	return a.workers.States()
+	return a.whole.Workers().States()
 }

@@ -16,6 +16,7 @@ import (
 // Nodes are fake nodes. Make them with [New], or with [Start] in a test.
 type Nodes struct {
 	cfg    Config
+	ran    atomic.Bool // Run was called
 	conn   *client.Connection
 	feed   *client.Feed // nil: each node has a watch of its own
 	agents []*agent
@@ -59,10 +60,13 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 	return n, nil
 }
 
-// Run is the life of the nodes: they register, and their pods live, until ctx ends;
-// then it returns nil. What is in the API server stays there; see [Nodes.Remove].
-// Call it once.
+// Run registers the nodes and runs their pods until ctx is done; then it returns nil.
+// The objects in the API server stay there; see [Nodes.Remove]. A second call returns
+// an error.
 func (n *Nodes) Run(ctx context.Context) error {
+	if n.ran.Swap(true) {
+		return errors.New("fakenode: Nodes.Run was called before")
+	}
 	var runs []func(context.Context) error
 	if !n.cfg.OwnWatches || n.binder != nil {
 		runs = append(runs, n.feed.Run)
@@ -107,7 +111,7 @@ func (n *Nodes) address() string {
 // find returns the pod as the node that it is on has it.
 func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
 	for _, a := range n.agents {
-		if pod := a.loop.PodByName(namespace, name); pod != nil {
+		if pod := a.whole.Loop().PodByName(namespace, name); pod != nil {
 			return a, pod, nil
 		}
 	}

@@ -41,6 +41,12 @@ func TestNodesAreReadyWhenStartReturns(t *testing.T) {
 	})
 }
 
+func TestASecondRunIsAnError(t *testing.T) {
+	inWorld(t, fakenode.Config{}, func(w *world) {
+		assert.EqualError(t, w.nodes.Run(t.Context()), "fakenode: Nodes.Run was called before")
+	})
+}
+
 func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
 	for own, watches := range map[bool]int{false: 1, true: 6} { // the binder looks at all pods
 		inWorld(t, fakenode.Config{Nodes: fakenode.Many(5, fakenode.Node{}), OwnWatches: own}, func(w *world) {

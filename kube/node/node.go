@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -38,6 +40,7 @@ const (
 // A Node keeps this machine's object in an API server. Make one with [New].
 type Node struct {
 	cfg   Config
+	ran   atomic.Bool   // Run was called
 	due   chan struct{} // a pass is wanted before its time
 	known chan struct{} // closed when the object was first seen
 
@@ -46,8 +49,11 @@ type Node struct {
 }
 
 // Run registers the node and keeps its status and lease until ctx ends; then it
-// returns nil. What fails is tried again for as long. Call it once.
+// returns nil. What fails is tried again for as long. A second call returns an error.
 func (n *Node) Run(ctx context.Context) error {
+	if n.ran.Swap(true) {
+		return errors.New("node: Node.Run was called before")
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if n.cfg.Leases != nil {

@@ -99,6 +99,7 @@ func run(t *testing.T, w *world, cfg node.Config, steps func(n *node.Node)) {
 	steps(n)
 	cancel()
 	require.NoError(t, <-done)
+	require.EqualError(t, n.Run(ctx), "node: Node.Run was called before")
 }
 
 // after lets so much time go by that everything due by then has been done.

@@ -56,14 +56,18 @@
 // # Differences from the kubelet
 //
 //   - exec, attach, portForward and run are create also for GET.
+//   - While too many token or access reviews are pending the answer is 429.
 //   - HEAD is authorised as get; a method without a verb is 405 and asks nobody.
 //   - A connection whose user is refused with 401 is closed.
 //   - Unfinished headers have ten seconds, not four hours.
 //   - portForward counts as long-running in metrics, as exec does (sv-12).
 //   - exec and attach of a container that does not run are a 404, not a 500.
+//   - A UID in the path of exec, attach and run that is not the named pod's is a 404, as
+//     it is for portForward. The kubelet ignores it.
 //   - What is wrong with a request for streams is said before the runtime is asked.
 //   - /checkpoint of a container that does not run is a 404.
-//   - A query of the node's logs that is switched off says so.
+//   - A query of the node's logs that is switched off says so. Its pattern may
+//     take 100,000 steps for each message of the journal.
 //   - /logs follows no link out of its directory.
 //   - Self-signed certificates that end within 30 days are made anew (package certs).
 //

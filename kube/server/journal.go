@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -44,7 +45,7 @@ func JournalArgs(q LogQuery) []string {
 		args = append(args, "--lines="+strconv.Itoa(q.Tail))
 	}
 	if q.Pattern != nil {
-		args = append(args, "--grep="+q.Pattern.String(), "--case-sensitive=true")
+		args = append(args, "--grep="+journalPattern(q.Pattern), "--case-sensitive=true")
 	}
 	if q.Boot != nil {
 		args = append(args, "--boot="+strconv.Itoa(*q.Boot))
@@ -53,6 +54,14 @@ func JournalArgs(q LogQuery) []string {
 		args = append(args, "--unit="+name)
 	}
 	return args
+}
+
+// journalPattern returns a pattern for journalctl, which matches with PCRE2: patterns that Go
+// matches in linear time, as (a+)+$, can take it exponential time. The prefix, which no
+// pattern of Go's can have itself, bounds the steps for each message; journalctl fails when
+// they do not suffice.
+func journalPattern(p *regexp.Regexp) string {
+	return "(*LIMIT_MATCH=100000)(*LIMIT_DEPTH=10000)" + p.String()
 }
 
 // A limited writer drops what is too much.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -92,6 +93,7 @@ type ListenerConfig struct {
 // bound on what those can take whom nobody has let in.
 type Listener struct {
 	cfg  ListenerConfig
+	ran  atomic.Bool // Run was called
 	http http.Server
 	crew crew
 	busy busy // with connections and handlers
@@ -181,8 +183,11 @@ func (l *Listener) Addr() net.Addr { return l.cfg.Listener.Addr() }
 
 // Run serves until ctx ends, closes all connections, those too that were taken over
 // for streams, and returns nil when all handlers have returned. An error means that
-// the port can't be listened on any more. Run it once.
+// the port can't be listened on any more. A second call returns an error.
 func (l *Listener) Run(ctx context.Context) error {
+	if l.ran.Swap(true) {
+		return errors.New("server: Listener.Run was called before")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.http.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -270,7 +275,8 @@ func (b *busy) end() {
 }
 
 // TLSVersion returns a version by the name that a KubeletConfiguration has for it:
-// VersionTLS12. Empty: zero.
+// VersionTLS12. Empty: zero. As with a kubelet, TLS 1.0 and 1.1 are accepted too, although
+// they are insecure.
 func TLSVersion(name string) (uint16, error) {
 	versions := map[string]uint16{
 		"": 0, "VersionTLS10": tls.VersionTLS10, "VersionTLS11": tls.VersionTLS11, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13,
@@ -283,7 +289,7 @@ func TLSVersion(name string) (uint16, error) {
 }
 
 // CipherSuites returns suites by their names: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
-// None: nil.
+// None: nil. As with a kubelet, those of tls.InsecureCipherSuites are accepted too.
 func CipherSuites(names []string) (ids []uint16, err error) {
 	for _, name := range names {
 		all := slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites())

@@ -96,6 +96,7 @@ func onPipes(t *testing.T, cfg server.ListenerConfig, test func(p *pipes)) {
 		test(p)
 		cancel()
 		require.NoError(t, <-done)
+		require.EqualError(t, l.Run(ctx), "server: Listener.Run was called before")
 	})
 }
 

@@ -148,7 +148,7 @@ func TestALogQueryOfServicesAsksTheJournal(t *testing.T) {
 		"query=kubelet":                                 "--unit=kubelet",
 		"query=kubelet&query=containerd.service":        "--unit=kubelet --unit=containerd.service",
 		"query=a@b&boot=-1&tailLines=5":                 "--lines=5 --boot=-1 --unit=a@b",
-		"query=a&pattern=x%20y":                         "--grep=x y --case-sensitive=true --unit=a",
+		"query=a&pattern=x%20y":                         "--grep=(*LIMIT_MATCH=100000)(*LIMIT_DEPTH=10000)x y --case-sensitive=true --unit=a",
 		"query=a&sinceTime=2026-01-02T15:04:05Z":        "--since=@1767366245 --unit=a",
 		"query=a&untilTime=2026-01-02T15:04:05%2B01:00": "--until=@1767362645 --unit=a",
 	} {

@@ -11,11 +11,11 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/streamend"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 const (
@@ -108,29 +108,10 @@ func withoutURL(err error) error {
 	return err
 }
 
-// here refuses a URL of another machine. The CRI lets a runtime name any; one that lies
-// could have this node ask others for it, with what they answer shown to the client.
+// here refuses a URL of another machine.
 func (s *Server) here(u *url.URL) error {
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("server: the runtime has its streams at a URL with the scheme %q, not http or https", u.Scheme)
+	if err := runtime.CheckStreamHost(u, s.cfg.StreamHosts); err != nil {
+		return fmt.Errorf("server: %w; Config.StreamHosts names further hosts", err)
 	}
-	host := u.Hostname()
-	if slices.Contains(s.cfg.StreamHosts, host) || host == "localhost" {
-		return nil
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		if ip.IsLoopback() {
-			return nil
-		}
-		own, err := net.InterfaceAddrs()
-		if err != nil {
-			return fmt.Errorf("server: the addresses of this machine: %w", err)
-		}
-		for _, a := range own {
-			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(ip) {
-				return nil
-			}
-		}
-	}
-	return fmt.Errorf("server: the runtime has its streams at %s, which is not this machine: if that is meant, name it in Config.StreamHosts", host)
+	return nil
 }

@@ -49,7 +49,9 @@ func (s serving) answer() (*url.URL, error) {
 // What clients are told, to the letter: sv-7, sv-8, sv-9, sv-10.
 func TestAStreamIsRefusedInTheKubeletsWords(t *testing.T) {
 	rt := &serving{}
-	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, rt })
+	other := webPod()
+	other.Name, other.UID = "other", "u0"
+	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod(), other}, rt })
 	const upgrade, spdy = "Connection: Upgrade", "Upgrade: SPDY/3.1"
 	socket := []string{upgrade, "Upgrade: websocket", "Sec-WebSocket-Protocol: v4.channel.k8s.io"}
 	exhausted := status.Error(codes.ResourceExhausted, "too many")
@@ -66,7 +68,10 @@ func TestAStreamIsRefusedInTheKubeletsWords(t *testing.T) {
 		{rule: "sv-7", method: "POST", path: "/portForward/default/nobody", code: 404, text: "pod does not exist"},
 		{rule: "sv-7", method: "POST", path: "/run/default/nobody/app?cmd=id", code: 404, text: "pod does not exist"},
 		{rule: "sv-7: another pod of this name", method: "POST", path: "/portForward/default/web/u2", code: 404, text: "pod not found"},
-		{rule: "sv-7: the runtime knows no such pod", method: "POST", path: "/exec/default/web/u2/app?output=1", code: 404, text: `container not found ("app")`},
+		{rule: "another pod of this name", method: "POST", path: "/exec/default/web/u2/app?output=1", code: 404, text: "pod not found"},
+		{rule: "another pod of this name", method: "GET", path: "/attach/default/web/u2/app?output=1", code: 404, text: "pod not found"},
+		{rule: "another pod of this name", method: "POST", path: "/run/default/web/u2/app?cmd=id", code: 404, text: "pod not found"},
+		{rule: "the UID is of another pod", method: "POST", path: "/exec/default/other/u1/app?output=1", code: 404, text: "pod not found"},
 		{rule: "no such container", method: "POST", path: "/exec/default/web/db?output=1", code: 404, text: `container not found ("db")`},
 		{rule: "it does not run", method: "POST", path: "/attach/default/web/over?output=1", code: 404, text: `container not found ("over")`},
 		{rule: "sv-8: first of all", method: "POST", path: "/exec/default/nobody/app?command=id", code: 400, text: "you must specify at least 1 of stdin, stdout, stderr"},

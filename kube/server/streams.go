@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/kubeparts/kubeparts/internal/streamend"
@@ -110,28 +109,27 @@ func streamOptions(w http.ResponseWriter, r *http.Request) (runtime.StreamOption
 	return want, nil
 }
 
-// podOf finds the pod that a request is about (sv-7).
+// podOf finds the pod that a request is about (sv-7). A UID in the path must be that of
+// the named pod: a client that names another means a pod that has been replaced.
 func (s *Server) podOf(r *http.Request) (*v1.Pod, error) {
 	pod, ok := s.cfg.Pods.Pod(r.PathValue("namespace"), r.PathValue("pod"))
 	if !ok {
 		return nil, refusal{http.StatusNotFound, "pod does not exist"}
 	}
+	if uid := r.PathValue("uid"); uid != "" && uid != string(pod.UID) {
+		return nil, refusal{http.StatusNotFound, "pod not found"}
+	}
 	return pod, nil
 }
 
-// containerOf finds the running container that a request is about. A UID in the path
-// is that of the pod in the runtime, which may not be the one that is known by the
-// name (sv-7).
+// containerOf finds the running container that a request is about.
 func (s *Server) containerOf(r *http.Request) (id string, err error) {
 	pod, err := s.podOf(r)
 	if err != nil {
 		return "", err
 	}
-	uid, name := pod.UID, r.PathValue("container")
-	if given := r.PathValue("uid"); given != "" {
-		uid = types.UID(given)
-	}
-	found, err := s.cfg.Runtime.PodStatus(r.Context(), uid)
+	name := r.PathValue("container")
+	found, err := s.cfg.Runtime.PodStatus(r.Context(), pod.UID)
 	if err != nil {
 		return "", fmt.Errorf("server: pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

@@ -21,6 +21,7 @@ func (s *step) input(ctx context.Context) (podconfig.Input, error) {
 	in := podconfig.Input{
 		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.RootDir),
 		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.CgroupParent(s.pod),
+		ExclusiveCPUs: s.r.exclusiveCPUs(s.pod),
 	}
 	if s.r.cfg.VolumeGroups != nil {
 		in.Groups = s.r.cfg.VolumeGroups(s.pod)

@@ -52,6 +52,11 @@
 //     has no place for in a small record per pod, <RootDir>/pods/<uid>/runtime.json:
 //     counts when all instances are gone, hooks that have not ended, resources
 //     that a resize gave. A record that is lost is derived as well as can be.
+//   - Files that containers can write (their hosts file, termination messages,
+//     logs) are read with a bound, whatever the containers made of them.
+//   - Of a removed pod's directory below Config.RootDir, containers, etc-hosts and
+//     runtime.json are removed, nothing through a mount, and the directory itself
+//     once it is empty. Other entries belong to the volume manager.
 //   - What the runtime or a manifest names as a path is not followed out of the
 //     directories it belongs to.
 //

@@ -3,20 +3,17 @@ package cri
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kubeparts/kubeparts/internal/podhttp"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -170,102 +167,48 @@ func excerpt(stdout, stderr []byte) []byte {
 	return append(bytes.Clone(last(stdout, maxOutput-len(errs))), errs...)
 }
 
-// httpHook sends the request of a hook. Whatever is answered is a success
-// (rt-101); a server that has no TLS is asked again without, which is reported
-// if it worked (rt-100).
+// userAgent is the default header User-Agent of hooks, Kubernetes' own.
+const userAgent = "kube-lifecycle/1.36"
+
+// maxHookBody is how much of the response to a hook is read, in bytes, before the
+// connection is closed.
+const maxHookBody = 10 << 10
+
+// httpHook sends the request of a hook. Every response is a success (rt-101). If
+// the server does not support TLS, the request is repeated without it, and without
+// the credentials in it; insecure reports whether that succeeded (rt-100).
 func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []string) (insecure bool, err error) {
-	host := g.Host
-	if host == "" {
-		if len(ips) == 0 {
-			return false, errors.New("the pod has no IP to send the hook's request to")
-		}
-		host = ips[0]
+	ip := ""
+	if len(ips) > 0 {
+		ip = ips[0]
 	}
-	port, err := hookPort(g.Port, c)
+	req, err := podhttp.NewRequest(ctx, g, c, ip, userAgent)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("httpGet: %w", err)
 	}
-	scheme := strings.ToLower(string(g.Scheme))
-	if scheme == "" {
-		scheme = "http"
+	protocols, err := podhttp.Protocols(g)
+	if err != nil {
+		return false, fmt.Errorf("httpGet: %w", err)
 	}
-	err = hookRequest(ctx, scheme, host, port, g, g.HTTPHeaders)
-	if err != nil && scheme == "https" && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
-		open := slices.DeleteFunc(slices.Clone(g.HTTPHeaders), func(h v1.HTTPHeader) bool {
-			return strings.EqualFold(h.Name, "Authorization") // meant for a server with TLS
-		})
-		err = hookRequest(ctx, "http", host, port, g, open)
+	client := podhttp.NewClient(podhttp.Config{MaxBody: maxHookBody, Protocols: protocols})
+	defer client.Close()
+	err = send(client, req)
+	if err != nil && req.URL.Scheme == "https" && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
+		open := req.Clone(ctx)
+		open.URL.Scheme = "http"
+		open.Header.Del("Authorization")
+		err = send(client, open)
 		return err == nil, err
 	}
 	return false, err
 }
 
-// hookProtocols returns what a hook's request is sent as; nil is HTTP/1.1.
-// HTTP/2 goes without TLS and without asking whether the server has it: that is
-// all the field has a meaning for (KEP-5999), also for a static pod that no API
-// server has looked at.
-func hookProtocols(g *v1.HTTPGetAction) (*http.Protocols, error) {
-	if g.Protocol == nil {
-		return nil, nil
-	}
-	switch *g.Protocol {
-	case v1.HTTPProtocolHTTP1:
-		return nil, nil
-	case v1.HTTPProtocolHTTP2:
-		if strings.EqualFold(string(g.Scheme), string(v1.URISchemeHTTPS)) {
-			return nil, fmt.Errorf("httpGet: protocol %s does not go with scheme %s", *g.Protocol, g.Scheme)
-		}
-		p := new(http.Protocols)
-		p.SetUnencryptedHTTP2(true)
-		return p, nil
-	default:
-		return nil, fmt.Errorf("httpGet: unknown protocol %q", *g.Protocol)
-	}
-}
-
-func hookRequest(ctx context.Context, scheme, host string, port int, g *v1.HTTPGetAction, headers []v1.HTTPHeader) error {
-	url := scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/" + strings.TrimPrefix(g.Path, "/")
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// send sends a request and reads the response.
+func send(client *podhttp.Client, req *http.Request) error {
+	response, err := client.Do(req)
 	if err != nil {
 		return err
 	}
-	for _, h := range headers {
-		if strings.EqualFold(h.Name, "Host") {
-			req.Host = h.Value
-		} else {
-			req.Header.Add(h.Name, h.Value)
-		}
-	}
-	protocols, err := hookProtocols(g)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{
-		Protocols:         protocols,
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // as the kubelet: the pod has no name to verify
-	}
-	answer, err := (&http.Client{Transport: transport}).Do(req)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 10<<10))
-	return answer.Body.Close()
-}
-
-// hookPort returns the port of a hook, which may be a name that the container
-// gives to one of its own.
-func hookPort(port intstr.IntOrString, c *v1.Container) (int, error) {
-	if port.Type == intstr.Int {
-		return port.IntValue(), nil
-	}
-	for _, p := range c.Ports {
-		if p.Name == port.StrVal {
-			return int(p.ContainerPort), nil
-		}
-	}
-	if n, err := strconv.Atoi(port.StrVal); err == nil {
-		return n, nil
-	}
-	return 0, fmt.Errorf("couldn't find port: %v in container %s", port.StrVal, c.Name)
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.Body.Close()
 }

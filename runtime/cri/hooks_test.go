@@ -47,6 +47,7 @@ func TestHTTPHooks(t *testing.T) {
 	assert.Equal(t, "/bye?a=1", got.URL.String())
 	assert.Equal(t, "shop", got.Host)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
+	assert.Equal(t, "kube-lifecycle/1.36", got.UserAgent())
 
 	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(secure))}), "nothing is verified (rt-100)")
 	assert.NotNil(t, got.TLS)
@@ -65,6 +66,62 @@ func TestHTTPHooks(t *testing.T) {
 	cancel()
 	_, err = httpHook(ended, &v1.HTTPGetAction{Port: intstr.FromInt32(port(plain))}, c, []string{"127.0.0.1"})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A container that answers a hook with a redirect does not choose what the agent
+// requests from the node's network, or that it sends the hook's headers there.
+func TestAHookIsRedirectedOnlyWithinItsHost(t *testing.T) {
+	var got []string
+	record := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = append(got, r.Host+" "+r.Header.Get("X-Secret")) })
+	elsewhere := httptest.NewUnstartedServer(record)
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skipf("there is no second loopback address: %v", err)
+	}
+	require.NoError(t, elsewhere.Listener.Close())
+	elsewhere.Listener = listener
+	elsewhere.Start()
+	defer elsewhere.Close()
+	otherPort := httptest.NewServer(record)
+	defer otherPort.Close()
+	requests := 0
+	to := ""
+	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		http.Redirect(w, r, to, http.StatusFound)
+	}))
+	defer pod.Close()
+	hook := func(location string) error {
+		got, requests, to = nil, 0, location
+		_, err := httpHook(t.Context(), &v1.HTTPGetAction{
+			Port: intstr.FromInt(pod.Listener.Addr().(*net.TCPAddr).Port), HTTPHeaders: []v1.HTTPHeader{{Name: "X-Secret", Value: "s"}},
+		}, &v1.Container{}, []string{"127.0.0.1"})
+		return err
+	}
+	require.NoError(t, hook(elsewhere.URL), "the redirect is the response")
+	assert.Empty(t, got, "requests to another host")
+	assert.Equal(t, 1, requests)
+	require.NoError(t, hook(otherPort.URL))
+	assert.Equal(t, []string{otherPort.Listener.Addr().String() + " s"}, got, "another port of the same host")
+	require.ErrorContains(t, hook("/again"), "stopped after 10 redirects")
+	assert.Equal(t, 10, requests)
+}
+
+// A response without an end does not keep a hook.
+func TestTheResponseToAHookIsBounded(t *testing.T) {
+	ended := make(chan struct{})
+	pod := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 4096)); err != nil {
+				return
+			}
+		}
+	}))
+	defer pod.Close()
+	_, err := httpHook(t.Context(), &v1.HTTPGetAction{Port: intstr.FromInt(pod.Listener.Addr().(*net.TCPAddr).Port)}, &v1.Container{}, []string{"127.0.0.1"})
+	require.NoError(t, err)
+	<-ended
 }
 
 func TestAHookIsSentByTheProtocolItAsksFor(t *testing.T) { // KEP-5999

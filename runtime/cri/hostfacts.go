@@ -13,7 +13,8 @@ import (
 
 // ReadFacts reads from a Linux machine what the configuration of containers
 // depends on, for [Node].Facts: memory and swap, the version of its cgroups, the
-// sizes of its huge pages, and where it shows its temperature. What is a matter of
+// sizes of its huge pages, whether SELinux is enabled, and where it shows its
+// temperature. What is a matter of
 // configuration is left at its default. root is the machine's, os.DirFS("/").
 //
 // What a machine does not have reads as nothing. The error is a file that is
@@ -60,7 +61,19 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	for _, dir := range hot {
 		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
 	}
+	n.SELinux = seLinux(root)
 	return n, nil
+}
+
+// seLinux reports whether SELinux is enabled: its file system is mounted and a policy is
+// loaded. Without a policy every process has the context "kernel". Where SELinux is off,
+// the file is missing or belongs to another security module.
+func seLinux(root fs.FS) bool {
+	if !exists(root, "sys/fs/selinux/enforce") {
+		return false
+	}
+	context, err := fs.ReadFile(root, "proc/self/attr/current")
+	return err == nil && strings.TrimRight(string(context), "\x00\n") != "kernel"
 }
 
 // readMemInfo returns the lines of /proc/meminfo, in bytes.

@@ -37,6 +37,13 @@ func TestFactsOfAMachine(t *testing.T) { // se-8, cm-34, cm-37, cm-40
 		"cgroup v1": {fstest.MapFS{
 			"proc/meminfo": memory, "sys/fs/cgroup/memory/memory.memsw.limit_in_bytes": file,
 		}, podconfig.Node{MemoryBytes: 16 << 20, CgroupVersion: 1, Swap: podconfig.Swap{Controller: true, Bytes: 2 << 20}}},
+		"SELinux": {fstest.MapFS{
+			"sys/fs/selinux/enforce": file, "proc/self/attr/current": {Data: []byte("system_u:system_r:unconfined_t:s0\x00")},
+		}, podconfig.Node{SELinux: true}},
+		"SELinux without a policy": {fstest.MapFS{
+			"sys/fs/selinux/enforce": file, "proc/self/attr/current": {Data: []byte("kernel\x00")},
+		}, podconfig.Node{}},
+		"another security module": {fstest.MapFS{"proc/self/attr/current": {Data: []byte("unconfined\n")}}, podconfig.Node{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := cri.ReadFacts(tc.root)

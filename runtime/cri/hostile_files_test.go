@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
@@ -48,7 +49,7 @@ func TestAContainersFilesMayBeAnything(t *testing.T) {
 		file(outside + "/0.log"), file(dir + "/logs/prod_other_u-2/web/0.log"), file(dir + "/logs/0.log"), file(dir + "/logs-else"),
 		file(dir + "/root/pods/u-2/containers/web/1234"), file(dir + "/root/pods/u-1/volumes/data/file"), huge,
 	}
-	fifo := mkfifo(t, outside)
+	fifo := cri.Mkfifo(t, outside)
 	paths := append([]string{
 		outside, fifo, dir + "/logs", dir + "/logs/", dir + "/logs/prod_web_u-1", dir + "/logs/prod_web_u-1/../prod_other_u-2/web/0.log",
 		"", "/", "relative/0.log", "/dev/zero", "/proc/self/mem", dir + "/none/0.log",

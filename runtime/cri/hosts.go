@@ -1,41 +1,82 @@
 package cri
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
+// maxNodeHosts is the size of the node's /etc/hosts, in bytes, up to which pods of
+// the host network get a copy. Lists of blocked names have some megabytes.
+const maxNodeHosts = 16 << 20
+
 // writeHosts writes the pod's /etc/hosts and returns its path on this machine
-// (pe-14). What the other containers of the pod have mounted is not touched if it
-// is what it should be: to write is to empty it first, and a disk that is full
-// would leave it so.
+// (pe-14). A file that is right is left as it is: other containers of the pod have
+// it mounted, and writing it again would leave it empty on a full disk.
 func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
-	var of []byte
+	var ofNode []byte
 	if pod.Spec.HostNetwork {
 		var err error
-		if of, err = os.ReadFile("/etc/hosts"); err != nil && !os.IsNotExist(err) {
+		if ofNode, err = readNodeHosts("/etc/hosts"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	content, err := podconfig.Hosts(pod, ips, r.cfg.DNS.ClusterDomain, string(of))
+	content, err := podconfig.Hosts(pod, ips, r.cfg.DNS.ClusterDomain, string(ofNode))
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(r.podDir(pod), "etc-hosts")
+	path := filepath.Join(r.podDir(pod), hostsFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return "", err
 	}
-	if there, err := os.ReadFile(path); err != nil || string(there) != content {
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return "", err
-		}
+	if err := makeEqual(path, []byte(content)); err != nil {
+		return "", fmt.Errorf("write the pod's hosts file: %w", err)
 	}
 	return path, os.Chmod(path, 0o644) // whatever the umask
 }
+
+func readNodeHosts(path string) ([]byte, error) {
+	f, err := untrusted.OpenFollow(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return untrusted.Read(f, maxNodeHosts)
+}
+
+// makeEqual gives a file the content unless it has it. It writes in place, because
+// containers have the file mounted, and they may have made it any size. Anything
+// that is not a regular file is replaced.
+func makeEqual(path string, content []byte) error {
+	same, err := untrusted.Equal(path, content)
+	if same {
+		return nil
+	}
+	if errors.Is(err, untrusted.ErrNotRegular) {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	f, err := untrusted.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// Entries of a pod's directory that this package makes; journalFile is another.
+const (
+	hostsFile   = "etc-hosts"  // mounted into the pod's containers
+	messagesDir = "containers" // the termination messages, a directory for each container
+)
 
 // podDir is the directory of a pod's files (sl-33).
 func (r *Runtime) podDir(pod *v1.Pod) string {

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -53,6 +54,81 @@ func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
 	text, err = os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "# Kubernetes-managed hosts file (host network).\n")
+}
+
+// Containers can write the file: its size must not reach the agent's memory, and
+// whatever stands in its place must not block a start.
+func TestTheHostsFileIsRepairedWhateverAContainerMadeOfIt(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("truncating allocates the space there")
+	}
+	r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+	pod := &v1.Pod{}
+	pod.Name, pod.UID = "web", "u1"
+	path, err := r.writeHosts(pod, []string{"10.0.0.7"})
+	require.NoError(t, err)
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	outside := filepath.Join(t.TempDir(), "outside")
+	for name, spoil := range map[string]func(t *testing.T){
+		"8 TiB":              func(t *testing.T) { require.NoError(t, os.Truncate(path, 8<<40)) },
+		"10 GiB":             func(t *testing.T) { require.NoError(t, os.Truncate(path, 10<<30)) },
+		"one byte more":      func(t *testing.T) { require.NoError(t, os.WriteFile(path, append(want, '#'), 0o644)) },
+		"other content":      func(t *testing.T) { require.NoError(t, os.WriteFile(path, bytes.ToUpper(want), 0o644)) },
+		"empty":              func(t *testing.T) { require.NoError(t, os.Truncate(path, 0)) },
+		"removed":            func(t *testing.T) { require.NoError(t, os.Remove(path)) },
+		"an empty directory": func(t *testing.T) { require.NoError(t, os.Remove(path)); require.NoError(t, os.Mkdir(path, 0o755)) },
+		"a link": func(t *testing.T) {
+			require.NoError(t, os.WriteFile(outside, []byte("untouched"), 0o600))
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Symlink(outside, path))
+		},
+		"a FIFO": func(t *testing.T) {
+			require.NoError(t, os.Remove(path))
+			require.NoError(t, os.Rename(Mkfifo(t, t.TempDir()), path))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spoil(t)
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
+			_, err := r.writeHosts(pod, []string{"10.0.0.7"})
+			goruntime.ReadMemStats(&after)
+			require.NoError(t, err)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "bytes allocated")
+			info, err := os.Lstat(path)
+			require.NoError(t, err)
+			require.True(t, info.Mode().IsRegular())
+			require.EqualValues(t, len(want), info.Size())
+			is, err := os.ReadFile(path)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), string(is))
+		})
+	}
+	untouched, err := os.ReadFile(outside)
+	require.NoError(t, err)
+	assert.Equal(t, "untouched", string(untouched))
+}
+
+// Whatever a container writes to the file, the next start gets the right one.
+func FuzzHostsFile(f *testing.F) {
+	f.Add([]byte(""))
+	f.Add([]byte("# Kubernetes-managed hosts file.\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+		pod := &v1.Pod{}
+		pod.Name, pod.UID = "web", "u1"
+		path, err := r.writeHosts(pod, []string{"10.0.0.7"})
+		require.NoError(t, err)
+		want, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		_, err = r.writeHosts(pod, []string{"10.0.0.7"})
+		require.NoError(t, err)
+		is, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, string(want), string(is))
+	})
 }
 
 func TestTheFileForATerminationMessage(t *testing.T) { // pe-20

@@ -40,6 +40,10 @@ type record struct {
 	// has had, also when all of them have been removed (L-53).
 	Restarts map[string]int32 `json:"restarts,omitempty"`
 
+	// First is, by container, the restart count of the first instance that was made
+	// when nothing was left of earlier ones but their number: back-off counts from it.
+	First map[string]int32 `json:"first,omitempty"`
+
 	// Ended is, by container, the newest exit that delays its next start though
 	// the instance is gone, removed so that its pod starts over (rt-140).
 	Ended map[string]exit `json:"ended,omitempty"`
@@ -126,7 +130,7 @@ func (j *journal) update(pod *v1.Pod, change func(rec *record)) {
 	rec := &record{
 		Attempts: old.Attempts, Pod: old.Pod,
 		Restarts: cloned(old.Restarts), Unhooked: cloned(old.Unhooked), Actuated: cloned(old.Actuated),
-		Ended: cloned(old.Ended), Over: cloned(old.Over),
+		Ended: cloned(old.Ended), Over: cloned(old.Over), First: cloned(old.First),
 	}
 	change(rec)
 	j.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -30,7 +32,7 @@ func (r *Runtime) messagesOf(pod types.UID) string {
 	if !plain(string(pod)) {
 		return ""
 	}
-	return filepath.Join(r.cfg.RootDir, "pods", string(pod), "containers")
+	return filepath.Join(r.cfg.RootDir, "pods", string(pod), messagesDir)
 }
 
 // below reports whether path is inside of dir, and not dir itself.
@@ -41,14 +43,11 @@ func below(dir, path string) bool {
 
 // removeRotated removes a log and what was rotated from it (lg-8).
 func removeRotated(path string) error {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if os.IsNotExist(err) {
+	entries, err := untrusted.ReadDir(filepath.Dir(path), maxLogEntries)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	var errs []error
+	errs := []error{err} // of too large a directory, some entries are known
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), filepath.Base(path)) {
 			if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !os.IsNotExist(err) {
@@ -104,9 +103,9 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	return errors.Join(errs...)
 }
 
-// removeDirs removes the log directories of removed pods (rt-134), and the
-// files that were mounted into their containers. A pod that the runtime still
-// holds anything of keeps both.
+// removeDirs removes the log directories of removed pods (rt-134), and the entries
+// of the pods' directories that this package makes. It keeps both for a pod of
+// which the runtime still has anything.
 func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) error {
 	pods, err := r.Pods(ctx)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	r.journal.forget(gone)
 	r.ended.forget(gone)
 	r.unable.forget(gone)
-	r.backoff.ForgetGone(gone) // of pods that ended by themselves, which no KillPod tells of
+	r.backoff.ForgetGone(gone) // also of pods that ended without a KillPod
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.PodLogsDir)
 	if err != nil && !os.IsNotExist(err) {
@@ -129,7 +128,7 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	for _, e := range logs {
 		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // all of the name, in an old layout
 		if e.IsDir() && gone(types.UID(uid)) {
-			errs = append(errs, os.RemoveAll(filepath.Join(r.cfg.PodLogsDir, e.Name())))
+			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.PodLogsDir, e.Name())))
 		}
 	}
 	dirs, err := os.ReadDir(filepath.Join(r.cfg.RootDir, "pods"))
@@ -137,19 +136,30 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		errs = append(errs, err)
 	}
 	for _, e := range dirs {
-		if !e.IsDir() || !gone(types.UID(e.Name())) {
-			continue
+		if e.IsDir() && gone(types.UID(e.Name())) {
+			errs = append(errs, removeOwn(ctx, filepath.Join(r.cfg.RootDir, "pods", e.Name())))
 		}
-		dir := filepath.Join(r.cfg.RootDir, "pods", e.Name())
-		// Only what this package makes. Volumes are not ours, and removing
-		// them from here could reach through a mount (sl-57).
-		errs = append(errs, os.RemoveAll(filepath.Join(dir, "containers")))
-		for _, name := range []string{"etc-hosts", journalFile, journalFile + checkpoint.Temporary} {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
-				errs = append(errs, err)
-			}
-		}
-		_ = os.Remove(dir) // unless somebody else has something in it
 	}
 	return errors.Join(errs...)
+}
+
+// removeOwn removes the entries of a pod's directory that this package makes, and
+// the directory itself if that leaves it empty. The other entries belong to the
+// volume manager and to whatever else has put them there.
+func removeOwn(ctx context.Context, dir string) error {
+	errs := []error{removeTree(ctx, filepath.Join(dir, messagesDir))}
+	for _, name := range []string{hostsFile, journalFile, journalFile + checkpoint.Temporary} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+			errs = append(errs, err)
+		}
+	}
+	_ = os.Remove(dir) // fails if it is not empty
+	return errors.Join(errs...)
+}
+
+func removeTree(ctx context.Context, dir string) error {
+	if err := untrusted.RemoveTree(ctx, dir); err != nil {
+		return fmt.Errorf("cri: remove %s: %w", dir, err)
+	}
+	return nil
 }

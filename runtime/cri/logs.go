@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // Where logs are is the kubelet's layout (lg-1), which log collectors know:
@@ -45,12 +47,13 @@ func nextLog(names []string) int32 {
 	return next
 }
 
+// maxLogEntries bounds the directory of a container's logs, in entries.
+const maxLogEntries = 10_000
+
 // restartsLogged reads the directory of a container's logs for nextLog.
 func (r *Runtime) restartsLogged(pod *v1.Pod, container string) int32 {
-	entries, err := os.ReadDir(r.logDir(pod, container))
-	if err != nil {
-		return 0 // most of all because it never ran
-	}
+	// An error usually means that the container never ran.
+	entries, _ := untrusted.ReadDir(r.logDir(pod, container), maxLogEntries)
 	var names []string
 	for _, e := range entries {
 		if !e.IsDir() {

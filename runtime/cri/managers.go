@@ -29,3 +29,21 @@ type Managers interface {
 	// whose pod is gone. It must take being told again.
 	PostStop(ctx context.Context, containerID string) error
 }
+
+// ExclusiveCPUs is an optional interface of Managers that give containers CPUs
+// which no other container may use. Without it all containers have CPU quotas.
+type ExclusiveCPUs interface {
+	// ExclusiveCPUs returns the names of the pod's containers that have such CPUs.
+	// These containers and the pod have no CPU quota, as in Kubernetes since 1.33
+	// (DisableCPUQuotaWithExclusiveCPUs). It must not block.
+	ExclusiveCPUs(pod *v1.Pod) []string
+}
+
+// exclusiveCPUs returns the names of the pod's containers that have CPUs of their
+// own.
+func (r *Runtime) exclusiveCPUs(pod *v1.Pod) []string {
+	if m, ok := r.cfg.Managers.(ExclusiveCPUs); ok {
+		return m.ExclusiveCPUs(pod)
+	}
+	return nil
+}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cri_test
+package cri
 
 import (
 	"path/filepath"
@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mkfifo makes a FIFO that nobody writes to: who opens it waits.
-func mkfifo(t *testing.T, dir string) string {
+// Mkfifo makes a FIFO without a writer: opening it for reading blocks.
+func Mkfifo(t *testing.T, dir string) string {
 	t.Helper()
 	path := filepath.Join(dir, "fifo")
 	require.NoError(t, syscall.Mkfifo(path, 0o644))

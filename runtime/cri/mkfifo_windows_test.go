@@ -1,5 +1,9 @@
-package cri_test
+package cri
 
 import "testing"
 
-func mkfifo(*testing.T, string) string { return "" }
+func Mkfifo(t *testing.T, _ string) string {
+	t.Helper()
+	t.Skip("Windows has no FIFOs in directories")
+	return ""
+}

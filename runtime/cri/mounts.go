@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
@@ -124,13 +125,16 @@ func (s *step) ready(volume string) (runtime.Volume, error) {
 // must not stay as it is (vol-71).
 func expandAll(expr string, env *podenv.Env) (string, error) {
 	var missing []string
-	path := podenv.Expand(expr, func(name string) (string, bool) {
+	path, err := podenv.Expand(expr, func(name string) (string, bool) {
 		value, ok := env.Get(name)
 		if !ok {
 			missing = append(missing, name)
 		}
 		return value, ok
 	})
+	if err != nil {
+		return "", fmt.Errorf("subPathExpr %q is %w", expr, err)
+	}
 	if missing != nil {
 		return "", fmt.Errorf("subPathExpr %q: no such variable: %s", expr, strings.Join(missing, ", "))
 	}
@@ -180,13 +184,13 @@ func inVolume(volume, sub string) (string, error) {
 // words to (rt-124). Every instance has its own, so that none shows another's; the
 // tries to make one instance share it, so that they don't fill the disk.
 func (s *step) messageFile(c *v1.Container, restartCount int32) (string, error) {
-	dir := filepath.Join(s.r.podDir(s.pod), "containers", c.Name)
+	dir := filepath.Join(s.r.podDir(s.pod), messagesDir, c.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%08x", restartCount))
 	// Not truncated: the instance may be there already, and have said something.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := untrusted.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return "", err
 	}

@@ -111,7 +111,7 @@ type resizer struct {
 
 // AnnouncePod implements [allocation.Actuator].
 func (r *resizer) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error {
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir)}
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	return r.r.updateSandbox(ctx, r.sandbox, podconfig.Overhead(in), podconfig.PodResources(in, all))
 }
 
@@ -129,7 +129,7 @@ func (r *resizer) SetContainer(ctx context.Context, name string, all v1.Resource
 	if inst == nil || spec == nil {
 		return nil
 	}
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir)}
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	if err := r.r.updateContainer(ctx, bare(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
 		return err
 	}

@@ -261,3 +261,29 @@ func TestARuntimeThatCantResizeIsAskedOnce(t *testing.T) { // al-20
 	require.NoError(t, err)
 	assert.Equal(t, "200m", st.Containers[0].Resources.Limits.Cpu().String(), "nor is it taken for done")
 }
+
+// A owning gives the container web CPUs of its own.
+type owning struct{ managers }
+
+func (*owning) ExclusiveCPUs(*v1.Pod) []string { return []string{"web"} }
+
+func TestContainersWithExclusiveCPUsHaveNoQuota(t *testing.T) {
+	f := &resizing{fakeCRI: newFake()}
+	f.has("img:1")
+	rt := engineOver(t, f, cri.Config{Managers: new(owning)})
+	pod := podOf(sized("web", "2", "64Mi", "2", "64Mi"), sized("db", "500m", "64Mi", "500m", "64Mi"))
+	syncs(t, rt, pod)
+	assert.EqualValues(t, -1, f.newest("web").Config.Linux.Resources.CpuQuota)
+	assert.EqualValues(t, 50_000, f.newest("db").Config.Linux.Resources.CpuQuota)
+	f.did()
+	assert.Empty(t, syncs(t, rt, pod).Actions, "the missing quota is no resize")
+
+	pod = pod.DeepCopy()
+	pod.Spec.Containers[0] = sized("web", "2", "128Mi", "2", "128Mi")
+	syncs(t, rt, pod)
+	assert.Equal(t, []string{
+		"UpdatePod shares=2560 quota=-1 memory=192",
+		"Update web shares=2048 quota=-1 memory=128",
+	}, slices.Compact(f.did()))
+	assert.Empty(t, syncs(t, rt, pod).Actions)
+}

@@ -66,7 +66,7 @@ func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
 			return s.unfinishedHook(ctx, st.Container, inst.id)
 		}
 	} else if s.r.journal.of(s.pod.UID).Actuated[st.Name].ID != inst.id {
-		s.made(st.Container, inst) // whose answer was lost, or the agent before it could note it
+		s.made(st, inst) // whose answer was lost, or the agent before it could note it
 	}
 	if err := ctx.Err(); err != nil {
 		return err // made, and found again by the next look; not started any more (inv-2)
@@ -175,7 +175,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	}
 	if inst != nil {
 		if s.r.journal.of(s.pod.UID).Actuated[c.Name].ID != inst.id {
-			s.made(c, inst) // whose answer was lost
+			s.made(st, inst) // whose answer was lost
 		}
 		return inst, nil
 	}
@@ -194,7 +194,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerError", "", sayName(err, "", c.Name))
 	}
-	s.made(c, inst)
+	s.made(st, inst)
 	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
 	return inst, nil
@@ -220,8 +220,12 @@ func (s *step) nextCount(st *plan.Start) int32 {
 }
 
 // made notes of an instance what has to be known when the agent is another one.
-func (s *step) made(c *v1.Container, inst *instance) {
+func (s *step) made(st *plan.Start, inst *instance) {
+	c := st.Container
 	s.r.journal.update(s.pod, func(rec *record) {
+		if st.NoStatus && st.Last == nil && inst.attempt > 0 {
+			rec.First[c.Name] = int32(inst.attempt)
+		}
 		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
 		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.Compute(&c.Resources)}
 		delete(rec.Unhooked, c.Name)

@@ -65,7 +65,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	defer s.traced()
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff,
-		Counts: rec.Restarts, Ended: rec.exits(), Over: rec.Over, Attempts: rec.Attempts, PodResources: rec.Pod,
+		Counts: rec.Restarts, First: rec.First, Ended: rec.exits(), Over: rec.Over, Attempts: rec.Attempts, PodResources: rec.Pod,
 		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
 	})
 	if !p.Empty() {

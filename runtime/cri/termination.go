@@ -2,13 +2,13 @@ package cri
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -16,24 +16,26 @@ import (
 const (
 	maxMessage    = 4096 // bytes, the last ones
 	maxMessageLog = 80   // lines of log, the last ones
+
+	maxMessageTail = 256 << 10 // bytes of log that are searched for these lines
 )
 
 // terminationMessage returns what an exited container said at its end, after
 // what the runtime says of it (rt-125 … rt-127).
 func terminationMessage(s *runtimeapi.ContainerStatus) string {
-	path := s.Annotations[podconfig.AnnotationMessagePath]
-	if path == "" {
-		return s.Message
-	}
 	said := ""
-	for _, m := range s.Mounts {
-		if m.GetContainerPath() == path {
-			said = string(tail(m.GetHostPath(), maxMessage))
+	if path := s.Annotations[podconfig.AnnotationMessagePath]; path != "" {
+		path = podconfig.AbsolutePath(path)
+		for _, m := range s.Mounts {
+			if m.GetContainerPath() == path {
+				said = string(tail(untrusted.Open, m.GetHostPath(), maxMessage))
+			}
 		}
 	}
 	wantsLog := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
 	if said == "" && wantsLog && s.ExitCode != 0 && s.Reason != "ContainerCannotRun" {
-		said = lastLines(tail(s.LogPath, 256<<10))
+		// A link, because some runtimes keep the log in another directory.
+		said = lastLines(tail(untrusted.OpenFollow, s.LogPath, maxMessageTail))
 	}
 	switch {
 	case said == "":
@@ -45,22 +47,16 @@ func terminationMessage(s *runtimeapi.ContainerStatus) string {
 	}
 }
 
-// tail returns the last n bytes of a regular file; nothing if it can't be read.
-// The path comes from the runtime, so it may be anything: a FIFO would block.
-func tail(path string, n int64) []byte {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(path)
+// tail returns the last n bytes of a regular file, or nothing if it cannot be
+// opened or read. The path comes from the runtime and the content from the
+// container, so the file may be anything.
+func tail(open func(string) (*os.File, error), path string, n int64) []byte {
+	f, err := open(path)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	if _, err := f.Seek(max(info.Size()-n, 0), io.SeekStart); err != nil {
-		return nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, n))
+	data, err := untrusted.Tail(f, n)
 	if err != nil {
 		return nil
 	}

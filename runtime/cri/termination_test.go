@@ -1,9 +1,11 @@
 package cri
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	goruntime "runtime"
 	"strings"
 	"testing"
 
@@ -56,6 +58,80 @@ func TestTerminationMessages(t *testing.T) {
 	}
 }
 
+// A container can make its message file as large as it likes, and a log may have
+// been replaced: neither fills the agent's memory nor blocks it.
+func TestAHugeMessageOrLogCostsNothing(t *testing.T) {
+	if goruntime.GOOS == "windows" {
+		t.Skip("truncating allocates the space there")
+	}
+	dir := t.TempDir()
+	sparse := func(name string, size int64, end string) string {
+		path := filepath.Join(dir, name)
+		f, err := os.Create(path)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte(end), size-int64(len(end)))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		return path
+	}
+	message := sparse("message", 8<<40, "the end")
+	log := sparse("0.log", 10<<30, "\n2026-01-01T00:00:00Z stdout F last line\n")
+	fifo := Mkfifo(t, dir)
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(message, link))
+	for name, tc := range map[string]struct {
+		file, log string
+		want      func(t *testing.T, message string)
+	}{
+		"message": {message, log, func(t *testing.T, m string) {
+			assert.Len(t, m, maxMessage)
+			assert.True(t, strings.HasSuffix(m, "the end"))
+		}},
+		"log":               {filepath.Join(dir, "none"), log, func(t *testing.T, m string) { assert.Equal(t, "last line\n", m) }},
+		"FIFOs":             {fifo, fifo, func(t *testing.T, m string) { assert.Empty(t, m) }},
+		"message is a link": {link, filepath.Join(dir, "none"), func(t *testing.T, m string) { assert.Empty(t, m, "it may lead anywhere") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after goruntime.MemStats
+			goruntime.ReadMemStats(&before)
+			got := terminationMessage(&runtimeapi.ContainerStatus{
+				ExitCode: 1, Reason: "Error", LogPath: tc.log,
+				Annotations: map[string]string{podconfig.AnnotationMessagePath: "/dev/log", podconfig.AnnotationMessagePolicy: "FallbackToLogsOnError"},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: tc.file}},
+			})
+			goruntime.ReadMemStats(&after)
+			tc.want(t, got)
+			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20), "bytes allocated")
+		})
+	}
+}
+
+func TestWhereATerminationMessageIs(t *testing.T) {
+	dir := t.TempDir()
+	said, log := filepath.Join(dir, "said"), filepath.Join(dir, "0.log")
+	require.NoError(t, os.WriteFile(said, []byte("out of luck"), 0o644))
+	require.NoError(t, os.WriteFile(log, []byte("2026-01-01T00:00:00Z stderr F panic: bad\n"), 0o644))
+	for name, tc := range map[string]struct{ path, policy, want string }{
+		"an absolute path":             {"/dev/log", "File", "out of luck"},
+		"a relative path":              {"dev/log", "File", "out of luck"},
+		"no path":                      {"", "File", ""},
+		"no path, but the log":         {"", "FallbackToLogsOnError", "panic: bad\n"},
+		"another path, and the log":    {"/else", "FallbackToLogsOnError", "panic: bad\n"},
+		"no path, and no known policy": {"", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if goruntime.GOOS == "windows" {
+				t.Skip("paths are those of Linux")
+			}
+			assert.Equal(t, tc.want, terminationMessage(&runtimeapi.ContainerStatus{
+				ExitCode: 1, Reason: "Error", LogPath: log,
+				Annotations: map[string]string{podconfig.AnnotationMessagePath: tc.path, podconfig.AnnotationMessagePolicy: tc.policy},
+				Mounts:      []*runtimeapi.Mount{{ContainerPath: "/dev/log", HostPath: said}},
+			}))
+		})
+	}
+}
+
 func TestTheLogFallbackHasTwoLimits(t *testing.T) {
 	var log strings.Builder
 	for i := range 200 {
@@ -73,5 +149,26 @@ func FuzzLastLines(f *testing.F) {
 	f.Add([]byte("a b P \n\n\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		assert.LessOrEqual(t, len(lastLines(log)), maxMessage)
+	})
+}
+
+// Whatever a container leaves in its message and its log, the message is bounded.
+func FuzzTerminationMessage(f *testing.F) {
+	f.Add([]byte("out of luck"), []byte(""))
+	f.Add([]byte(""), []byte("2026-01-01T00:00:00Z stdout F text\n"))
+	f.Add(bytes.Repeat([]byte{0}, 5000), []byte("P\n"))
+	f.Fuzz(func(t *testing.T, message, log []byte) {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "message"), message, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "0.log"), log, 0o600))
+		got := terminationMessage(&runtimeapi.ContainerStatus{
+			ExitCode: 1, Reason: "Error", LogPath: filepath.Join(dir, "0.log"),
+			Annotations: map[string]string{podconfig.AnnotationMessagePath: "/m", podconfig.AnnotationMessagePolicy: "FallbackToLogsOnError"},
+			Mounts:      []*runtimeapi.Mount{{ContainerPath: "/m", HostPath: filepath.Join(dir, "message")}},
+		})
+		assert.LessOrEqual(t, len(got), maxMessage)
+		if len(message) > 0 {
+			assert.Equal(t, string(message[max(len(message)-maxMessage, 0):]), got)
+		}
 	})
 }

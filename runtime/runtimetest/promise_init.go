@@ -151,9 +151,7 @@ var initPromises = []promise{
 			t.settle()
 			t.kill(pod, nil)
 			s := t.look(pod.UID)
-			if s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(s)
 			main, second, first := t.container(s, "main"), t.container(s, "second"), t.container(s, "first")
 			if second.FinishedAt.Before(main.FinishedAt) || first.FinishedAt.Before(second.FinishedAt) {
 				t.Errorf("main finished at %v, the second sidecar at %v, the first at %v", main.FinishedAt, second.FinishedAt, first.FinishedAt)

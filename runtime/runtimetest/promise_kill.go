@@ -24,9 +24,7 @@ var killPromises = []promise{
 			t.settle()
 			took := t.kill(pod, nil)
 			s := t.look(pod.UID)
-			if s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(s)
 			if took > t.suite.Patience {
 				t.Errorf("containers that exit on TERM took %v to stop", took)
 			}
@@ -72,9 +70,7 @@ var killPromises = []promise{
 			t.up(pod)
 			took := t.kill(pod, new(int64(3)))
 			s := t.look(pod.UID)
-			if s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(s)
 			t.took(took, 3*time.Second)
 			if c := t.container(s, "stubborn"); c.ExitCode != exitKILL {
 				t.Errorf("stubborn has not exited with 137; the pod is\n%s", describe(s))
@@ -131,9 +127,7 @@ var killPromises = []promise{
 			}
 			t.took(time.Since(begun), 3*time.Second)
 			s := t.look(pod.UID)
-			if s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(s)
 			if c := t.container(s, "long"); c.ExitCode == exitKILL {
 				t.Errorf("long was not stopped with TERM; the pod is\n%s", describe(s))
 			}
@@ -162,9 +156,7 @@ var killPromises = []promise{
 				t.Errorf("the grace period was cut short with the context; the pod is\n%s", describe(s))
 			}
 			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
-			if s := t.look(pod.UID); s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(t.look(pod.UID))
 		},
 	},
 	{
@@ -177,9 +169,7 @@ var killPromises = []promise{
 			t.syncUntil(pod, "short has exited", exited("short"))
 			t.kill(pod, nil)
 			s := t.look(pod.UID)
-			if s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(s)
 			if c := t.container(s, "short"); c.ExitCode != 5 {
 				t.Errorf("the exit of short cannot be read any more; the pod is\n%s", describe(s))
 			}
@@ -196,9 +186,7 @@ var killPromises = []promise{
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
 			t.up(pod)
 			t.took(t.kill(pod, new(int64(0))), 0)
-			if s := t.look(pod.UID); s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(t.look(pod.UID))
 		},
 	},
 	{
@@ -213,8 +201,10 @@ var killPromises = []promise{
 			if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, Status: s}); err != nil {
 				t.Fatalf("KillPod: %v", err)
 			}
-			if s = t.look(pod.UID); s.Running() || t.container(s, "short").ExitCode != 5 {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
+			s = t.look(pod.UID)
+			t.stopped(s)
+			if t.container(s, "short").ExitCode != 5 {
+				t.Errorf("KillPod changed an exit; the pod is\n%s", describe(s))
 			}
 		},
 	},
@@ -288,9 +278,7 @@ var killPromises = []promise{
 				t.Fatalf("KillPod: %v", err)
 			}
 			t.took(time.Since(begun), 3*time.Second)
-			if s := t.look(pod.UID); s.Running() {
-				t.Errorf("KillPod returned and the pod is\n%s", describe(s))
-			}
+			t.stopped(t.look(pod.UID))
 		},
 	},
 }

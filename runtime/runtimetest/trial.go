@@ -153,6 +153,22 @@ func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
 	return time.Since(begun)
 }
 
+// stopped fails t for each part of the pod that runs after KillPod has returned nil.
+func (t *trial) stopped(s *runtime.PodStatus) {
+	t.Helper()
+	for _, sb := range s.Sandboxes {
+		if sb.State == runtime.SandboxReady {
+			t.Errorf("KillPod returned nil while sandbox %s (attempt %d) is ready: an agent takes the pod for an orphan and kills it again; the pod is\n%s",
+				sb.ID, sb.Attempt, describe(s))
+		}
+	}
+	for _, c := range s.Containers {
+		if c.State == runtime.ContainerRunning {
+			t.Errorf("KillPod returned nil while container %s (%s) runs; the pod is\n%s", c.Name, c.ID, describe(s))
+		}
+	}
+}
+
 // up syncs the pod until all its regular containers run.
 func (t *trial) up(pod *v1.Pod) *runtime.PodStatus {
 	t.Helper()

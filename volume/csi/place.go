@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -19,6 +20,8 @@ const (
 	dataFile   = "vol_data.json"
 	persistent = "Persistent"
 	ephemeral  = "Ephemeral"
+
+	maxData = 1 << 20 // bytes of the data file
 )
 
 // data is what is written beside a volume, in the kubelet's form (vol-61).
@@ -50,7 +53,7 @@ func save(dir string, d data) error {
 // load reads what save has written; fs.ErrNotExist if there is nothing.
 func load(dir string) (data, error) {
 	var d data
-	content, err := os.ReadFile(filepath.Join(dir, dataFile))
+	content, err := untrusted.ReadFile(filepath.Join(dir, dataFile), maxData)
 	if err != nil {
 		return d, err
 	}

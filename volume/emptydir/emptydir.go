@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 )
@@ -175,7 +176,7 @@ func (*Plugin) setReady(at volume.Place) error {
 
 // TearDown implements volume.Plugin (vol-48).
 func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
-	if err := os.RemoveAll(at.PluginDir()); err != nil {
+	if err := untrusted.RemoveTree(ctx, at.PluginDir()); err != nil {
 		return fmt.Errorf("emptydir: %w", err)
 	}
 	if err := volume.RemoveTree(ctx, p.cfg.Mounter, at.Dir()); err != nil {

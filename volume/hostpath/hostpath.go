@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -101,9 +102,10 @@ func kind(t v1.HostPathType) (is func(fs.FileMode) bool, what string, make func(
 	return nil, "", nil
 }
 
-// touch makes an empty file, but not the directory that it is in.
+// touch makes an empty file, but not the directory that it is in. It follows links,
+// as a kubelet does, and does not block if a FIFO has appeared there.
 func touch(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
 		return err
 	}

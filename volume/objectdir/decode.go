@@ -14,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
 // maxData is how many bytes the values of one object may have, as the API server has
@@ -28,16 +29,20 @@ var marker = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
 // that doesn't exist, another kind, a name or key that can't be are errors, since a file
 // has no other reader who would object. Secrets have their stringData in Data. Objects
 // without a namespace are in "default". No error shows a value.
+//
+// The cost is bounded: a document has at most 1.5 MiB, all documents together at most
+// 100,000 values.
 func Decode(data []byte) (configMaps []*v1.ConfigMap, secrets []*v1.Secret, err error) {
 	if !utf8.Valid(data) {
 		return nil, nil, errors.New("objectdir: is not UTF-8 text")
 	}
 	documents := marker.Split(string(bytes.TrimPrefix(data, []byte("\ufeff"))), -1)
+	values := 0
 	for i, document := range documents {
 		if strings.TrimSpace(document) == "" {
 			continue
 		}
-		cm, secret, err := decode([]byte(document))
+		cm, secret, err := decode([]byte(document), &values)
 		if err != nil && len(documents) > 1 {
 			err = fmt.Errorf("document %d: %w", i+1, err)
 		}
@@ -57,10 +62,15 @@ func Decode(data []byte) (configMaps []*v1.ConfigMap, secrets []*v1.Secret, err 
 	return configMaps, secrets, nil
 }
 
-func decode(document []byte) (*v1.ConfigMap, *v1.Secret, error) {
-	data, err := yaml.YAMLToJSONStrict(document)
+// decode reads one document, which may be empty, and adds the number of its values to
+// values.
+func decode(document []byte, values *int) (*v1.ConfigMap, *v1.Secret, error) {
+	data, err := yamljson.Convert(string(document))
 	if err != nil {
 		return nil, nil, hideValues(err)
+	}
+	if *values += yamljson.CountJSON(data); *values > yamljson.MaxValues {
+		return nil, nil, fmt.Errorf("the documents together have more than %d values", yamljson.MaxValues)
 	}
 	if bytes.Equal(bytes.TrimSpace(data), []byte("null")) {
 		return nil, nil, nil // comments only

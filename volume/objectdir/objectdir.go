@@ -17,6 +17,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -58,6 +59,7 @@ type Problem struct {
 // A Dir has the objects of a directory. It is a volume.Objects.
 type Dir struct {
 	cfg Config
+	ran runonce.Guard
 
 	// kept are the good versions of paths, owned by whoever reads.
 	kept map[string]found

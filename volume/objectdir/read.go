@@ -130,6 +130,7 @@ func object(dir, form, namespace, name string) found {
 		return f
 	}
 	data := map[string][]byte{}
+	size := 0
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "..") { // of an atomic writer
 			continue
@@ -137,6 +138,10 @@ func object(dir, form, namespace, name string) found {
 		value, err := readFile(filepath.Join(dir, e.Name()))
 		if err != nil {
 			f.err = err
+			return f
+		}
+		if size += len(value); size > maxData {
+			f.err = fmt.Errorf("objectdir: data: Too long: may not be more than %d bytes", maxData)
 			return f
 		}
 		data[e.Name()] = value

@@ -14,9 +14,13 @@ import (
 // maxSettles bounds how long a directory under constant change isn't read.
 const maxSettles = 5
 
-// Run reads the directory at once and whenever it changes. It never fails: what can't
-// be read now may be readable later.
+// Run reads the directory at once and whenever it changes, until ctx is done, and
+// returns nil. Read errors are reported as Problems and retried. A second call
+// returns an error.
 func (d *Dir) Run(ctx context.Context) error {
+	if err := d.ran.Enter("objectdir: Dir"); err != nil {
+		return err
+	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		d.cfg.Logger.Warn("no notifications of changes", "path", d.cfg.Path, "err", err)

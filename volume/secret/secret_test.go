@@ -61,6 +61,18 @@ func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 	require.EqualError(t, err, "secret: Config.Tmpfs is nil, or has no Mounter")
 }
 
+func TestOptionalMeansEmpty(t *testing.T) {
+	p := plugin(t, volumetest.NewObjects(volumetest.Secret("default", "tls", map[string]string{"key": "k"})), new(volumetest.Mounter))
+	for name, source := range map[string]v1.SecretVolumeSource{
+		"secret": {SecretName: "gone", Optional: new(true)},
+		"key":    {SecretName: "tls", Items: []v1.KeyToPath{{Key: "x", Path: "x"}}, Optional: new(true)},
+	} {
+		mounted, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec(source)))
+		require.NoError(t, err, name)
+		assert.NoFileExists(t, filepath.Join(mounted.Path, "x"), name)
+	}
+}
+
 // An API server takes no Secret of 2 MiB; from elsewhere it is written all the same.
 func TestALargeSecretIsWrittenWhole(t *testing.T) {
 	big := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "big"}, Data: map[string][]byte{"k": bytes.Repeat([]byte("x"), 2<<20)}}

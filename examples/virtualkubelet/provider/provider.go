@@ -8,17 +8,15 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 // A Config says what a Provider works with.
@@ -43,14 +41,9 @@ type Config struct {
 // A Provider is the pod half of a virtual-kubelet provider. Its methods may be called
 // from any goroutine, and none of them waits for a pod.
 type Provider struct {
-	cfg      Config
-	wanted   podsource.Memory
-	changes  *pleg.Generator
-	probes   *prober.Manager
-	statuses *status.Manager
-	loop     *podworker.Loop
-	pipeline *podworker.Pipeline
-	merge    *podsource.Merge
+	cfg    Config
+	wanted podsource.Memory
+	agent  *agent.Agent
 
 	mu      sync.Mutex
 	pods    map[types.UID]*v1.Pod      // that virtual-kubelet has named, with the status said last
@@ -67,76 +60,27 @@ func New(cfg Config) (*Provider, error) {
 		cfg.AdoptWithin = time.Minute
 	}
 	p := &Provider{cfg: cfg, pods: map[types.UID]*v1.Pod{}, notify: func(*v1.Pod) {}}
-	if err := p.wire(); err != nil {
+	var err error
+	if p.agent, err = newAgent(p); err != nil {
 		return nil, fmt.Errorf("provider: %w", err)
 	}
 	return p, nil
 }
 
-// wire makes the parts; an Inbox lets the first of them tell the last.
-func (p *Provider) wire() (err error) {
-	inbox := new(podworker.Inbox)
-	p.changes, err = pleg.New(pleg.Config{Runtime: p.cfg.Runtime, Logger: p.cfg.Logger, Handle: func(e pleg.Event) {
-		if e.Type != pleg.ContainerRemoved {
-			inbox.PodChanged(e.UID)
-		}
-	}})
-	if err != nil {
-		return err
+// newAgent returns the agent that runs p.wanted and reports to p.
+func newAgent(p *Provider) (*agent.Agent, error) {
+	cfg := agent.Config{
+		Runtime: p.cfg.Runtime, Sink: sink{p}, Record: p.cfg.Record, Logger: p.cfg.Logger,
+		Sources: map[string]podsource.PodSource{podsource.APISource: &p.wanted},
+		Probes:  prober.Handlers{HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}},
 	}
-	handlers := prober.Handlers{HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}}
 	if execer, ok := p.cfg.Runtime.(runtime.Execer); ok {
-		handlers.Exec = prober.Exec{Runtime: execer}
+		cfg.Probes.Exec = prober.Exec{Runtime: execer}
 	}
-	p.probes, err = prober.New(prober.Config{
-		Handlers: handlers, Status: p.changes.Get, Record: p.cfg.Record, Logger: p.cfg.Logger,
-		Changed: func(c prober.Change) {
-			if c.Matters() {
-				inbox.PodChanged(c.UID)
-				p.pipeline.Probed(c.UID)
-			}
-		},
-	})
-	if err != nil {
-		return err
+	if p.cfg.Admit != nil {
+		cfg.Admitters = podworker.Admitters{p.cfg.Admit}
 	}
-	p.statuses, err = status.New(status.Config{Sink: sink{p}, Probes: p.probed, Logger: p.cfg.Logger})
-	if err != nil {
-		return err
-	}
-	p.pipeline, err = podworker.NewPipeline(podworker.PipelineConfig{
-		Runtime: p.cfg.Runtime, Status: p.statuses, Probes: p.probes, Admit: p.cfg.Admit,
-		Relist: p.changes.RequestRelist, Reinspect: p.changes.RequestReinspect, Hold: p.changes.Hold,
-		Record: p.cfg.Record, Logger: p.cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	workers, err := podworker.New(podworker.Config{
-		Handler: p.pipeline, Statuses: p.changes, Pods: p.changes.Pods, Record: p.cfg.Record, Logger: p.cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	garbage, _ := p.cfg.Runtime.(runtime.GarbageCollector)
-	p.loop, err = podworker.NewLoop(podworker.LoopConfig{
-		Workers: workers, Inbox: inbox, Sources: []string{podsource.APISource}, Garbage: garbage, Logger: p.cfg.Logger,
-	})
-	if err != nil {
-		return err
-	}
-	p.merge, err = podsource.NewMerge(podsource.MergeConfig{
-		Sources: map[string]podsource.PodSource{podsource.APISource: &p.wanted}, Sink: p.loop, Record: p.cfg.Record, Logger: p.cfg.Logger,
-	})
-	return err
-}
-
-func (p *Provider) probed(uid types.UID) map[string]status.Probed {
-	out := map[string]status.Probed{}
-	for name, r := range p.probes.Containers(uid) {
-		out[name] = status.Probed(r)
-	}
-	return out
+	return agent.New(cfg)
 }
 
 // Run works on the pods until ctx ends, or the runtime can't be listed at the start.
@@ -163,11 +107,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	})
 	defer adopt.Stop()
 
-	group, ctx := errgroup.WithContext(ctx)
-	for _, run := range []func(context.Context) error{p.changes.Run, p.probes.Run, p.statuses.Run, p.loop.Run, p.merge.Run} {
-		group.Go(func() error { return run(ctx) })
-	}
-	return group.Wait()
+	return p.agent.Run(ctx)
 }
 
 // showLocked hands the whole set on, as soon as it is whole: a pod that runs and is

@@ -47,11 +47,12 @@
 //   - A lookup ends with its context, within half a second of it if a plugin has
 //     children that hold its output.
 //   - The same sources give the same credentials in the same order.
-//   - No error, log record or printed keyring has a password or token in it. A
-//     plugin's stderr goes into the error, with the token that it was given taken
-//     out: a plugin that prints other secrets there gives them away.
+//   - No error or printed keyring has a password or token in it. The stderr of a
+//     plugin that fails is logged, in one line of at most 2 KiB, without the token
+//     that it was given; a plugin that prints other secrets discloses them to
+//     readers of the log. It is in no error, since errors reach the events of pods.
 //   - Files are read at each lookup, at most 4 MiB. A plugin may answer with
-//     1 MiB, within a minute; of its stderr the last 2 KiB are shown.
+//     1 MiB, within a minute.
 //   - A plugin is killed, not its children.
 //   - Secrets of a service account are not looked for: admission writes them into
 //     the pod. The events for secrets that are missing are the caller's.

@@ -21,7 +21,7 @@ const (
 	// maxAnswer bounds what a plugin may write to stdout, in bytes.
 	maxAnswer = 1 << 20
 
-	// maxStderr bounds what of its stderr goes into an error, in bytes: the end.
+	// maxStderr bounds the part of its stderr that is logged, in bytes: the end.
 	maxStderr = 2 << 10
 
 	// pipeDelay is how long children that a plugin leaves behind may hold its
@@ -81,8 +81,10 @@ func (p *plugin) run(ctx context.Context, req request) (answer, error) {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
+		// What a plugin prints may contain credentials. Errors reach the events of
+		// pods, which more users can read than the log of the node.
 		if said := stderr.words(req.Token); said != "" {
-			err = fmt.Errorf("%w: %s", err, said)
+			p.log.Warn("Credential provider plugin failed", "plugin", p.Name, "image", req.Image, "err", err, "stderr", said)
 		}
 		return answer{}, fmt.Errorf("run for image %s: %w", req.Image, err)
 	}

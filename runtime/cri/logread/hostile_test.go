@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,7 +131,7 @@ func TestALogThatIsNotAFile(t *testing.T) {
 	l := newLog(t)
 	require.NoError(t, os.Mkdir(l.path, 0o755))
 	_, err := l.read(logread.Config{}, logread.Request{})
-	assert.ErrorContains(t, err, "is not a regular file")
+	assert.ErrorContains(t, err, "not a regular file")
 }
 
 func TestARotatedFileThatIsNotOneIsLeftOut(t *testing.T) {
@@ -138,4 +139,29 @@ func TestARotatedFileThatIsNotOneIsLeftOut(t *testing.T) {
 	require.NoError(t, os.Mkdir(l.path+".20261121-100000", 0o755))
 	assert.Equal(t, numbered(0, 1), l.must(logread.Config{}, logread.Request{}))
 	assert.Equal(t, numbered(0, 1), l.must(logread.Config{}, logread.Request{Tail: new(int64(5))}))
+}
+
+// The size of a log is its container's to choose: reading its end does not depend on it.
+func TestTheEndOfAHugeLogCostsLittle(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("truncating allocates the space there")
+	}
+	l := newLog(t)
+	f, err := os.Create(l.path)
+	require.NoError(t, err)
+	_, err = f.WriteAt(append([]byte("\n"), entries(0, 10)...), 10<<30)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	assert.Less(t, allocated(func() {
+		assert.Equal(t, numbered(7, 10), l.must(logread.Config{}, logread.Request{Tail: new(int64(3))}))
+	}), uint64(4<<20), "bytes")
+}
+
+func TestALogAmongTooManyFilesIsAnError(t *testing.T) {
+	l := newLog(t, string(entries(0, 1)))
+	for i := range 10_001 {
+		require.NoError(t, os.Symlink("nowhere", l.path+"."+strconv.Itoa(i)))
+	}
+	_, err := l.read(logread.Config{}, logread.Request{})
+	assert.ErrorContains(t, err, "more than 10000 entries")
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -15,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 const (
@@ -67,20 +68,15 @@ func (s *segment) reader() (io.Reader, error) {
 	return r, err
 }
 
-// open opens a file that is one, and not a pipe that nobody writes to.
+// open opens a regular file. A link is followed, because some runtimes keep their
+// logs in another directory.
 func open(name, stamp string) (*segment, error) {
-	info, err := os.Stat(name)
+	f, err := untrusted.OpenFollow(name)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", name)
-	}
-	f, err := os.Open(name)
+	info, err := f.Stat()
 	if err != nil {
-		return nil, err
-	}
-	if info, err = f.Stat(); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
@@ -97,8 +93,10 @@ func (s *segment) is(path string) (same, there bool) {
 	return err == nil && os.SameFile(at, info), true
 }
 
-// maxOpen is how many files of a log are read, the newest ones.
-const maxOpen = 100
+const (
+	maxOpen    = 100    // files of a log that are read, the newest ones
+	maxEntries = 10_000 // of the directory of a log; more is an error
+)
 
 // list opens all files of a log, in the order in which they were written, as they
 // are at one moment: if one is renamed meanwhile, it looks again.
@@ -169,16 +167,18 @@ func (r *Reader) look(path string) (segments []*segment, same bool, err error) {
 
 // rotated returns the stamps of the rotated files of a log.
 func (r *Reader) rotated(path string) ([]string, error) {
-	dir, err := os.Open(filepath.Dir(path))
+	entries, err := untrusted.ReadDir(filepath.Dir(path), maxEntries)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
-	return stamps(filepath.Base(path), names), err
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return stamps(filepath.Base(path), names), nil
 }
 
 // after returns those of segments that were written after s, and whether it is sure

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 const (
@@ -22,11 +23,14 @@ const (
 	temporary   = ".tmp"
 )
 
+// maxEntries bounds the directory of a log; more entries are an error.
+const maxEntries = 10_000
+
 // rotated returns the rotated files of a log, the oldest first, and removes what
 // an interrupted compression has left: files that are not whole, and sources of
 // those that are (lg-5).
 func rotated(log string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Dir(log))
+	entries, err := untrusted.ReadDir(filepath.Dir(log), maxEntries)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +118,7 @@ const chunk = 256 << 10
 // compress replaces a file by its compressed form, at no moment of which there is
 // neither. It pauses as long as it takes to leave the rest of the CPU's share.
 func compress(ctx context.Context, name string, share float64) (err error) {
-	in, err := os.Open(name)
+	in, err := untrusted.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // removed since
 	}
@@ -127,7 +131,7 @@ func compress(ctx context.Context, name string, share float64) (err error) {
 		return err
 	}
 	tmp := name + temporary
-	out, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, info.Mode().Perm())
+	out, err := untrusted.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, info.Mode().Perm())
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -63,6 +65,7 @@ type Rotation struct {
 // A Rotator rotates logs.
 type Rotator struct {
 	cfg Config
+	ran runonce.Guard
 }
 
 // New returns a Rotator for cfg, or an error that says what is wrong with it. It
@@ -197,14 +200,11 @@ func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error
 
 // Clean removes a log and all that was rotated from it (lg-8).
 func Clean(log string) error {
-	entries, err := os.ReadDir(filepath.Dir(log))
+	entries, err := untrusted.ReadDir(filepath.Dir(log), maxEntries)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	var errs []error
+	errs := []error{err} // of too large a directory, some entries are known
 	for _, e := range entries {
 		if name := e.Name(); name == filepath.Base(log) || len(name) > len(filepath.Base(log)) && name[:len(filepath.Base(log))+1] == filepath.Base(log)+"." {
 			errs = append(errs, remove(filepath.Join(filepath.Dir(log), name)))

@@ -22,8 +22,11 @@ type tail struct {
 }
 
 // Run rotates logs until ctx ends, and returns nil when its goroutines have. A log
-// that cannot be rotated is logged and tried again. Run it once.
+// that cannot be rotated is logged and tried again. A second call returns an error.
 func (r *Rotator) Run(ctx context.Context) error {
+	if err := r.ran.Enter("logrotate: Rotator"); err != nil {
+		return err
+	}
 	if r.cfg.MaxSize < 0 {
 		<-ctx.Done()
 		return nil

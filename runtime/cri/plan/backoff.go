@@ -22,8 +22,8 @@ import (
 type Delays interface {
 	// Peek returns the delay that follows the exit of exited[0], and when it
 	// ends if that is after now (else the zero time). exited are the instances
-	// of c that have exited, newest first; there is at least one. It is called
-	// from the goroutine of Compute, changes nothing, and between two plans of
+	// of c that have exited, newest first; there is at least one. Their restart
+	// counts are relative to Input.First. It is called from the goroutine of Compute, changes nothing, and between two plans of
 	// the same facts its answers are the same.
 	Peek(pod *v1.Pod, c *v1.Container, exited []*runtime.ContainerStatus, now time.Time) (delay time.Duration, until time.Time)
 }

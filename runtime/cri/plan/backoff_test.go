@@ -442,6 +442,35 @@ func TestBackoffDerivesWhatItForgot(t *testing.T) {
 	}
 }
 
+// Instances of which only the number is left are no crashes.
+func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
+	for name, tc := range map[string]struct {
+		count, first int32
+		want         time.Duration
+	}{
+		"all are counted":      {count: 3, want: 40 * time.Second},
+		"the first one":        {count: 3, first: 3},
+		"the second one":       {count: 4, first: 3, want: 10 * time.Second},
+		"the third one":        {count: 5, first: 3, want: 20 * time.Second},
+		"one before the first": {count: 2, first: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, running)
+			web := s.status.Container("web")
+			web.RestartCount = tc.count
+			s.exit(web, 1)
+			s.forget(t)
+			in := s.input()
+			in.First = map[string]int32{"web": tc.first}
+			p := plan.Compute(in)
+			require.Len(t, p.Start, 1)
+			assert.Equal(t, tc.want, p.Start[0].Delay)
+			assert.Equal(t, tc.count+1, p.Start[0].RestartCount, "the number goes on")
+			assert.Equal(t, tc.count, web.RestartCount, "the status is not changed")
+		})
+	}
+}
+
 func TestBackoffForgets(t *testing.T) {
 	s := newScene(t, running)
 	s.crash(t, time.Second)

@@ -271,7 +271,7 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 		st.Resume = h.counts.ID
 		st.RestartCount = h.counts.RestartCount
 	} else if h.exited != nil && c.Backoff != nil {
-		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, c.exited(ct.Name), c.Now)
+		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, since(c.First[ct.Name], c.exited(ct.Name)), c.Now)
 	}
 	st.Why = c.why(&st, h)
 	c.plan.Start = append(c.plan.Start, st)

@@ -161,6 +161,21 @@ func (c *computation) exited(name string) []*runtime.ContainerStatus {
 	return list
 }
 
+// since returns instances with restart counts that begin with the instance whose count
+// is first. Earlier instances have the count 0.
+func since(first int32, exited []*runtime.ContainerStatus) []*runtime.ContainerStatus {
+	if first <= 0 {
+		return exited
+	}
+	list := make([]*runtime.ContainerStatus, len(exited))
+	for i, inst := range exited {
+		counted := *inst
+		counted.RestartCount = max(inst.RestartCount-first, 0)
+		list[i] = &counted
+	}
+	return list
+}
+
 // killStrays stops each running instance of the pod's containers that is not
 // the one that counts: second copies in the sandbox (lq-12), and what runs in a
 // sandbox that is not the pod's any more. Of one container the oldest goes

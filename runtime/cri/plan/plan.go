@@ -32,6 +32,12 @@ type Input struct {
 	// With what the runtime holds, it makes restart counts grow only.
 	Counts map[string]int32
 
+	// First is, by container name, the restart count of the instance with which its
+	// back-off begins: when that was made nothing was left of earlier instances but
+	// their number, so that they count for no crashes. A container that is missing
+	// begins with 0. Only back-off looks at it.
+	First map[string]int32
+
 	// Ended is, by container name, the newest exit that is on record because
 	// its instance was removed for the pod to start over: what Removal.Ended
 	// held. Back-off goes on from it where the runtime holds no exited

@@ -35,13 +35,21 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources := containerResources(in.Node, pod, c)
+	command, err := expand(c.Command, inst.Env)
+	if err != nil {
+		return nil, fmt.Errorf("the command is %w", err)
+	}
+	args, err := expand(c.Args, inst.Env)
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are %w", err)
+	}
+	resources := containerResources(in, c)
 	resources.CpusetCpus, resources.CpusetMems = inst.CPUs, inst.MemoryNodes
 	config := &runtimeapi.ContainerConfig{
 		Metadata:    &runtimeapi.ContainerMetadata{Name: c.Name, Attempt: uint32(inst.RestartCount)},
-		Image:       inst.Image,
-		Command:     expand(c.Command, inst.Env),
-		Args:        expand(c.Args, inst.Env),
+		Image:       containerImage(inst.Image),
+		Command:     command,
+		Args:        args,
 		WorkingDir:  c.WorkingDir,
 		Labels:      containerLabels(pod, c),
 		Annotations: containerAnnotations(pod, inst),
@@ -66,22 +74,23 @@ func Container(in Input, inst Instance) (*runtimeapi.ContainerConfig, error) {
 	return config, nil
 }
 
-// expand replaces the references to variables in args (pe-13): those that don't
-// exist stay as they are.
-func expand(args []string, env []v1.EnvVar) []string {
-	get := func(name string) (string, bool) {
-		for i := range env {
-			if env[i].Name == name {
-				return env[i].Value, true
-			}
-		}
-		return "", false
+// containerImage returns the image of a CreateContainer request. A kubelet sends the
+// pod's annotations and the runtime handler with pulls and volumes only.
+func containerImage(spec *runtimeapi.ImageSpec) *runtimeapi.ImageSpec {
+	if spec == nil {
+		return nil
 	}
-	var out []string
-	for _, a := range args {
-		out = append(out, podenv.Expand(a, get))
+	return &runtimeapi.ImageSpec{Image: spec.Image, UserSpecifiedImage: spec.UserSpecifiedImage}
+}
+
+// expand replaces the references to variables in args (pe-13). References to
+// variables that don't exist are left as they are.
+func expand(args []string, env []v1.EnvVar) ([]string, error) {
+	values := make(map[string]string, len(env))
+	for i := range env {
+		values[env[i].Name] = env[i].Value
 	}
-	return out
+	return podenv.ExpandAll(args, func(name string) (string, bool) { value, ok := values[name]; return value, ok })
 }
 
 // signal returns the CRI's name of a signal, SIGNAL_SIGRTMINPLUS1 for SIGRTMIN+1;

@@ -28,7 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files and docs/pod-fields.md")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // A goldenCase is a file of testdata: a pod, and before it, if it needs any, a
 // document of facts. Its comments say what it shows:
@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the golden files and docs/pod-f
 //	# rules: se-4, rt-83
 //	# proves: SecurityContext.runAsUser, PodSecurityContext.runAsUser
 //
-// The keys are those of docs/pod-fields.md, a type and a field.
+// The keys are those of internal/podfields, a type and a field.
 type goldenCase struct {
 	name   string
 	facts  facts
@@ -52,6 +52,7 @@ type facts struct {
 	Handler       podconfig.Handler
 	UserNamespace *struct{ First, Length uint32 }
 	Groups        []int64
+	ExclusiveCPUs []string
 	Volumes       map[string]podconfig.Volume // else at /volumes/<name>
 	Absent        []string                    // volumes that are not there
 	Containers    map[string]struct {
@@ -193,7 +194,7 @@ func (gc goldenCase) request(t *testing.T) string {
 	t.Helper()
 	pod := gc.pod
 	in := podconfig.Input{
-		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups,
+		Pod: pod, Node: gc.facts.Node, Handler: gc.facts.Handler, Groups: gc.facts.Groups, ExclusiveCPUs: gc.facts.ExclusiveCPUs,
 		LogDirectory: fmt.Sprintf("/logs/%s_%s_%s", pod.Namespace, pod.Name, pod.UID),
 		CgroupParent: "/kubepods/pod" + string(pod.UID),
 	}
@@ -278,7 +279,11 @@ func (gc goldenCase) instance(c *v1.Container) (podconfig.Instance, error) {
 }
 
 func (gc goldenCase) volume(m v1.VolumeMount, env *podenv.Env) podconfig.Volume {
-	sub := m.SubPath + podenv.Expand(m.SubPathExpr, env.Get)
+	expanded, err := podenv.Expand(m.SubPathExpr, env.Get)
+	if err != nil {
+		panic(err)
+	}
+	sub := m.SubPath + expanded
 	v := gc.facts.Volumes[m.Name]
 	for _, absent := range gc.facts.Absent {
 		if absent == m.Name {

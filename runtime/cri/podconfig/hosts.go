@@ -13,7 +13,7 @@ import (
 // (pe-14).
 func WantsHosts(pod *v1.Pod, c *v1.Container, ips []string) bool {
 	for i := range c.VolumeMounts {
-		if c.VolumeMounts[i].MountPath == "/etc/hosts" {
+		if AbsolutePath(c.VolumeMounts[i].MountPath) == hostsPath {
 			return false
 		}
 	}

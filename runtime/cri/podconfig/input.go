@@ -39,6 +39,11 @@ type Input struct {
 	// Groups are further supplemental groups, those of persistent volumes
 	// (vol-68).
 	Groups []int64
+
+	// ExclusiveCPUs are the names of the containers that have CPUs which no other
+	// container may use. They have no CPU quota, and with one of them the pod has
+	// none: it would throttle them on their own CPUs.
+	ExclusiveCPUs []string
 }
 
 // A Handler is a runtime handler. The zero value is the default one, with no
@@ -96,6 +101,9 @@ type Node struct {
 
 	// SeccompRoot is the directory of the seccomp profiles on this machine.
 	SeccompRoot string
+
+	// SELinux: it is enabled on the machine. False: no mount is relabelled.
+	SELinux bool
 
 	// ThermalThrottle are the directories that show the temperature of each
 	// CPU, /sys/devices/system/cpu/cpu<N>/thermal_throttle, as far as they

@@ -3,6 +3,8 @@ package podconfig
 import (
 	"errors"
 	"fmt"
+	goruntime "runtime"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -25,13 +27,15 @@ func containerMounts(in Input, inst Instance) ([]*runtimeapi.Mount, error) {
 			return nil, fmt.Errorf("volumeMount %q of container %q: %w", m.Name, c.Name, err)
 		}
 		mounts = append(mounts, mount)
-		ownHosts = ownHosts || m.MountPath == hostsPath
+		ownHosts = ownHosts || AbsolutePath(m.MountPath) == hostsPath
 	}
 	if inst.HostsFile != "" && !ownHosts { // pe-14
-		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: hostsPath, HostPath: inst.HostsFile, SelinuxRelabel: true})
+		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: hostsPath, HostPath: inst.HostsFile, SelinuxRelabel: in.Node.SELinux})
 	}
 	if inst.MessageFile != "" && c.TerminationMessagePath != "" {
-		mounts = append(mounts, &runtimeapi.Mount{ContainerPath: c.TerminationMessagePath, HostPath: inst.MessageFile, SelinuxRelabel: true})
+		mounts = append(mounts, &runtimeapi.Mount{
+			ContainerPath: AbsolutePath(c.TerminationMessagePath), HostPath: inst.MessageFile, SelinuxRelabel: in.Node.SELinux,
+		})
 	}
 	for _, m := range inst.Mounts {
 		mounts = append(mounts, copyMount(m))
@@ -57,6 +61,16 @@ func MapIDs(config *runtimeapi.ContainerConfig) {
 
 const hostsPath = "/etc/hosts"
 
+// AbsolutePath returns a path in a container as it is sent to a runtime: the API permits
+// a mountPath and a terminationMessagePath without a leading slash, and Kubernetes takes
+// them from the root of the container. The paths of Windows containers are not changed.
+func AbsolutePath(path string) string {
+	if goruntime.GOOS == "windows" || strings.HasPrefix(path, "/") {
+		return path
+	}
+	return "/" + path
+}
+
 // copyMount returns a mount that may be changed: the given one is another's.
 func copyMount(m *runtimeapi.Mount) *runtimeapi.Mount {
 	return &runtimeapi.Mount{
@@ -69,7 +83,7 @@ func copyMount(m *runtimeapi.Mount) *runtimeapi.Mount {
 // volumeMount returns the mount of one of the pod's volumes (vol-72, vol-73).
 func volumeMount(in Input, m *v1.VolumeMount, v Volume) (*runtimeapi.Mount, error) {
 	mount := &runtimeapi.Mount{
-		ContainerPath: m.MountPath, HostPath: v.HostPath, SelinuxRelabel: v.Relabel,
+		ContainerPath: AbsolutePath(m.MountPath), HostPath: v.HostPath, SelinuxRelabel: v.Relabel && in.Node.SELinux,
 		Readonly: m.ReadOnly || v.ReadOnly || VolumeReadOnly(in.Pod, m.Name),
 	}
 	switch {

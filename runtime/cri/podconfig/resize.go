@@ -11,7 +11,7 @@ func Resources(in Input, c *v1.Container, all v1.ResourceRequirements) *runtimea
 	resized := *c
 	resized.Resources.Requests = replaced(c.Resources.Requests, all.Requests)
 	resized.Resources.Limits = replaced(c.Resources.Limits, all.Limits)
-	return containerResources(in.Node, in.Pod, &resized)
+	return containerResources(in, &resized)
 }
 
 // LinuxResources returns CPU and memory as the kernel has them (cm-32), without
@@ -23,7 +23,11 @@ func LinuxResources(n Node, all v1.ResourceRequirements) *runtimeapi.LinuxContai
 // PodResources returns what the runtime is told the containers of a pod may use
 // together (al-17).
 func PodResources(in Input, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
-	return LinuxResources(in.Node, all)
+	out := LinuxResources(in.Node, all)
+	if len(in.ExclusiveCPUs) > 0 {
+		unlimitCPU(out)
+	}
+	return out
 }
 
 // Overhead returns what the pod's sandbox takes itself (rt-23).

@@ -1,6 +1,7 @@
 package podconfig
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,8 +14,12 @@ import (
 )
 
 // containerResources returns the resources of a container (cm-32 … cm-42).
-func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxContainerResources {
+func containerResources(in Input, c *v1.Container) *runtimeapi.LinuxContainerResources {
+	n, pod := in.Node, in.Pod
 	out := n.basic(c.Resources.Requests, limits(pod, c))
+	if slices.Contains(in.ExclusiveCPUs, c.Name) {
+		unlimitCPU(out)
+	}
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
 	out.HugepageLimits = hugePages(n, limits(pod, c))
 	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill { // cm-34
@@ -29,14 +34,23 @@ func containerResources(n Node, pod *v1.Pod, c *v1.Container) *runtimeapi.LinuxC
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
 	out := &runtimeapi.LinuxContainerResources{CpuShares: qos.CPUShares(cpuRequest(&res))}
-	if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() && !n.NoCPUQuota {
-		out.CpuPeriod = period(n.CPUPeriod)
-		out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
+	if !n.NoCPUQuota {
+		out.CpuPeriod = period(n.CPUPeriod) // also without a limit, as in a kubelet's requests
+		if limit, ok := limits[v1.ResourceCPU]; ok && !limit.IsZero() {
+			out.CpuQuota = qos.CPUQuota(limit, out.CpuPeriod)
+		}
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
 		out.MemoryLimitInBytes = limit.Value()
 	}
 	return out
+}
+
+// unlimitCPU takes the CPU quota away, if there is one.
+func unlimitCPU(r *runtimeapi.LinuxContainerResources) {
+	if r.CpuQuota > 0 {
+		r.CpuQuota = -1
+	}
 }
 
 // cpuRequest returns the CPU requested, or else the limit: not the other way

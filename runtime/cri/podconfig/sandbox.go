@@ -53,7 +53,7 @@ func linuxSandbox(in Input) (*runtimeapi.LinuxPodSandboxConfig, error) {
 			Seccomp:          &runtimeapi.SecurityProfile{ProfileType: runtimeapi.SecurityProfile_RuntimeDefault},
 			NamespaceOptions: ns,
 		},
-		Resources: podResources(in.Node, pod),
+		Resources: podResources(in),
 		Overhead:  overhead(in.Node, pod),
 	}
 	sc := pod.Spec.SecurityContext
@@ -151,9 +151,9 @@ func protocol(p v1.Protocol) runtimeapi.Protocol {
 
 // podResources is what the pod asks for without its overhead, init containers
 // and sidecars included: the CRI tells sandboxed runtimes of it (rt-23).
-func podResources(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
+func podResources(in Input) *runtimeapi.LinuxContainerResources {
 	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
-	return n.basic(resource.PodRequests(pod, opts), resource.PodLimits(pod, opts))
+	return PodResources(in, v1.ResourceRequirements{Requests: resource.PodRequests(in.Pod, opts), Limits: resource.PodLimits(in.Pod, opts)})
 }
 
 func overhead(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {

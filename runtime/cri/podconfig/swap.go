@@ -25,16 +25,20 @@ func (n Node) limitSwap(out *runtimeapi.LinuxContainerResources, pod *v1.Pod, c 
 	}
 }
 
-// swap returns how many bytes the container may swap (cm-41): none, or the part
-// of the swap that its request is of the memory (cm-42).
-func (n Node) swap(pod *v1.Pod, c *v1.Container) int64 {
+// Swaps reports whether the container may swap (cm-41). How much follows from its
+// memory request, so that a resize of its memory changes that as well: for
+// allocation.NodeFacts.
+func (n Node) Swaps(pod *v1.Pod, c *v1.Container) bool {
 	request, limit := c.Resources.Requests.Memory(), c.Resources.Limits.Memory()
-	switch {
-	case !n.Swap.Limited, n.CgroupVersion != 2, critical(pod):
-		return 0
-	case qos.Class(pod) != v1.PodQOSBurstable, request.Sign() <= 0, request.Cmp(*limit) == 0:
-		return 0
-	case n.MemoryBytes <= 0, request.Value() > n.MemoryBytes:
+	return n.Swap.Controller && n.Swap.Limited && n.CgroupVersion == 2 && !critical(pod) &&
+		qos.Class(pod) == v1.PodQOSBurstable && request.Sign() > 0 && request.Cmp(*limit) != 0
+}
+
+// swap returns how many bytes the container may swap: none, or the part of the swap
+// that its request is of the memory (cm-42).
+func (n Node) swap(pod *v1.Pod, c *v1.Container) int64 {
+	request := c.Resources.Requests.Memory()
+	if !n.Swaps(pod, c) || n.MemoryBytes <= 0 || request.Value() > n.MemoryBytes {
 		return 0
 	}
 	return int64(float64(request.Value()) / float64(n.MemoryBytes) * float64(max(n.Swap.Bytes, 0)))

@@ -43,7 +43,7 @@ func TestMountsOfVolumes(t *testing.T) {
 			container := &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{c.mount}, TerminationMessagePath: "/dev/termination-log"}
 			pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{*container}, Volumes: []v1.Volume{{Name: "v"}}}}
 			pod.UID = "u"
-			got, err := podconfig.Container(podconfig.Input{Pod: pod, Handler: c.handler}, podconfig.Instance{
+			got, err := podconfig.Container(podconfig.Input{Pod: pod, Handler: c.handler, Node: podconfig.Node{SELinux: true}}, podconfig.Instance{
 				Container: container, Image: &runtimeapi.ImageSpec{Image: "i"}, Volumes: []podconfig.Volume{c.volume}, HostsFile: "/hosts", MessageFile: "/message",
 			})
 			if c.err != "" {

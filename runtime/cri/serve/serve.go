@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -74,6 +75,7 @@ type CallInfo struct {
 // A Server serves a CRI runtime. It is made by [New].
 type Server struct {
 	cfg      Config
+	ran      atomic.Bool // Run was called; internal/runonce would be one import too many
 	urls     *tokens
 	creation time.Duration // creationTimeout
 }
@@ -100,8 +102,11 @@ func New(cfg Config) (*Server, error) {
 
 // Run serves until ctx ends, and returns nil then, after all calls have
 // returned, whose contexts have ended as well; streams are cut. It returns an
-// error if a listener fails. It can be called once.
+// error if a listener fails. A second call returns an error.
 func (s *Server) Run(ctx context.Context) error {
+	if s.ran.Swap(true) {
+		return errors.New("serve: Server.Run was called before")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := grpc.NewServer(

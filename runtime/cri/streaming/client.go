@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Client connects to streaming servers. Its zero value is ready to use, by
@@ -23,6 +26,11 @@ type Client struct {
 	// Timeout is how long a server may take to accept a connection and the
 	// streams of it. Zero: 30 s.
 	Timeout time.Duration
+
+	// Hosts are further hosts, as IP addresses or names, that the Client connects
+	// to. Loopback addresses and those of this machine are always allowed; URLs of
+	// other hosts are errors, as runtime.CheckStreamHost describes.
+	Hosts []string
 }
 
 // What goes over the wire before the frames do.
@@ -41,6 +49,9 @@ const (
 // than the timeout. The func that use returns then takes as long as it likes.
 // When ctx ends the connection is cut, and ctx's error is returned.
 func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use func(*mux) (func() error, error)) error {
+	if err := runtime.CheckStreamHost(u, c.Hosts); err != nil {
+		return fmt.Errorf("connect to the streaming server: %w; Client.Hosts names further hosts", err)
+	}
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
@@ -88,19 +99,10 @@ func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use f
 // dial connects without any proxy: streaming servers are the node's own.
 func (c *Client) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
 	port := u.Port()
-	switch u.Scheme {
-	case "http":
-		if port == "" {
-			port = "80"
-		}
-		return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
-	case "https":
-		if port == "" {
-			port = "443"
-		}
-		return (&tls.Dialer{Config: c.TLS}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	if u.Scheme == "https" {
+		return (&tls.Dialer{Config: c.TLS}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(port, "443")))
 	}
-	return nil, fmt.Errorf("the URL's scheme %q is neither http nor https", u.Scheme)
+	return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(port, "80")))
 }
 
 // upgrade asks for SPDY, and returns what to read frames from.

@@ -33,8 +33,9 @@
 //     at most, one of another kind 1 MiB, a refusal 4 KiB.
 //   - How a program ended is the server's word; one that breaks off is an error
 //     (io.ErrUnexpectedEOF), never an exit code of 0.
-//   - It connects to what the URL says, without a proxy. The URL is a secret and is in
-//     no error.
+//   - It connects without a proxy, and only to this machine or to Client.Hosts: a
+//     runtime that is compromised cannot make the node connect elsewhere. The URL is
+//     a secret and is in no error.
 //
 // # Differences from the kubelet
 //

@@ -134,6 +134,32 @@ func TestTheServersWordOnTheOutcome(t *testing.T) {
 	}
 }
 
+func TestAServerOnAnotherMachineIsNotConnectedTo(t *testing.T) {
+	at := &url.URL{Scheme: "http", Host: "192.0.2.1:80", Path: "/secret"} // reserved for documentation
+	calls := map[string]func(*streaming.Client, context.Context) error{
+		"exec": func(c *streaming.Client, ctx context.Context) error {
+			_, err := c.Exec(ctx, at, runtime.Streams{})
+			return err
+		},
+		"attach": func(c *streaming.Client, ctx context.Context) error { return c.Attach(ctx, at, runtime.Streams{}) },
+		"port-forward": func(c *streaming.Client, ctx context.Context) error {
+			here, _ := net.Pipe()
+			return c.PortForward(ctx, at, 80, here)
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			err := call(new(streaming.Client), t.Context())
+			require.ErrorContains(t, err, "192.0.2.1, which is not this machine")
+			assert.NotContains(t, err.Error(), "secret")
+
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.ErrorIs(t, call(&streaming.Client{Hosts: []string{"192.0.2.1"}}, ctx), context.Canceled, "it is allowed, and tried")
+		})
+	}
+}
+
 func TestAServerThatCannotBeReachedIsNamed(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

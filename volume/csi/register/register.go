@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // The types of plugins that there are.
@@ -64,6 +66,7 @@ type Config struct {
 // A Watcher watches a directory for plugins.
 type Watcher struct {
 	cfg Config
+	ran runonce.Guard
 
 	// sockets is owned by Look: what is known, by path.
 	sockets map[string]*socket

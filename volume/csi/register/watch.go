@@ -15,8 +15,12 @@ import (
 // before it listens.
 const collect = 20 * time.Millisecond
 
-// Run looks at the directory at once and whenever something changes there.
+// Run inspects the directory at once and whenever something changes in it, until ctx
+// is done, and returns nil. A second call returns an error.
 func (w *Watcher) Run(ctx context.Context) error {
+	if err := w.ran.Enter("register: Watcher"); err != nil {
+		return err
+	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		w.cfg.Logger.Warn("no notifications of plugins", "dir", w.cfg.Dir, "err", err)

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/atomic"
@@ -62,7 +63,7 @@ func TearDown(ctx context.Context, mounter volume.Mounter, at volume.Place) erro
 	// A kubelet keeps its marker of such a volume here; RemoveTree does the rest.
 	wrapped := at
 	wrapped.Plugin, wrapped.Name = emptydir.Name, "wrapped_"+at.Name
-	if err := os.RemoveAll(wrapped.PluginDir()); err != nil {
+	if err := untrusted.RemoveTree(ctx, wrapped.PluginDir()); err != nil {
 		return err
 	}
 	return volume.RemoveTree(ctx, mounter, at.Dir())

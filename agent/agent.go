@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// A Config configures an [Agent]. Runtime, Sources and Sink are required.
+type Config struct {
+	// NodeName is the name of the node in events about the node. Empty: such
+	// events are not recorded.
+	NodeName string
+
+	// Runtime runs the pods. If it implements runtime.Watcher, changes are
+	// detected by its events; if it implements runtime.Checker, pods wait for
+	// its network; if it implements runtime.GarbageCollector, terminated
+	// containers are removed. Required.
+	Runtime runtime.Runtime
+
+	// Sources specify the desired pods, by the name of the source. Pods of every
+	// source but podsource.APISource are static pods. Required, at least one.
+	Sources map[string]podsource.PodSource
+
+	// Sink records the statuses. Required.
+	Sink status.StatusSink
+
+	// Admitters are asked, in this order, whether a new pod may run. Nil: every
+	// pod may.
+	Admitters podworker.Admitters
+
+	// Volumes mounts the volumes of pods. Nil: pods have no volumes.
+	Volumes podworker.Volumes
+
+	// Cgroups creates the cgroups of pods. Nil: the runtime does.
+	Cgroups podworker.Cgroups
+
+	// Probes run the probes of containers. The zero value leaves the prober out:
+	// containers with probes then count as ready and started while they run.
+	Probes prober.Handlers
+
+	// Allocation records the resources that are allocated to pods and decides on
+	// resizes. The caller runs it, and adds it to Admitters. Nil: pods have the
+	// resources of their spec.
+	Allocation *allocation.Manager
+
+	// Images keeps the images of a pod from being removed while it starts:
+	// imagegc.Manager. Nil: nothing removes images.
+	Images podworker.Images
+
+	// Mirrors creates and deletes the mirror pods of static pods. Nil: there are
+	// none.
+	Mirrors podworker.Mirrors
+
+	// HostIPs returns the addresses of the node, the primary one first. It must
+	// not block. Nil: they are not known.
+	HostIPs func() []string
+
+	// Inbox receives notifications of changed pods from subsystems that the
+	// caller constructs before the agent, such as Allocation. Must not be shared
+	// by agents. Nil: there are none.
+	Inbox *podworker.Inbox
+
+	// Record is called with the events of pods and of the node. It must not
+	// block. Nil: events are discarded.
+	Record func(runtime.Event)
+
+	// Adjust changes the configuration of single parts.
+	Adjust Adjust
+
+	// Logger is used by all parts. If nil, logs are discarded.
+	Logger *slog.Logger
+}
+
+// Adjust has, for each part, an optional function that [New] calls with the
+// configuration of the part before it constructs the part. The configuration is
+// complete: a function may set periods, limits and hooks, and may wrap a
+// connection to another part to observe or delay its calls. It must not remove a
+// connection.
+type Adjust struct {
+	PLEG     func(*pleg.Config)
+	Prober   func(*prober.Config) // not called without Config.Probes
+	Status   func(*status.Config)
+	Pipeline func(*podworker.PipelineConfig)
+	Workers  func(*podworker.Config)
+	Loop     func(*podworker.LoopConfig)
+	Merge    func(*podsource.MergeConfig)
+}
+
+// validate returns an error that names the required field that is missing.
+func (cfg *Config) validate() error {
+	switch {
+	case cfg.Runtime == nil:
+		return errors.New("agent: Config.Runtime is nil")
+	case len(cfg.Sources) == 0:
+		return errors.New("agent: Config.Sources is empty")
+	case cfg.Sink == nil:
+		return errors.New("agent: Config.Sink is nil")
+	}
+	return nil
+}
+
+// An Agent runs the pods of one node. [New] constructs it.
+type Agent struct {
+	changes  *pleg.Generator
+	health   *podworker.Health // nil: the runtime is not a runtime.Checker
+	probes   *prober.Manager   // nil: Config.Probes is zero
+	statuses *status.Manager
+	pipeline *podworker.Pipeline
+	workers  *podworker.Workers
+	inbox    *podworker.Inbox
+	loop     *podworker.Loop
+	merge    *podsource.Merge
+
+	begun          atomic.Bool   // Run was called
+	running        chan struct{} // closed when Run has started the parts
+	drain          sync.Once
+	draining       chan struct{} // closed by Drain: the sources stop
+	sourcesStopped chan struct{}
+	ended          chan struct{} // closed when Run returns
+}
+
+// New constructs the parts of an agent and connects them. It starts nothing. It
+// returns an error that names the field of cfg, or the part, that is invalid.
+func New(cfg Config) (*Agent, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	a, err := construct(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("agent: %w", err)
+	}
+	return a, nil
+}
+
+// PLEG returns the generator of pod lifecycle events, which holds what the runtime
+// reported of each pod.
+func (a *Agent) PLEG() *pleg.Generator { return a.changes }
+
+// Health returns the result of the periodic checks of the runtime; nil if the
+// runtime is not a runtime.Checker.
+func (a *Agent) Health() *podworker.Health { return a.health }
+
+// Prober returns the prober; nil without Config.Probes.
+func (a *Agent) Prober() *prober.Manager { return a.probes }
+
+// Status returns the manager that computes and delivers the statuses.
+func (a *Agent) Status() *status.Manager { return a.statuses }
+
+// Workers returns the pod workers, which terminate pods on request.
+func (a *Agent) Workers() *podworker.Workers { return a.workers }
+
+// Loop returns the sync loop, which holds the desired pods.
+func (a *Agent) Loop() *podworker.Loop { return a.loop }

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// construct makes the parts, each from those that it calls.
+func construct(cfg Config) (*Agent, error) {
+	inbox := cfg.Inbox
+	if inbox == nil {
+		inbox = new(podworker.Inbox)
+	}
+	health, err := newHealth(cfg)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := newPLEG(cfg, inbox)
+	if err != nil {
+		return nil, err
+	}
+	probes, err := newProber(cfg, changes)
+	if err != nil {
+		return nil, err
+	}
+	statuses, err := newStatus(cfg, probes)
+	if err != nil {
+		return nil, err
+	}
+	pipeline, err := newPipeline(cfg, health, changes, probes, statuses)
+	if err != nil {
+		return nil, err
+	}
+	workers, err := newWorkers(cfg, changes, pipeline)
+	if err != nil {
+		return nil, err
+	}
+	loop, err := newLoop(cfg, inbox, probes, workers)
+	if err != nil {
+		return nil, err
+	}
+	merge, err := newMerge(cfg, loop)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{
+		changes: changes, health: health, probes: probes, statuses: statuses,
+		pipeline: pipeline, workers: workers, inbox: inbox, loop: loop, merge: merge,
+		running: make(chan struct{}), draining: make(chan struct{}), sourcesStopped: make(chan struct{}), ended: make(chan struct{}),
+	}, nil
+}
+
+// adjust returns cfg as the caller's function changes it.
+func adjust[T any](f func(*T), cfg T) T {
+	if f != nil {
+		f(&cfg)
+	}
+	return cfg
+}
+
+func newHealth(cfg Config) (*podworker.Health, error) {
+	checker, ok := cfg.Runtime.(runtime.Checker)
+	if !ok {
+		return nil, nil
+	}
+	return podworker.NewHealth(podworker.HealthConfig{Checker: checker})
+}
+
+func newPLEG(cfg Config, inbox *podworker.Inbox) (*pleg.Generator, error) {
+	return pleg.New(adjust(cfg.Adjust.PLEG, pleg.Config{
+		Runtime: cfg.Runtime, Logger: cfg.Logger,
+		Handle: func(e pleg.Event) {
+			if e.Matters() {
+				inbox.PodChanged(e.UID)
+			}
+		},
+	}))
+}
+
+func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
+	h := cfg.Probes
+	if h.Exec == nil && h.HTTPGet == nil && h.TCPSocket == nil && h.GRPC == nil {
+		return nil, nil
+	}
+	return prober.New(adjust(cfg.Adjust.Prober, prober.Config{
+		Handlers: h, Status: changes.Get, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger,
+	}))
+}
+
+func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
+	c := status.Config{Sink: cfg.Sink, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger}
+	if probes != nil {
+		c.Probes = func(uid types.UID) map[string]status.Probed {
+			out := map[string]status.Probed{}
+			for name, p := range probes.Containers(uid) {
+				out[name] = status.Probed(p)
+			}
+			return out
+		}
+	}
+	if allocated := cfg.Allocation; allocated != nil {
+		c.Resize = func(uid types.UID) status.Resize {
+			return status.Resize{Conditions: allocated.State(uid).Conditions(), PodLevel: allocated.PodLevel(uid)}
+		}
+	}
+	return status.New(adjust(cfg.Adjust.Status, c))
+}
+
+func newPipeline(cfg Config, health *podworker.Health, changes *pleg.Generator, probes *prober.Manager, statuses *status.Manager) (*podworker.Pipeline, error) {
+	c := podworker.PipelineConfig{
+		Runtime: cfg.Runtime, Status: statuses, Volumes: cfg.Volumes, Cgroups: cfg.Cgroups, Mirrors: cfg.Mirrors, Images: cfg.Images,
+		Relist: changes.RequestRelist, Reinspect: changes.RequestReinspect, Hold: changes.Hold,
+		Record: cfg.Record, Logger: cfg.Logger,
+	}
+	// A nil pointer in an interface would be a subsystem that is there.
+	if len(cfg.Admitters) > 0 {
+		c.Admit = cfg.Admitters
+	}
+	if health != nil {
+		c.Network = health.Network
+	}
+	if probes != nil {
+		c.Probes = probes
+	}
+	if cfg.Allocation != nil {
+		c.Allocation = cfg.Allocation
+	}
+	return podworker.NewPipeline(adjust(cfg.Adjust.Pipeline, c))
+}
+
+func newWorkers(cfg Config, changes *pleg.Generator, pipeline *podworker.Pipeline) (*podworker.Workers, error) {
+	return podworker.New(adjust(cfg.Adjust.Workers, podworker.Config{
+		Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: cfg.Record, Logger: cfg.Logger,
+	}))
+}
+
+func newLoop(cfg Config, inbox *podworker.Inbox, probes *prober.Manager, workers *podworker.Workers) (*podworker.Loop, error) {
+	c := podworker.LoopConfig{
+		Workers: workers, Inbox: inbox, Sources: slices.Sorted(maps.Keys(cfg.Sources)),
+		Garbage: newGarbage(cfg, probes), Mirrors: cfg.Mirrors, Logger: cfg.Logger,
+	}
+	if cfg.NodeName != "" {
+		c.Node = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: cfg.NodeName, UID: types.UID(cfg.NodeName)}
+	}
+	return podworker.NewLoop(adjust(cfg.Adjust.Loop, c))
+}
+
+func newMerge(cfg Config, loop *podworker.Loop) (*podsource.Merge, error) {
+	return podsource.NewMerge(adjust(cfg.Adjust.Merge, podsource.MergeConfig{
+		Sources: cfg.Sources, Sink: loop, Record: cfg.Record, Logger: cfg.Logger,
+	}))
+}

@@ -1,0 +1,17 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "agent", Max: 320,
+		House: []string{
+			"allocation", "internal/checkpoint", "internal/qos", "internal/restart", "internal/staticpod",
+			"pleg", "podenv", "podsource", "podworker", "prober", "runtime", "status",
+		},
+	}.Check(t)
+}

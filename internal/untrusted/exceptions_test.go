@@ -1,0 +1,69 @@
+package untrusted_test
+
+// Reasons why no pod and no other local user can influence a path or a peer.
+const (
+	kernel  = "a file of the kernel, whose size does not depend on a pod"
+	admin   = "named and written by the node's administrator"
+	ownRoot = "a directory of the agent, which only its user can write; the number of entries is that of pods or volumes"
+	record  = "a record of the agent, in a directory that only its user can write; nothing of it is mounted into a container"
+)
+
+// exceptions are the uses of unbounded functions that are correct, with the reason.
+// Keys are as the test prints them.
+var exceptions = map[string]string{
+	"eviction/notify/notify.go machine os.ReadFile":     kernel,
+	"eviction/notify/notify.go usageIn os.ReadFile":     kernel,
+	"eviction/notify/v1_linux.go register os.Open":      kernel,
+	"eviction/notify/v1_linux.go register os.WriteFile": kernel,
+
+	"examples/agent/admit.go cannotAppArmor os.ReadFile": kernel,
+	"examples/agent/cgroups.go preflight os.ReadFile":    kernel,
+	"examples/agent/cgroups.go preflight os.WriteFile":   kernel,
+	"examples/agent/engine.go sysctlsOf os.ReadFile":     kernel,
+	"examples/agent/page.go ownMemory os.ReadFile":       kernel,
+	"examples/agent/self.go setOOMScore os.OpenFile":     kernel,
+	"examples/agent/config.go dropIn os.ReadDir":         admin,
+
+	"kube/server/passage.go newPassage http.Transport": "to the runtime's streaming server on this machine; a redirect is an error",
+	"kube/server/reload.go readLocked os.ReadFile":     admin,
+
+	"runtime/cri/credentials/files.go readFile os.Open":          admin + "; bounded where it is read",
+	"runtime/cri/credentials/provider.go configFiles os.ReadDir": admin,
+	"runtime/cri/credentials/provider.go readBounded os.Open":    admin + "; bounded where it is read",
+	"runtime/cri/dns.go ReadResolvConf os.Open":                  admin + "; bounded where it is read",
+	"runtime/cri/images/records.go getLocked os.ReadFile":        record,
+	"runtime/cri/images/records.go prune os.ReadDir":             record,
+	"runtime/cri/images/records.go prune os.ReadFile":            record,
+	"runtime/cri/images/records.go readLooseLocked os.ReadDir":   record,
+	"runtime/cri/images/records.go readLooseLocked os.ReadFile":  record,
+	"runtime/cri/leftovers.go removeDeadLinks os.ReadDir":        "the directory of links to logs; a pod that can write the node's log directory is privileged",
+	"runtime/cri/leftovers.go removeDirs os.ReadDir":             "the directories of pods and of their logs, of which either may be a link of the administrator's; " + ownRoot,
+	"runtime/cri/userns/userns.go Load os.ReadDir":               ownRoot,
+	"runtime/cri/userns/userns.go readLocked os.ReadFile":        record,
+
+	"volume/csi/register/register.go list filepath.WalkDir": "the directory of plugin sockets; a driver that can write it is privileged",
+	"volume/csi/register/watch.go watch filepath.WalkDir":   "the directory of plugin sockets; a driver that can write it is privileged",
+	"volume/emptydir/emptydir.go setReady os.WriteFile":     record,
+	"volume/hostpath/hostpath.go touch os.OpenFile":         "follows links as a kubelet does, with O_NONBLOCK; the path is the pod's, as all of the host is for a hostPath",
+	"volume/objectdir/read.go eachDir os.ReadDir":           admin,
+	"volume/objectdir/read.go look os.ReadDir":              admin,
+	"volume/objectdir/read.go object os.ReadDir":            admin,
+	"volume/objectdir/read.go readFile os.Open":             admin + "; bounded where it is read",
+	"volume/objectdir/watch.go watch filepath.WalkDir":      admin,
+	"volume/orphans.go Collect os.ReadDir":                  ownRoot,
+	"volume/orphans.go removePod os.ReadDir":                ownRoot,
+	"volume/own_walk.go Own filepath.WalkDir":               "for systems other than Linux, which run no containers; Linux has a walk without paths",
+	"volume/reconstruct.go Reconstruct os.ReadDir":          ownRoot,
+	"volume/reconstruct.go placesIn os.ReadDir":             ownRoot,
+	"volume/record.go readRecord os.ReadFile":               record,
+	"volume/record.go readRecords os.ReadDir":               record,
+	"volume/record.go writeRecord os.WriteFile":             record,
+	"volume/share_linux.go Share os.Open":                   kernel + " (one line of it at a time)",
+	"volume/subpath.go removeTargets os.ReadDir":            ownRoot + "; what was mounted there has been unmounted",
+	"volume/subpath_linux.go makeTarget os.OpenFile":        ownRoot,
+	// Pods do influence these: memory grows with the number of entries in one
+	// directory of a volume, which the inodes of its file system limit.
+	"volume/usage_unix.go diskUsage filepath.WalkDir": "measures volumes without following links; not bounded, see above",
+	"volume/usage_unix.go walkBelow filepath.WalkDir": "measures volumes without following links; not bounded, see above",
+	"volume/usage_unix.go walkBelow os.ReadDir":       "measures volumes without following links; not bounded, see above",
+}

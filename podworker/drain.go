@@ -1,0 +1,76 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// drainPeriod is how often Drain checks which pods are left.
+const drainPeriod = 50 * time.Millisecond
+
+// Drain terminates every pod, including those that only the runtime knows, each
+// with its own grace period, and returns nil when all of them have been cleaned
+// up. Run must be running, and Config.Pods must show what the runtime holds by
+// now. The caller must have stopped the sources: a pod that is added during Drain
+// may keep running.
+//
+// It returns an error if ctx is done, in which case the pods continue to
+// terminate, or if Run returns, in which case they may keep running. It may be
+// called again. Safe for concurrent use.
+func (l *Loop) Drain(ctx context.Context) error {
+	ticker := time.NewTicker(drainPeriod)
+	defer ticker.Stop()
+	killed := map[types.UID]bool{}
+	for {
+		l.Settle() // a pod that starts over has a new worker afterwards
+		left, ended := l.cfg.Workers.terminateAll(killed)
+		switch {
+		case left == 0:
+			return nil
+		case ended:
+			return fmt.Errorf("podworker: drain: %d pods left: %w", left, errRunReturned)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("podworker: drain: %d pods left: %w", left, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
+
+var errRunReturned = errors.New("Run has returned")
+
+// terminateAll requests the termination of every pod and returns how many are not
+// Finished yet, and whether Run has returned. It adds to killed, and kills again
+// only a pod that starts over. An orphan keeps the grace period that the runtime
+// recorded.
+func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, ended bool) {
+	for _, pod := range w.cfg.Pods() {
+		if running(pod) {
+			w.KillOrphan(pod) // has no effect if the pod has a worker
+		}
+	}
+	var begin []types.UID
+	w.mu.Lock()
+	for uid, p := range w.pods {
+		if p.life.state == Finished {
+			continue
+		}
+		left++
+		terminating := p.life.state >= Stopping && !p.life.again
+		if !terminating || p.life.orphan == nil && !killed[uid] {
+			killed[uid] = true
+			begin = append(begin, uid)
+		}
+	}
+	ended = w.ended
+	w.mu.Unlock()
+	for _, uid := range begin {
+		w.Kill(uid, KillOptions{})
+	}
+	return left, ended
+}

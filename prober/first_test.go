@@ -1,0 +1,32 @@
+package prober_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/prober"
+)
+
+// The parts of an agent start at the same time, so that a container may be started
+// before Run is called. It is not one of an earlier agent, whose first probe comes
+// at any time within the period.
+func TestAContainerThatStartedBeforeRunIsProbedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		m, err := prober.New(prober.Config{
+			Handlers: prober.Handlers{Exec: n, HTTPGet: n, TCPSocket: n, GRPC: n}, Status: n.status, Rand: func() float64 { return 0.9 },
+		})
+		require.NoError(t, err)
+		time.Sleep(time.Millisecond)
+		n.starts("1", "web", "id")
+		m.Add(pod("1", container("web", "R", func(*v1.Probe) {})))
+		time.Sleep(time.Millisecond)
+		defer run(t, m)()
+		assert.Len(t, n.take(&n.runs), 1)
+	})
+}

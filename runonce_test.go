@@ -1,0 +1,213 @@
+package kubeparts_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/cpuset"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cpu"
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/oom"
+	"github.com/kubeparts/kubeparts/cm/podresources"
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
+	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/sim"
+	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume/csi/register"
+	"github.com/kubeparts/kubeparts/volume/objectdir"
+)
+
+type runner interface{ Run(context.Context) error }
+
+// newRunners returns a value of each exported type of the module with a Run
+// method, by package and type.
+func newRunners(t *testing.T) map[string]runner {
+	all := map[string]runner{}
+	add := func(name string) func(r runner, err error) {
+		return func(r runner, err error) {
+			t.Helper()
+			require.NoError(t, err, name)
+			all[name] = r
+		}
+	}
+	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
+	add("pleg: Generator")(generator, err)
+	workers := func() *podworker.Workers {
+		w, err := podworker.New(podworker.Config{Handler: noHandler{}, Statuses: generator})
+		require.NoError(t, err)
+		return w
+	}
+	machine, err := topology.New([]topology.CPU{{ID: 0}}, []topology.Node{{ID: 0}}, cpuset.New())
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+
+	add("podworker: Workers")(workers(), nil)
+	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers()})
+	add("podworker: Loop")(loop, err)
+	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: healthy{}})
+	add("podworker: Health")(health, err)
+	statuses, err := status.New(status.Config{Sink: new(status.MemorySink)})
+	add("status: Manager")(statuses, err)
+	probes, err := prober.New(prober.Config{})
+	add("prober: Manager")(probes, err)
+	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": new(podsource.Memory)}, Sink: noSink{}})
+	add("podsource: Merge")(merge, err)
+	images, err := imagegc.New(imagegc.Config{Store: noImages{}, Policy: imagegc.Policy{HighPercent: new(int32(100))}})
+	add("imagegc: Manager")(images, err)
+	granted, err := allocation.Open(allocation.Config{})
+	add("allocation: Manager")(granted, err)
+	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})
+	add("shutdown: Manager")(leaving, err)
+	objects, err := objectdir.New(objectdir.Config{Path: t.TempDir()})
+	add("objectdir: Dir")(objects, err)
+	plugins, err := register.New(register.Config{Dir: t.TempDir(), Handlers: map[string]register.Handler{"CSIPlugin": noPlugins{}}})
+	add("register: Watcher")(plugins, err)
+	groups, err := cm.New(cm.Config{Tree: cgroups.NewTree(cgroups.Facts{Version: 2})})
+	add("cm: Manager")(groups, err)
+	cpus, err := cpu.Open(cpu.Config{Machine: machine})
+	add("cpu: Manager")(cpus, err)
+	devices, err := device.Open(device.Config{Dir: t.TempDir()})
+	add("device: Manager")(devices, err)
+	kills, err := oom.New(oom.Config{Counters: func() (map[string]uint64, error) { return nil, nil }})
+	add("oom: Watcher")(kills, err)
+	resources, err := podresources.New(podresources.Config{Socket: filepath.Join(t.TempDir(), "socket"), Pods: func() []*v1.Pod { return nil }})
+	add("podresources: Server")(resources, err)
+	collector, err := stats.New(stats.Config{NodeName: "node"})
+	add("stats: Collector")(collector, err)
+	logs, err := logrotate.New(logrotate.Config{Runtime: noLogs{}})
+	add("logrotate: Rotator")(logs, err)
+	server, err := serve.New(serve.Config{Listener: listener, Runtime: new(fakecri.Runtime)})
+	add("serve: Server")(server, err)
+	node, err := sim.NewNode(sim.NodeConfig{})
+	add("sim: Node")(node, err)
+	return all
+}
+
+func TestASecondRunIsAnError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, r := range newRunners(t) {
+		want := name + ".Run was called before"
+		if err := r.Run(ctx); err != nil {
+			assert.NotContains(t, err.Error(), want, "first Run")
+		}
+		assert.EqualError(t, r.Run(ctx), want)
+	}
+}
+
+func TestALoopNeedsWorkersThatDidNotRun(t *testing.T) {
+	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
+	require.NoError(t, err)
+	workers, err := podworker.New(podworker.Config{Handler: noHandler{}, Statuses: generator})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, workers.Run(ctx))
+	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers})
+	require.NoError(t, err)
+	assert.EqualError(t, loop.Run(t.Context()), "podworker: Workers.Run was called before")
+}
+
+// Sources of pods are left out: Merge runs one again after an error.
+func TestEachRunIsTestedForASecondCall(t *testing.T) {
+	elsewhere := map[string]string{
+		"volume: Manager":   "volume's own tests",
+		"eviction: Manager": "eviction's own tests",
+	}
+	tested := newRunners(t)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			switch path {
+			case "kube", "examples", "tools", "internal", "hack", "docs", "testdata", ".git":
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || f.Name.Name != "Run" || f.Type.Params.NumFields() != 1 {
+				continue
+			}
+			receiver, ok := f.Recv.List[0].Type.(*ast.StarExpr)
+			if !ok || !ast.IsExported(receiver.X.(*ast.Ident).Name) {
+				continue
+			}
+			name := file.Name.Name + ": " + receiver.X.(*ast.Ident).Name
+			assert.True(t, tested[name] != nil || elsewhere[name] != "", "%s: %s.Run is not in newRunners", path, name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
+
+type noHandler struct{}
+
+func (noHandler) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+	return podworker.Next{}, nil
+}
+func (noHandler) Terminate(context.Context, podworker.Work) error { return nil }
+func (noHandler) Cleanup(context.Context, podworker.Work) error   { return nil }
+
+type healthy struct{}
+
+func (healthy) Check(context.Context) (runtime.Health, error) { return runtime.Health{}, nil }
+
+type noSink struct{}
+
+func (noSink) AddPods([]*v1.Pod)    {}
+func (noSink) UpdatePods([]*v1.Pod) {}
+func (noSink) RemovePods([]*v1.Pod) {}
+func (noSink) SourceSynced(string)  {}
+
+type noImages struct{}
+
+func (noImages) Images(context.Context) ([]runtime.Image, error)       { return nil, nil }
+func (noImages) ImageUses(context.Context) ([]runtime.ImageUse, error) { return nil, nil }
+func (noImages) RemoveImage(context.Context, runtime.Image) error      { return nil }
+
+type noPlugins struct{}
+
+func (noPlugins) Register(context.Context, string, string, []string) error { return nil }
+func (noPlugins) Deregister(context.Context, string)                       {}
+
+type noLogs struct{}
+
+func (noLogs) Pods(context.Context) ([]*runtime.Pod, error)    { return nil, nil }
+func (noLogs) LogPath(context.Context, string) (string, error) { return "", nil }
+func (noLogs) ReopenLog(context.Context, string) error         { return nil }

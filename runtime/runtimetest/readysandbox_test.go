@@ -1,0 +1,65 @@
+package runtimetest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// The failing suite runs in a child process, as in
+// TestTheSuiteNamesThePromiseThatWasBroken.
+func TestASandboxThatStaysReadyAfterAKillIsNamed(t *testing.T) {
+	const child = "RUNTIMETEST_READY_SANDBOX"
+	if os.Getenv(child) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1")
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err, "the suite passes")
+		assert.Contains(t, string(out), "KillPod returned nil while sandbox sandbox-1 (attempt 0) is ready: an agent takes the pod for an orphan")
+		assert.NotContains(t, string(out), "KillPod returned nil while container")
+		return
+	}
+	s := memorySuite()
+	s.Patience = 10 * time.Second
+	s.Within = func(t *testing.T, body func(t *testing.T)) {
+		if !strings.HasSuffix(t.Name(), "/KillStopsWithTERM") {
+			t.SkipNow()
+		}
+		synctest.Test(t, body)
+	}
+	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime { return newBroken(t, keepSandboxes) }, s)
+}
+
+// keepSandboxes shows the newest sandbox of a killed pod as ready.
+func keepSandboxes(b *broken, rt *runtimetest.Runtime) {
+	var mu sync.Mutex
+	killed := map[types.UID]bool{}
+	b.kill = func(ctx context.Context, req runtime.KillRequest) error {
+		err := rt.KillPod(ctx, req)
+		mu.Lock()
+		defer mu.Unlock()
+		killed[req.UID] = true
+		return err
+	}
+	b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+		s, err := rt.PodStatus(ctx, uid)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && killed[uid] && len(s.Sandboxes) > 0 {
+			s.Sandboxes[0].State = runtime.SandboxReady
+		}
+		return s, err
+	}
+}
