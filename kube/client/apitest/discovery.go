@@ -28,16 +28,16 @@ func discover(w http.ResponseWriter, r *http.Request) bool {
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 	case len(parts) == 1 && parts[0] == "apis":
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-		for _, gv := range groupVersions() {
-			if gv.Group != "" {
-				list.Groups = append(list.Groups, groupOf(gv))
+		for _, group := range groups() {
+			if group.Name != "" {
+				list.Groups = append(list.Groups, group)
 			}
 		}
 		answer = list
 	case len(parts) == 2 && parts[0] == "apis":
-		for _, gv := range groupVersions() {
-			if gv.Group == parts[1] {
-				answer = groupOf(gv)
+		for _, group := range groups() {
+			if group.Name == parts[1] {
+				answer = group
 			}
 		}
 	case len(parts) == 2 && parts[0] == "api":
@@ -62,21 +62,28 @@ func discover(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// groupVersions returns those of the resources, one of each group.
-func groupVersions() []schema.GroupVersion {
+// groups returns the groups of the resources with their versions, which are preferred
+// in the order of their names: v1 before v1beta1.
+func groups() []metav1.APIGroup {
 	all := map[schema.GroupVersion]bool{}
 	for _, k := range kinds {
 		all[k.version] = true
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupVersion) int { return cmp.Compare(a.String(), b.String()) })
-}
-
-func groupOf(gv schema.GroupVersion) metav1.APIGroup {
-	served := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
-	return metav1.APIGroup{
-		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: gv.Group,
-		Versions: []metav1.GroupVersionForDiscovery{served}, PreferredVersion: served,
+	var out []metav1.APIGroup
+	for _, gv := range slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupVersion) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version))
+	}) {
+		served := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+		if n := len(out); n > 0 && out[n-1].Name == gv.Group {
+			out[n-1].Versions = append(out[n-1].Versions, served)
+			continue
+		}
+		out = append(out, metav1.APIGroup{
+			TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: gv.Group,
+			Versions: []metav1.GroupVersionForDiscovery{served}, PreferredVersion: served,
+		})
 	}
+	return out
 }
 
 // resourcesOf returns an *metav1.APIResourceList, or nil if nothing of gv is served.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A kind is what is known of a resource.
+// A kind describes a resource.
 type kind struct {
 	version    schema.GroupVersion // in which discovery names it
 	kind       string

@@ -117,6 +117,15 @@ func TestResourcesAreDiscovered(t *testing.T) {
 	assert.True(t, meta.IsNoMatchError(err))
 	_, err = d.ServerResourcesForGroupVersion("apps/v1")
 	assert.True(t, apierrors.IsNotFound(err), "%v", err)
+	list, err := d.ServerGroups()
+	require.NoError(t, err)
+	for _, group := range list.Groups {
+		if group.Name == "certificates.k8s.io" {
+			assert.Len(t, group.Versions, 2)
+			assert.Equal(t, "v1", group.PreferredVersion.Version)
+		}
+	}
+	assert.Len(t, list.Groups, 7, "the core group among them")
 	v, err := d.ServerVersion()
 	require.NoError(t, err)
 	assert.Equal(t, "v1.36.0-apitest", v.GitVersion)
