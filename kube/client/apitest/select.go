@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// selectable are the fields that an API server accepts in a selector, beside
+// selectable are the fields that an API server accepts in a selector, in addition to
 // metadata.name and metadata.namespace, by resource.
 var selectable = map[string][]string{
 	"pods": {
