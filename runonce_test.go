@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/cpuset"
 
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
@@ -76,6 +77,10 @@ func newRunners(t *testing.T) map[string]runner {
 	add("status: Manager")(statuses, err)
 	probes, err := prober.New(prober.Config{})
 	add("prober: Manager")(probes, err)
+	whole, err := agent.New(agent.Config{
+		Runtime: new(runtimetest.Runtime), Sources: map[string]podsource.PodSource{"memory": new(podsource.Memory)}, Sink: new(status.MemorySink),
+	})
+	add("agent: Agent")(whole, err)
 	merge, err := podsource.NewMerge(podsource.MergeConfig{Sources: map[string]podsource.PodSource{"memory": new(podsource.Memory)}, Sink: noSink{}})
 	add("podsource: Merge")(merge, err)
 	images, err := imagegc.New(imagegc.Config{Store: noImages{}, Policy: imagegc.Policy{HighPercent: new(int32(100))}})

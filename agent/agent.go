@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -122,10 +122,10 @@ type Agent struct {
 	loop     *podworker.Loop
 	merge    *podsource.Merge
 
-	begun          atomic.Bool   // Run was called
+	once           runonce.Guard
 	running        chan struct{} // closed when Run has started the parts
 	drain          sync.Once
-	draining       chan struct{} // closed by Drain: the sources stop
+	draining       chan struct{} // closed by StopSources
 	sourcesStopped chan struct{}
 	ended          chan struct{} // closed when Run returns
 }

@@ -128,7 +128,7 @@ func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 		require.NoError(t, n.stop())
 		time.Sleep(time.Hour)
 		assert.Equal(t, []string{"web"}, n.runs(t))
-		assert.EqualError(t, n.Run(t.Context()), "agent: Run was called before")
+		assert.EqualError(t, n.Run(t.Context()), "agent: Agent.Run was called before")
 		assert.ErrorContains(t, n.Drain(t.Context()), "Run has returned")
 
 		next := start(t, agent.Config{Runtime: n.runtime})
@@ -350,6 +350,18 @@ func TestDrainTerminatesAllPodsAndDeliversTheirStatuses(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.Empty(t, n.runs(t), "the sources have been stopped")
 		assert.NoError(t, n.Drain(t.Context()))
+	})
+}
+
+func TestStoppedSourcesSpecifyNoMorePods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, agent.Config{})
+		n.source.Set(newPod("web"))
+		synctest.Wait()
+		require.NoError(t, n.StopSources(t.Context()))
+		n.source.Set(newPod("late"))
+		time.Sleep(time.Minute)
+		assert.Equal(t, []string{"web"}, n.runs(t), "the desired pods stay as they are")
 	})
 }
 

@@ -10,8 +10,8 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent", Max: 320,
 		House: []string{
-			"allocation", "internal/checkpoint", "internal/qos", "internal/restart", "internal/staticpod",
-			"pleg", "podenv", "podsource", "podworker", "prober", "runtime", "status",
+			"allocation", "internal/checkpoint", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce",
+			"internal/staticpod", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podworker", "prober", "runtime", "status",
 		},
 	}.Check(t)
 }

@@ -17,8 +17,8 @@ import (
 // after it has stopped the others. It must be called once: a second call returns
 // an error.
 func (a *Agent) Run(ctx context.Context) error {
-	if !a.begun.CompareAndSwap(false, true) {
-		return errors.New("agent: Run was called before")
+	if err := a.once.Enter("agent: Agent"); err != nil {
+		return err
 	}
 	defer close(a.ended)
 	if a.health != nil {
@@ -110,17 +110,27 @@ func (a *Agent) Drain(ctx context.Context) error {
 	return nil
 }
 
+// StopSources stops the sources and returns nil when they have returned: from then
+// on the set of desired pods does not change. It returns an error if ctx is done
+// first. It is for a caller that terminates the pods itself; Drain includes it.
+func (a *Agent) StopSources(ctx context.Context) error {
+	a.drain.Do(func() { close(a.draining) })
+	select {
+	case <-a.sourcesStopped:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop the sources: %w", context.Cause(ctx))
+	}
+}
+
 func (a *Agent) drainPods(ctx context.Context) error {
 	select {
 	case <-a.running:
 	case <-ctx.Done():
 		return fmt.Errorf("wait for Run: %w", context.Cause(ctx))
 	}
-	a.drain.Do(func() { close(a.draining) })
-	select {
-	case <-a.sourcesStopped:
-	case <-ctx.Done():
-		return fmt.Errorf("stop the sources: %w", context.Cause(ctx))
+	if err := a.StopSources(ctx); err != nil {
+		return err
 	}
 	// A pod of an earlier agent is known once the runtime has listed it.
 	for began := time.Now(); ; {
