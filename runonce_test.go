@@ -2,6 +2,7 @@ package kubeparts_test
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/cpuset"
 
 	"github.com/kubeparts/kubeparts/agent"
@@ -26,6 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -87,6 +90,12 @@ func newRunners(t *testing.T) map[string]runner {
 	add("imagegc: Manager")(images, err)
 	granted, err := allocation.Open(allocation.Config{})
 	add("allocation: Manager")(granted, err)
+	pressure, err := eviction.New(eviction.Config{
+		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") },
+		Pods:    func() []*v1.Pod { return nil },
+		Kill:    func(context.Context, eviction.Eviction) error { return nil },
+	})
+	add("eviction: Manager")(pressure, err)
 	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})
 	add("shutdown: Manager")(leaving, err)
 	objects, err := objectdir.New(objectdir.Config{Path: t.TempDir()})
@@ -142,8 +151,7 @@ func TestALoopNeedsWorkersThatDidNotRun(t *testing.T) {
 // Sources of pods are left out: Merge runs one again after an error.
 func TestEachRunIsTestedForASecondCall(t *testing.T) {
 	elsewhere := map[string]string{
-		"volume: Manager":   "volume's own tests",
-		"eviction: Manager": "eviction's own tests",
+		"volume: Manager": "volume's own tests",
 	}
 	tested := newRunners(t)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

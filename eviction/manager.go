@@ -15,6 +15,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -112,10 +113,11 @@ type Config struct {
 	Hooks Hooks
 }
 
-// A Manager keeps a node alive by ending pods. Safe for concurrent use: passes are
-// made one after the other. Run must be called once.
+// A Manager keeps a node alive by evicting pods. Safe for concurrent use: passes are
+// made one after the other.
 type Manager struct {
 	cfg Config
+	ran runonce.Guard
 
 	summaryCall, memoryCall, layoutCall guard
 
@@ -197,10 +199,13 @@ func New(cfg Config) (*Manager, error) {
 	}, nil
 }
 
-// Run makes a pass each period, at once when a Notifier has spoken, and at once
-// when a pass evicted somebody and what that pod held was given back. It returns
-// nil when ctx ends. A pass that fails is logged, and tried again. Run it once.
+// Run makes a pass each period, at once after a Notifier's call, and at once after a
+// pass that evicted a pod and got back what it used. It returns nil when ctx is done. A
+// pass that fails is logged and repeated. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
+	if err := m.ran.Enter("eviction: Manager"); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	if m.cfg.Policy.idle() {
