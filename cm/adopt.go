@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,7 +35,7 @@ func (m *Manager) adoptPods() error {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.pods[uid] != nil {
+		if m.pods[uid] != nil || slices.ContainsFunc(m.adopted[uid], func(a adopted) bool { return slices.Equal(a.name, name) }) {
 			return
 		}
 		a := adopted{name: name, class: class, requested: requestedOf(m.facts, class, has)}

@@ -68,19 +68,27 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	return m.repair(ctx, h, has)
 }
 
-// hold returns what is known of the pod, or makes it known.
+// hold returns the held pod, and whether it was held before; if not, it is from now
+// on.
 func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
+	m.mu.Lock()
+	h, known = m.pods[pod.UID]
+	m.mu.Unlock()
+	if known {
+		return h, true
+	}
+	// Config's functions are not called with mu held.
+	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.withoutQuota(pod, m.cfg.Policy.PodResources(pod))}
+	fresh.name = podName(m.cfg.Root, fresh.class, string(pod.UID))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if h, known = m.pods[pod.UID]; known {
 		return h, true
 	}
-	h = &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.withoutQuota(pod, m.cfg.Policy.PodResources(pod))}
-	h.name = podName(m.cfg.Root, h.class, string(pod.UID))
-	m.pods[pod.UID] = h
+	m.pods[pod.UID] = fresh
 	m.release(pod.UID)
-	m.demand.add(h.class, h.requested)
-	return h, false
+	m.demand.add(fresh.class, fresh.requested)
+	return fresh, false
 }
 
 // withoutQuota returns r without a CPU quota if a container of the pod has CPUs of

@@ -16,8 +16,8 @@ import (
 
 // Setup makes the cgroups of all pods and of their classes, and sets the limits
 // that are to be enforced (cm-24). Pods whose cgroups exist count in their classes
-// from then on: a class gets no less than its pods request while they are synced. A limit that can't be set is an event, and tried
-// again by Run; a cgroup that can't be made, or that is to be limited and isn't
+// from then on: a class gets no less than its pods request while they are synced. A
+// limit that can't be set is an event, and tried again by Run; a cgroup that can't be made, or that is to be limited and isn't
 // there (cm-25), is an error.
 func (m *Manager) Setup(ctx context.Context) error {
 	if err := m.reservedThere(); err != nil {

@@ -47,17 +47,18 @@
 // # Hints
 //
 // A list costs the runtime work for every pod, and finds a change half a period
-// late on average; a hint costs nothing and comes at once. But a stream of
-// hints that is open proves nothing: it may say nothing, or not all. So lists
-// come every Config.Period until hints have announced what was found. Then the
-// time between lists doubles with each list that finds nothing new, up to
-// Config.MaxPeriod.
+// late on average; a hint costs nothing and comes at once. So, once the stream of
+// hints holds, the time between lists doubles with each list that finds nothing
+// new, from Config.Period to Config.MaxPeriod. It begins with Config.Period
+// whenever the stream is opened.
 //
-// Every change that is found, by a list, a request or somebody's wait, is held
-// against the hints. If none has announced it, and none comes within a Period,
-// lists are a Period apart again, the first at once, and the proof that is asked
-// for is twice as long as the time before. A stream that has said nothing at all
-// for half a minute by then is opened anew. A stream that breaks costs its speed
+// A stream of hints that is open may announce nothing, or not all. Every change
+// that is found, by a list, a request or a caller's wait, is compared with the
+// hints. If none has announced it, and none comes within a Period, or within 30 s
+// while other hints keep coming, lists are a Period apart again, the first at once,
+// until hints have announced the changes that are found: each time twice as many as
+// the time before. A stream that has said nothing at all
+// for half a minute by then is opened again. A stream that breaks costs its speed
 // only: there is a list at once, then one each Period, and it is opened again
 // after 1 s, 2 s, up to 30 s, for ever. Hence a hint that is lost delays one
 // change, by MaxPeriod at worst, and not the next ones.

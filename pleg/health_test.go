@@ -89,7 +89,7 @@ func TestHealthSaysItInWords(t *testing.T) { // L-3, L-6
 		w.start("u", "c")
 		w.start("v", "c")
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, "healthy; listed 500ms ago, again after 1s; hints are unproven; 1 of 2 pods cannot be inspected", said())
+		assert.Equal(t, "healthy; listed 1.5s ago, again after 2s; hints are trusted; 1 of 2 pods cannot be inspected", said())
 		w.do(func() { clear(w.inspectErr) })
 		w.settle()
 		assert.Equal(t, "healthy; listed 10s ago, again after 5m0s; hints are trusted; 2 pods", said())

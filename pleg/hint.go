@@ -63,8 +63,8 @@ func (g *Generator) lookedLocked(r *record, before *runtime.Pod, since, by look)
 // silently, and what else was lost must be found: by a list, at once.
 func (g *Generator) judgeLocked(now time.Time) (lost bool) {
 	for uid, at := range g.suspects {
-		if now.Sub(at) < g.cfg.Period {
-			g.wakeLocked(at.Add(g.cfg.Period))
+		if due := g.trust.due(at); due.After(now) {
+			g.wakeLocked(due)
 			continue
 		}
 		delete(g.suspects, uid)

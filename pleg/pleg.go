@@ -29,7 +29,8 @@ type Config struct {
 
 	// Period from the end of a list to the start of the next (pleg-10), while
 	// hints cannot be relied on: that is without a Watcher, while its stream
-	// is broken, and until it has proved itself. Zero: 1s. Longer finds
+	// is broken, and after it missed a change, until it has announced others.
+	// Zero: 1s. Longer finds
 	// changes later; shorter costs a list each time. It is also what a late
 	// hint is given, and the time between two tries to inspect a pod.
 	Period time.Duration

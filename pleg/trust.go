@@ -5,11 +5,13 @@ import "time"
 // HintState says what the hints of a runtime.Watcher are worth at the moment,
 // and so how often there is a list.
 //
-//	none ──┬─ the stream holds ─► unproven ── changes were announced ──► trusted
-//	       │                       │   ▲                                  │  │
-//	broken ┘                       │   └─── a change was not announced ───┘  │
-//	   ▲                           │                                         │
-//	   └──────── it broke ─────────┴─────────────────────────────────────────┘
+//	none ──┬─ the stream holds, and has missed no change ────────────► trusted
+//	       │                                                            │ ▲ │
+//	       └─ it holds, and has missed one ─► unproven ── announced ────┼─┘ │
+//	broken ┘                                   │  ▲    changes          │   │
+//	   ▲                                       │  └─ a change was not ──┘   │
+//	   │                                       │     announced              │
+//	   └─────── it broke ──────────────────────┴────────────────────────────┘
 type HintState string
 
 // The states of hints. In all but the last there is a list every
@@ -22,12 +24,12 @@ const (
 	// and again.
 	HintsBroken HintState = "broken"
 
-	// HintsUnproven: their stream holds, but has yet to announce the changes
-	// that are found.
+	// HintsUnproven: their stream holds, but has missed a change and has yet to
+	// announce those that are found.
 	HintsUnproven HintState = "unproven"
 
-	// HintsTrusted: they announced what changed. The period doubles with each
-	// list that finds nothing else, up to Config.MaxPeriod.
+	// HintsTrusted: they announced what changed, if anything did. The period
+	// doubles with each list that finds nothing else, up to Config.MaxPeriod.
 	HintsTrusted HintState = "trusted"
 )
 
@@ -37,10 +39,12 @@ const neededMost = 1 << 10
 // A trust is the judgement on the hints: what the changes that are found say
 // of them. It decides and does nothing else; the Generator's mu guards it.
 //
-// That a stream is open proves nothing: it may be silent, and then a long
-// period would be the delay of every change. So the period grows only after
-// hints came true, and each change that none came for makes the proof twice
-// as long. What announces only half of the changes is never trusted for long.
+// A stream that holds is trusted until a change is found that it did not
+// announce: on a quiet node there is nothing that it could announce, and lists
+// would cost work for ever. A silent stream therefore delays one change, but
+// not the next: after a change that was missed the period grows again only
+// after hints came true, and each further one makes the proof twice as long.
+// A stream that announces half of the changes is never trusted for long.
 type trust struct {
 	min, max time.Duration // limits of period
 
@@ -52,7 +56,7 @@ type trust struct {
 	heard  time.Time // the last hint, or opened
 
 	row    int // changes that hints announced, since one that none did
-	needed int // how many it takes
+	needed int // how many it takes; 1: no change was missed, or long ago
 }
 
 func newTrust(min, max time.Duration) trust {
@@ -78,7 +82,10 @@ func (t *trust) hears(now time.Time) {
 
 // holds notes that there is a stream.
 func (t *trust) holds() {
-	if t.open && (t.state == HintsNone || t.state == HintsBroken) {
+	if !t.open || t.state != HintsNone && t.state != HintsBroken {
+		return
+	}
+	if t.state = HintsTrusted; t.needed > 1 {
 		t.state = HintsUnproven
 	}
 }
@@ -106,6 +113,20 @@ func (t *trust) missed() bool {
 	}
 	t.row, t.needed, t.period = 0, min(2*t.needed, neededMost), t.min
 	return was
+}
+
+// due returns when a change that was found at a time counts as unannounced: after the
+// shortest period; while hints keep coming, as when many pods start at once, they may have
+// a backlog, for which at most watchPauseMax is waited.
+func (t *trust) due(found time.Time) time.Time {
+	due := found.Add(t.min)
+	if backlog := t.heard.Add(t.min); t.heard.After(found) && backlog.After(due) {
+		due = backlog
+	}
+	if last := found.Add(max(watchPauseMax, t.min)); due.After(last) {
+		due = last
+	}
+	return due
 }
 
 // silent reports whether the stream gives nothing at all: better a new one.

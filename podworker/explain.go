@@ -56,6 +56,11 @@ type Explanation struct {
 	Step      string    `json:"step,omitempty"`
 	StepSince time.Time `json:"stepSince,omitzero"`
 
+	// Cause is why that step has not been completed, empty if nothing has failed;
+	// RetryAt is when it is retried, zero if that is not known ([Blocker]).
+	Cause   string    `json:"cause,omitempty"`
+	RetryAt time.Time `json:"retryAt,omitzero"`
+
 	// Next is when the next call is made if nothing happens before. Zero: when
 	// something happens.
 	Next time.Time `json:"next,omitzero"`
@@ -121,6 +126,9 @@ func (w *Workers) Explain(uid types.UID) (Explanation, bool) {
 	if e.Wait == WaitCall {
 		if h, ok := w.cfg.Handler.(Explainer); ok {
 			e.Step, e.StepSince = h.Doing(uid)
+		}
+		if h, ok := w.cfg.Handler.(Blocker); ok {
+			e.Cause, e.RetryAt = h.Blocked(uid)
 		}
 	}
 	if e.State < Cleaning {

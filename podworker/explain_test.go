@@ -57,7 +57,7 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 		time.Sleep(3 * time.Second)
 		e, ok := w.Explain("web")
 		require.True(t, ok)
-		assert.Equal(t, "pod default/web (web) is terminating, for 3s. Terminate has run for 3s, and has been at stop for 3s."+
+		assert.Equal(t, "pod default/web (web) is terminating, for 3s. Next step: stop its containers (waiting 3s)."+
 			" It was told to end 3s ago because the agent ends it (Evicted: low on memory), with a grace of 7 s, of which 4s are left."+
 			" Still running: web, lost, sandbox. Waiting to hear of its end: 1.", e.String())
 		now := time.Now()

@@ -13,7 +13,8 @@ import (
 
 // HealthConfig configures a [Health].
 type HealthConfig struct {
-	// Checker is asked how the runtime is. Required.
+	// Checker reports the state of the runtime. Required. The context of a check is
+	// canceled when the check has taken Threshold.
 	Checker runtime.Checker
 
 	// Period between two questions. Zero: 5 seconds.
@@ -68,8 +69,14 @@ func (h *Health) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(h.cfg.Period)
 	defer ticker.Stop()
+	limit := timeLimit{parent: ctx, d: h.cfg.Threshold}
+	defer limit.release()
 	for {
-		h.Check(ctx)
+		answer, err := h.cfg.Checker.Check(limit.begin())
+		if limit.end() && err != nil {
+			err = context.DeadlineExceeded
+		}
+		h.record(answer, err)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -78,11 +85,14 @@ func (h *Health) Run(ctx context.Context) error {
 	}
 }
 
-// Check asks once, for as long as the threshold at most.
+// Check checks the runtime once, for at most Threshold.
 func (h *Health) Check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Threshold)
 	defer cancel()
-	answer, err := h.cfg.Checker.Check(ctx)
+	h.record(h.cfg.Checker.Check(ctx))
+}
+
+func (h *Health) record(answer runtime.Health, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.err = err

@@ -236,7 +236,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	var volumes map[string]runtime.Volume
 	if p.cfg.Volumes != nil {
 		var err error
-		p.at(w.UID, "volumes")
+		p.at(w.UID, stepVolumes)
 		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
 			if refused, ok := errors.AsType[*Refusal](err); ok {
 				return p.refuse(w, refused)
@@ -329,7 +329,7 @@ func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
 	p.report(w.Pod, w.Status, end)
 	defer p.done(w.UID)
 	if p.cfg.Volumes != nil {
-		p.at(w.UID, "volumes")
+		p.at(w.UID, stepVolumes)
 		if err := p.cfg.Volumes.Unmount(ctx, w.Pod); err != nil {
 			return fmt.Errorf("podworker: unmount volumes: %w", err)
 		}

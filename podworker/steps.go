@@ -28,6 +28,9 @@ type StepInfo struct {
 	Begin, End time.Time
 }
 
+// stepVolumes is the step in which volumes are mounted, or unmounted at the end.
+const stepVolumes = "volumes"
+
 // An atStep is what a call in flight is at.
 type atStep struct {
 	name  string
@@ -52,6 +55,15 @@ func (p *Pipeline) at(uid types.UID, name string) {
 }
 
 func (p *Pipeline) done(uid types.UID) { p.at(uid, "") }
+
+// Blocked implements [Blocker], if Config.Volumes does.
+func (p *Pipeline) Blocked(uid types.UID) (cause string, retryAt time.Time) {
+	volumes, ok := p.cfg.Volumes.(Blocker)
+	if step, _ := p.Doing(uid); !ok || step != stepVolumes {
+		return "", time.Time{}
+	}
+	return volumes.Blocked(uid)
+}
 
 // Doing implements [Explainer].
 func (p *Pipeline) Doing(uid types.UID) (step string, since time.Time) {

@@ -72,7 +72,7 @@ func (e Explanation) waiting() string {
 		if e.Step == "" {
 			return fmt.Sprintf("%s has run for %s.", e.Call, e.ago(e.CallSince))
 		}
-		return fmt.Sprintf("%s has run for %s, and has been at %s for %s.", e.Call, e.ago(e.CallSince), e.Step, e.ago(e.StepSince))
+		return e.nextStep()
 	case WaitVictims:
 		return fmt.Sprintf("It waits for the end of pods that give way to it: %s; it is tried again then, or in %v.", join(e.Victims), in)
 	case WaitRetry:
@@ -91,6 +91,45 @@ func (e Explanation) waiting() string {
 		return "No source wants it so far; it is ended when all have spoken. Not heard of yet: " + strings.Join(e.Sources, ", ") + "."
 	}
 	return ""
+}
+
+// nextStep describes the step that the call in flight has not completed.
+func (e Explanation) nextStep() string {
+	text := fmt.Sprintf("Next step: %s (waiting %s)", stepVerb(e.Call, e.Step), e.ago(e.StepSince))
+	if e.Cause != "" {
+		text += ": " + strings.TrimSuffix(e.Cause, ".")
+		if in := e.RetryAt.Sub(e.At); in > 0 {
+			text += fmt.Sprintf("; retry in %v", rounded(in))
+		}
+	}
+	return text + "."
+}
+
+// stepVerb describes a step of a [Pipeline]; it returns other steps as they are.
+func stepVerb(call, step string) string {
+	switch cleanup := call == callCleanup.String(); {
+	case step == stepVolumes && cleanup:
+		return "unmount volumes"
+	case step == stepVolumes:
+		return "mount volumes"
+	case step == "cgroup" && cleanup:
+		return "remove its cgroup"
+	case step == "cgroup":
+		return "create its cgroup"
+	case step == "admission":
+		return "admit the pod"
+	case step == "status":
+		return "report its status"
+	case step == "mirror pod":
+		return "create its mirror pod"
+	case step == "runtime":
+		return "start and stop containers"
+	case step == "stop":
+		return "stop its containers"
+	case step == "last look":
+		return "inspect what still runs"
+	}
+	return step
 }
 
 // words says why and how the pod ends.

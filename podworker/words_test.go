@@ -39,7 +39,28 @@ func TestAnExplanationIsWhatAnOperatorWantsToRead(t *testing.T) { // L-22
 				State: podworker.Syncing, Since: ago(90 * time.Second), Wait: podworker.WaitCall, Call: "Sync", CallSince: ago(90 * time.Second),
 				Step: "volumes", StepSince: ago(89 * time.Second),
 			},
-			"pod default/web (u) is syncing, for 1m30s. Sync has run for 1m30s, and has been at volumes for 1m29s.",
+			"pod default/web (u) is syncing, for 1m30s. Next step: mount volumes (waiting 1m29s).",
+		},
+		"a Secret that is missing": {
+			podworker.Explanation{
+				State: podworker.Syncing, Since: ago(100 * time.Second), Wait: podworker.WaitCall, Call: "Sync", CallSince: ago(100 * time.Second),
+				Step: "volumes", StepSince: ago(100 * time.Second), Cause: `volume "conf": secret "s-test" not found.`, RetryAt: now.Add(12 * time.Second),
+			},
+			`pod default/web (u) is syncing, for 1m40s. Next step: mount volumes (waiting 1m40s): volume "conf": secret "s-test" not found; retry in 12s.`,
+		},
+		"a volume that stays mounted": {
+			podworker.Explanation{
+				State: podworker.Cleaning, Since: ago(100 * time.Second), Wait: podworker.WaitCall, Call: "Cleanup", CallSince: ago(100 * time.Second),
+				Step: "volumes", StepSince: ago(100 * time.Second), Cause: `volume "data": unmount /x: device or resource busy`, RetryAt: ago(time.Second),
+			},
+			`pod default/web (u) is cleaning, for 1m40s. Next step: unmount volumes (waiting 1m40s): volume "data": unmount /x: device or resource busy.`,
+		},
+		"a step of another Handler": {
+			podworker.Explanation{
+				State: podworker.Syncing, Since: ago(5 * time.Second), Wait: podworker.WaitCall, Call: "Sync", CallSince: ago(5 * time.Second),
+				Step: "scrub the disk", StepSince: ago(5 * time.Second),
+			},
+			"pod default/web (u) is syncing, for 5s. Next step: scrub the disk (waiting 5s).",
 		},
 		"a preStop hook that hangs": {
 			podworker.Explanation{
@@ -50,7 +71,7 @@ func TestAnExplanationIsWhatAnOperatorWantsToRead(t *testing.T) { // L-22
 					Running: []string{"main", "sandbox"}, PreStop: []string{"main"},
 				},
 			},
-			"pod default/web (u) is terminating, for 12s. Terminate has run for 12s, and has been at stop for 12s." +
+			"pod default/web (u) is terminating, for 12s. Next step: stop its containers (waiting 12s)." +
 				" It was told to end 12s ago because its deletion was asked for, with a grace of 30 s, of which 18s are left." +
 				" Still running: main, sandbox. With a preStop hook, which runs before TERM: main.",
 		},

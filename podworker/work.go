@@ -47,6 +47,14 @@ type Explainer interface {
 	Doing(uid types.UID) (step string, since time.Time)
 }
 
+// A Blocker is a Handler, or the Volumes of a [Pipeline], that reports why the current
+// step for a pod has not been completed: `secret "conf" not found`. [Workers.Explain]
+// includes it. Blocked is called at any time and must not block. cause is empty if nothing
+// has failed; retryAt is when the operation is retried, zero if that is not known.
+type Blocker interface {
+	Blocked(uid types.UID) (cause string, retryAt time.Time)
+}
+
 // A Work is what a Handler is given to do.
 type Work struct {
 	UID types.UID

@@ -113,10 +113,12 @@ func TestHintsThatAreLostAfterLongAreMadeUpFor(t *testing.T) {
 	assert.Less(t, noticed-exited, 5*time.Minute+time.Second)
 }
 
-// A list that shows what was before a pod began lets it begin anew; there is one of
-// it in the end.
+// A list that shows what was before a pod began lets it begin again; there is one of it in
+// the end. Hints that were lost before keep the lists a second apart.
 func TestAStaleListIsOvercome(t *testing.T) { // pleg-18
 	trace := ran(t, `
+		1s  fault hints kind=lost for=15s
+		2s  add other main:c=run
 		20s fault runtime kind=stale for=4s delay=1s
 		22s add web main:c=run`)
 	var told []string

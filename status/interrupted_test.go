@@ -69,6 +69,7 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 					assert.True(t, o.Edited)
 				}
 				time.Sleep(24 * time.Hour)
+				synctest.Wait() // at is written by the hook
 				if tc.delivered == 0 {
 					require.Empty(t, at)
 					require.NoError(t, m.Flush(t.Context()), "the next one delivers it")

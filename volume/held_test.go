@@ -37,6 +37,9 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		assert.Contains(t, held[0].Err, volumetest.ErrFault.Error())
 		assert.False(t, held[0].RetryAt.IsZero())
 		assert.Empty(t, held[0].Path)
+		cause, retryAt := n.Blocked("p")
+		assert.Equal(t, `volume "data": `+held[0].Err, cause)
+		assert.Equal(t, held[0].RetryAt, retryAt)
 
 		broken.Store(false)
 		_, err = n.Mount(t.Context(), pod("p", "data")) // returns when it is there
@@ -48,6 +51,9 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		assert.Equal(t, volume.InPlace, held[0].State)
 		assert.Empty(t, held[0].Err)
 		assert.Equal(t, held[0].Place.Dir(), held[0].Path)
+		cause, retryAt = n.Blocked("p")
+		assert.Empty(t, cause)
+		assert.Zero(t, retryAt)
 
 		require.NoError(t, n.Unmount(t.Context(), pod("p", "data")))
 		assert.Empty(t, n.Held("p"))

@@ -126,7 +126,7 @@ func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
 			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil {
+	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil && spec.hasAccessMode(v1.ReadWriteOncePod) {
 		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
 			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}

@@ -14,8 +14,8 @@ import (
 // [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions.
 type SELinuxMounter interface {
 	// SupportsSELinuxMount reports whether the volume can be mounted with any label,
-	// independently of other volumes. It is called at each sync of the pod; an error
-	// keeps the volume from being set up.
+	// independently of other volumes. It is called for ReadWriteOncePod volumes, at
+	// each sync of the pod. An error keeps the volume from being set up.
 	SupportsSELinuxMount(ctx context.Context, spec *Spec) (bool, error)
 }
 

@@ -143,8 +143,8 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 }
 
 // openInside opens with openat2: the kernel keeps the path in the directory. A path with
-// a link that is absolute, or that leads out and in again, is resolved first, as in the
-// kubelet: where it leads to is what counts.
+// a link that is absolute, or that leaves the directory and enters it again, is resolved
+// first: as in the kubelet, only its end must be in the directory.
 func openInside(root int, rootPath, path string) (int, error) {
 	fd, err := openBeneath(root, path, 0)
 	switch {
@@ -158,7 +158,7 @@ func openInside(root int, rootPath, path string) (int, error) {
 		return -1, err
 	}
 	fd, err = openBeneath(root, rel, unix.RESOLVE_NO_SYMLINKS)
-	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ELOOP) { // a link came meanwhile
+	if errors.Is(err, unix.EXDEV) || errors.Is(err, unix.ELOOP) { // a link appeared meanwhile
 		return -1, errEscapes
 	}
 	return fd, err
@@ -216,7 +216,7 @@ func resolveInside(rootPath, path string) (string, error) {
 	to, err := filepath.EvalSymlinks(filepath.Join(real, path))
 	if err != nil {
 		there, _ := exists(filepath.Join(real, path))
-		if there || !errors.Is(err, fs.ErrNotExist) { // a link may lead to any file of the machine: its error stays here
+		if there || !errors.Is(err, fs.ErrNotExist) { // a link may lead to any file of the machine, whose error must not be returned
 			return "", errEscapes
 		}
 		return "", unix.ENOENT

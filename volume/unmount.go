@@ -36,7 +36,7 @@ func isMountPoint(m Mounter, path string) (bool, error) {
 	case err != nil && !errors.Is(err, errors.ErrUnsupported):
 		return false, fmt.Errorf("volume: %s: %w", path, err)
 	}
-	if mounted, err = m.IsMountPoint(path); errors.Is(err, fs.ErrNotExist) { // it may know of mounts that are not the kernel's
+	if mounted, err = m.IsMountPoint(path); errors.Is(err, fs.ErrNotExist) { // a Mounter in memory has mounts of its own
 		return false, nil
 	}
 	return mounted, err

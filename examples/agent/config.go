@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/internal/untrusted"
+	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
 // maxConfig bounds the file: a KubeletConfiguration has some hundred lines.
@@ -70,7 +71,7 @@ func readObject(path string) (map[string]any, error) {
 
 // decodeConfig returns a KubeletConfiguration as it is written.
 func decodeConfig(text []byte) (map[string]any, error) {
-	object, err := yaml.YAMLToJSONStrict(text)
+	object, err := yamljson.Convert(string(text))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"regexp"
 	goruntime "runtime"
 	"strings"
@@ -69,6 +70,26 @@ func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
 
 	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
 	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
+}
+
+// A pod that waits for an object names it, on both pages.
+func TestAPodThatWaitsForAnObjectNamesIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("waits.yaml", manifest("waits", "volumes: [{name: conf, secret: {secretName: s-test}}]",
+		containers(container("main", untilTerm, "volumeMounts: [{name: conf, mountPath: /conf}]"))))
+	a.start("--objects=" + t.TempDir())
+	waits := regexp.MustCompile(`Next step: mount volumes \(waiting [0-9.ms]+\): volume "conf": .*s-test.*; retry in `)
+	for _, path := range []string{"/explain", "/"} {
+		a.eventually(path+" names the Secret", func() bool {
+			_, text, err := a.get(path)
+			require.NoError(t, err)
+			return waits.MatchString(html.UnescapeString(string(text)))
+		})
+	}
 }
 
 func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) { // L-22

@@ -36,7 +36,7 @@ func secretive() *v1.Pod {
 			Annotations: map[string]string{
 				v1.LastAppliedConfigAnnotation: `{"env":[{"value":"secret-applied"}]}`, "vendor/token": "secret-annotation", "kubernetes.io/config.source": "api",
 			},
-			ManagedFields: []metav1.ManagedFieldsEntry{{FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"v:secret-managed":{}}`)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(`{"v:secret-managed":{}}`)}},
 		},
 		Spec: v1.PodSpec{
 			InitContainers:      []v1.Container{container("init")},

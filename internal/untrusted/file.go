@@ -30,8 +30,8 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 }
 
 // OpenFollow is Open for a path whose last element may be a link, such as a log
-// that a runtime keeps elsewhere or a file of the node's configuration. Whoever
-// can write that link chooses the file that is read.
+// that a runtime keeps elsewhere or a file of the node's configuration. A user that
+// can write the link chooses the file that is read.
 func OpenFollow(path string) (*os.File, error) {
 	return open(path, os.Stat, func() (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|nonBlocking, 0) })
 }

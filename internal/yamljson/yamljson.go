@@ -27,8 +27,8 @@ const (
 	maxErrorText = 4 << 10
 )
 
-// Convert returns the only value of doc as JSON. Duplicate keys and text after the
-// value are errors. Errors name the line.
+// Convert returns the first document of a text as JSON. Duplicate keys are errors, and
+// so is malformed text after the document. Errors name the line.
 func Convert(doc string) ([]byte, error) {
 	if err := CheckSize(len(doc)); err != nil {
 		return nil, err

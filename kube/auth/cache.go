@@ -1,10 +1,12 @@
 package auth
 
 import (
-	"container/list"
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,11 +14,12 @@ import (
 // review. Good and bad answers are kept apart, so that any number of bad tokens
 // evicts no good one.
 type cache[V any] struct {
-	mu        sync.Mutex // guards the fields below; must not be held during a review
-	good, bad answers[V]
-	pending   map[[32]byte]*review[V]
-	reviews   gate // reviews that are under way
-	requests  gate // requests that wait for a review
+	good, bad answers[V] // each has a lock of its own: cached answers do not wait for mu
+
+	mu       sync.Mutex // guards the fields below; must not be held during a review
+	pending  map[[32]byte]*review[V]
+	reviews  gate // reviews that are under way
+	requests gate // requests that wait for a review
 }
 
 // Bounds on what waits for the API server, in all and per origin: the remote host of a
@@ -71,8 +74,11 @@ func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask fun
 		}
 	}()
 	for {
+		if v, ok := c.cached(key); ok {
+			return v, !waits, nil
+		}
 		c.mu.Lock()
-		if v, ok := c.cachedLocked(key); ok {
+		if v, ok := c.cached(key); ok { // a review has just ended
 			c.mu.Unlock()
 			return v, !waits, nil
 		}
@@ -106,10 +112,6 @@ func (c *cache[V]) get(ctx context.Context, key [32]byte, origin string, ask fun
 func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r *review[V], ask func() (answer[V], error)) {
 	var a answer[V]
 	defer func() { // also if ask panics, which net/http recovers
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.pending, key)
-		c.reviews.leave(origin)
 		if r.err == nil && a.ttl > 0 {
 			into := &c.bad
 			if a.good {
@@ -117,6 +119,10 @@ func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r 
 			}
 			into.put(key, a.value, time.Now().Add(a.ttl))
 		}
+		c.mu.Lock()
+		delete(c.pending, key)
+		c.reviews.leave(origin)
+		c.mu.Unlock()
 		close(r.done)
 	}()
 	r.err = errReviewPanicked
@@ -124,7 +130,7 @@ func (c *cache[V]) carryOut(ctx context.Context, key [32]byte, origin string, r 
 	r.value, r.abandoned = a.value, r.err != nil && ctx.Err() != nil
 }
 
-func (c *cache[V]) cachedLocked(key [32]byte) (v V, ok bool) {
+func (c *cache[V]) cached(key [32]byte) (v V, ok bool) {
 	now := time.Now()
 	if v, ok = c.good.get(key, now); !ok {
 		v, ok = c.bad.get(key, now)
@@ -132,49 +138,62 @@ func (c *cache[V]) cachedLocked(key [32]byte) (v V, ok bool) {
 	return v, ok
 }
 
-// answers are the most recently used answers, size at most. Must not be used
-// concurrently.
+// answers are at most size of them. Safe for concurrent use; get does not wait for another
+// get, however many there are.
 type answers[V any] struct {
-	size   int
-	byKey  map[[32]byte]*list.Element
-	recent list.List // of *stored[V], most recently used first
+	size int
+
+	mu    sync.RWMutex // guards the field below
+	byKey map[[32]byte]*stored[V]
 }
 
 type stored[V any] struct {
-	key     [32]byte
 	value   V
 	expires time.Time
+	used    atomic.Int64 // when it was returned last, in nanoseconds since 1970
 }
 
 func (a *answers[V]) get(key [32]byte, now time.Time) (v V, ok bool) {
-	e := a.byKey[key]
-	if e == nil {
+	a.mu.RLock()
+	s := a.byKey[key]
+	a.mu.RUnlock()
+	if s == nil || !now.Before(s.expires) {
 		return v, false
 	}
-	s := e.Value.(*stored[V])
-	if !now.Before(s.expires) {
-		a.remove(e)
-		return v, false
-	}
-	a.recent.MoveToFront(e)
+	s.used.Store(now.UnixNano())
 	return s.value, true
 }
 
+// put stores an answer. Where there is no room, those that have expired go, or else the one
+// that was used least recently.
 func (a *answers[V]) put(key [32]byte, v V, expires time.Time) {
-	if e := a.byKey[key]; e != nil {
-		a.remove(e)
-	}
+	now := time.Now()
+	s := &stored[V]{value: v, expires: expires}
+	s.used.Store(now.UnixNano())
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.byKey == nil {
-		a.byKey = map[[32]byte]*list.Element{}
+		a.byKey = map[[32]byte]*stored[V]{}
 	}
-	a.byKey[key] = a.recent.PushFront(&stored[V]{key, v, expires})
-	if len(a.byKey) > a.size {
-		a.remove(a.recent.Back())
+	delete(a.byKey, key)
+	if len(a.byKey) >= a.size {
+		maps.DeleteFunc(a.byKey, func(_ [32]byte, s *stored[V]) bool { return !now.Before(s.expires) })
 	}
+	for len(a.byKey) >= a.size && len(a.byKey) > 0 {
+		a.removeOldestLocked()
+	}
+	a.byKey[key] = s
 }
 
-func (a *answers[V]) remove(e *list.Element) {
-	delete(a.byKey, a.recent.Remove(e).(*stored[V]).key)
+func (a *answers[V]) removeOldestLocked() {
+	var oldest [32]byte
+	at := int64(math.MaxInt64)
+	for key, s := range a.byKey {
+		if used := s.used.Load(); used < at {
+			oldest, at = key, used
+		}
+	}
+	delete(a.byKey, oldest)
 }
 
 // A gate bounds a number, in all and per origin. Must not be used concurrently.

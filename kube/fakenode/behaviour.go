@@ -12,7 +12,8 @@ import (
 
 // Annotation and AnnotationPrefix name the annotations of a pod that say how its
 // containers behave, as text ([ParseBehaviour]): the first for all of them, the
-// other one, with the name of a container after it, for that one.
+// other one, with the name of a container after it, for that one. An empty one
+// counts as absent.
 const (
 	Annotation       = "kubeparts.dev/behave"
 	AnnotationPrefix = "behave.kubeparts.dev/"

@@ -12,12 +12,17 @@
 //
 // # Usage
 //
-// Three lines make the pods of an envtest live, the first of which is the import:
+// These lines, and the import, make the pods of an envtest live:
 //
 //	import "github.com/kubeparts/kubeparts/kube/fakenode"
 //
 //	cfg, err := testEnv.Start() // as it was
+//	t.Cleanup(func() { testEnv.Stop() }) // before Start: the nodes stop first
 //	nodes := fakenode.Start(t.Context(), t, cfg, fakenode.Config{})
+//
+// An API server that is stopped while nodes watch it waits for them, an envtest until
+// its timeout. With "defer testEnv.Stop()", which runs before t.Cleanup, the test also
+// needs "defer nodes.Stop()" after it.
 //
 // In a Ginkgo suite that is fakenode.Start(ctx, GinkgoT(), cfg, …) in BeforeSuite,
 // with the suite's own ctx. From there on a pod runs and is ready as soon as it is

@@ -56,7 +56,9 @@ func (n *Nodes) SetReady(namespace, name string, ready bool) error {
 
 // Evict has the node of a pod evict it, as when it lacks memory: the pod fails with
 // reason Evicted and this message, and its object stays. It returns when nothing of
-// the pod runs any more.
+// the pod runs any more. It returns an error if the pod had terminated before, since
+// its status does not become Evicted then, if the nodes stop first, and if ctx is
+// done.
 //
 // An eviction by the API (kubectl drain) needs nothing of this package: the API
 // server deletes the pod, with its grace period.
@@ -66,7 +68,10 @@ func (n *Nodes) Evict(ctx context.Context, namespace, name, message string) erro
 		return err
 	}
 	select {
-	case <-a.evict(pod.UID, message):
+	case outcome := <-a.evict(pod.UID, message):
+		if outcome != podworker.Stopped {
+			return fmt.Errorf("fakenode: evict %s/%s: pod not evicted: %v", namespace, name, outcome)
+		}
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("fakenode: evict %s/%s: %w", namespace, name, context.Cause(ctx))

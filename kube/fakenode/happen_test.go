@@ -52,6 +52,8 @@ func TestWhatCannotHappenSaysWhy(t *testing.T) {
 		w.run("job", "exit=0@1s", never)
 		w.after(5 * time.Second)
 		assert.ErrorContains(t, w.nodes.Exit("default", "job", "", 1), "no container main runs")
+		assert.EqualError(t, w.nodes.Evict(w.t.Context(), "default", "job", "late"), "fakenode: evict default/job: pod not evicted: already stopped")
+		assert.Equal(t, "Succeeded, ended: 0 Completed", w.says("job"))
 		for _, err := range []error{
 			w.nodes.Exit("default", "nobody", "", 1), w.nodes.Crash("default", "nobody"),
 			w.nodes.SetReady("default", "nobody", true), w.nodes.Evict(w.t.Context(), "default", "nobody", ""),

@@ -20,6 +20,7 @@ type Nodes struct {
 	conn   *client.Connection
 	feed   *client.Feed // nil: each node has a watch of its own
 	agents []*agent
+	stop   func() // set by Start
 	byName map[string]*agent
 	binder *binder // nil: somebody else schedules
 

@@ -139,7 +139,7 @@ func duration(text string) (time.Duration, error) {
 func (cfg *Config) behaviour(pod *v1.Pod, c *v1.Container) (Behaviour, error) {
 	for _, key := range []string{AnnotationPrefix + c.Name, Annotation} {
 		text, ok := pod.Annotations[key]
-		if !ok {
+		if !ok || strings.TrimSpace(text) == "" {
 			continue
 		}
 		b, err := ParseBehaviour(text)

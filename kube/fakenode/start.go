@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,13 +28,19 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start runs nodes in a test's API server until ctx ends, or the test does, and
-// returns when all are ready. The test fails if they are not within a minute. At the
-// end the objects of the nodes, their leases and their pods are removed from the API
-// server, so that the next test finds none of them.
+// Start runs nodes in a test's API server until [Nodes.Stop], the end of the test, or
+// the end of ctx, whichever is first, and returns when all are ready. The test fails
+// if they are not within a minute. At the end the objects of the nodes, their leases
+// and their pods are removed from the API server, so that the next test finds none of
+// them.
+//
+// The nodes must stop before the API server does: it waits for their watches. A test
+// that stops its API server in a deferred call, which runs before t.Cleanup and
+// before the end of t.Context, defers Nodes.Stop after it. One that stops it in
+// t.Cleanup registers that before it calls Start.
 //
 // A suite that starts its API server in BeforeSuite or TestMain, and has no test to
-// end with there, gives its own ctx.
+// end with there, passes its own ctx.
 func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	t.Helper()
 	n, err := New(api, cfg)
@@ -44,7 +51,7 @@ func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 	run, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- n.Run(run) }()
-	t.Cleanup(func() {
+	n.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Logf("fakenode: %v", err)
@@ -55,12 +62,22 @@ func Start(ctx context.Context, t TB, api *rest.Config, cfg Config) *Nodes {
 			t.Logf("fakenode: what the nodes left in the API server stays there: %v", err)
 		}
 	})
+	t.Cleanup(n.stop)
 	wait, cancelWait := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it took more than %v", patience))
 	defer cancelWait()
 	if err := n.Wait(wait); err != nil {
 		t.Fatalf("%v", err)
 	}
 	return n
+}
+
+// Stop ends nodes that [Start] has started, and returns when their calls have returned
+// and their objects are removed. Later calls, and the call at the end of the test, do
+// nothing. It does nothing for nodes of [New].
+func (n *Nodes) Stop() {
+	if n.stop != nil {
+		n.stop()
+	}
 }
 
 // Remove takes away what the nodes left in the API server: their pods, with no grace,

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,6 +41,8 @@ type conn struct {
 	place *list.Element // among the strangers of its host; nil if trusted or gone
 	bytes int           // sent since the last request was complete
 	gone  bool
+
+	isTrusted atomic.Bool // then there is nothing to count, and no lock to wait for
 }
 
 // A door makes conns of what is accepted.
@@ -143,6 +146,9 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) sent(n int) {
+	if c.isTrusted.Load() {
+		return
+	}
 	w := c.crew
 	w.mu.Lock()
 	if c.place == nil {
@@ -164,6 +170,9 @@ func (c *conn) sent(n int) {
 
 // begin is called when a request is complete. It moves a stranger behind the others.
 func (c *conn) begin() {
+	if c.isTrusted.Load() {
+		return
+	}
 	c.crew.mu.Lock()
 	defer c.crew.mu.Unlock()
 	if c.place != nil {
@@ -174,9 +183,13 @@ func (c *conn) begin() {
 
 // trusted is called when a request has been authorized.
 func (c *conn) trusted() {
+	if c.isTrusted.Load() {
+		return
+	}
 	c.crew.mu.Lock()
 	defer c.crew.mu.Unlock()
 	c.standLocked()
+	c.isTrusted.Store(true)
 }
 
 // waitLocked puts c among those who wait.

@@ -19,7 +19,7 @@
 //	})
 //	pair, err := server.NewKeyPair("tls.crt", "tls.key", logger) // or certs.Serving
 //	port, err := net.Listen("tcp", ":10250")
-//	l, err := server.NewListener(server.ListenerConfig{Listener: port, Handler: s, Certificate: pair.Certificate})
+//	l, err := server.NewListener(server.ListenerConfig{Listener: port, Handler: s, Certificate: pair.Certificate, ClientCAs: ca.Roots})
 //	…
 //	err = l.Run(ctx)
 //
@@ -41,8 +41,8 @@
 //     refused, so that what is authorised is what is served.
 //   - What runs something in a pod is authorised as create, whichever method opens the
 //     stream: `get nodes/proxy` alone gets 403 (F-71, sv-19).
-//   - Connections on which nobody has been let in make room for each other: there are
-//     512 at most, with 16 MiB of unfinished requests between them, and a handshake
+//   - Connections without an authorized request so far make room for each other, also
+//     while the API server is being asked about one: there are 512 at most, with 16 MiB of unfinished requests between them, and a handshake
 //     and the headers of a request have ten seconds. 10,000 half-open connections cost
 //     a few MiB, and who may ask is answered meanwhile.
 //   - /logs shows regular files and directories below its root and nothing else, if
@@ -56,7 +56,7 @@
 // # Differences from the kubelet
 //
 //   - exec, attach, portForward and run are create also for GET.
-//   - While too many token or access reviews are pending the answer is 429.
+//   - While too many token or access reviews are pending the answer is 429, at once.
 //   - HEAD is authorised as get; a method without a verb is 405 and asks nobody.
 //   - A connection whose user is refused with 401 is closed.
 //   - Unfinished headers have ten seconds, not four hours.

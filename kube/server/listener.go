@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -115,7 +116,7 @@ func NewListener(cfg ListenerConfig) (*Listener, error) {
 	}
 	cfg.HeaderTimeout = cmp.Or(cfg.HeaderTimeout, defaultHeaderTimeout)
 	cfg.MinVersion = cmp.Or(cfg.MinVersion, tls.VersionTLS12)
-	l := &Listener{cfg: cfg, crew: crew{
+	l := &Listener{cfg: cfg, busy: busy{empty: make(chan struct{})}, crew: crew{
 		max:       cmp.Or(cfg.MaxConnections, defaultConnections),
 		strangers: cmp.Or(cfg.MaxStrangers, defaultStrangers),
 		unread:    cmp.Or(cfg.MaxUnread, defaultUnread),
@@ -236,42 +237,39 @@ func (l *Listener) connState(_ net.Conn, s http.ConnState) {
 	}
 }
 
-// A busy counts what is under way, until its end, after which nothing begins.
+// A busy counts what is under way, until its end, after which nothing begins. It takes no
+// lock: a flood of connections must not keep requests of others waiting.
 type busy struct {
-	mu    sync.Mutex // guards the fields below
-	n     int
-	over  bool
-	empty chan struct{} // made by end, closed when nothing is left
+	n     atomic.Int64  // what is under way; negative after end
+	empty chan struct{} // closed when nothing is left after end
 }
 
+// over is added to the count by end.
+const over = math.MinInt64
+
 func (b *busy) add() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.over {
-		return false
+	for {
+		n := b.n.Load()
+		if n < 0 {
+			return false
+		}
+		if b.n.CompareAndSwap(n, n+1) {
+			return true
+		}
 	}
-	b.n++
-	return true
 }
 
 func (b *busy) done() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.n--
-	if b.over && b.n == 0 {
+	if b.n.Add(-1) == over {
 		close(b.empty)
 	}
 }
 
-// end waits until nothing is under way.
+// end waits until nothing is under way. Call it once.
 func (b *busy) end() {
-	b.mu.Lock()
-	b.over, b.empty = true, make(chan struct{})
-	if b.n == 0 {
-		close(b.empty)
+	if b.n.Add(over) != over {
+		<-b.empty
 	}
-	b.mu.Unlock()
-	<-b.empty
 }
 
 // TLSVersion returns a version by the name that a KubeletConfiguration has for it:

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// SetUp implements volume.Plugin: the driver publishes the volume for the pod. It returns
-// no error only if this call of NodePublishVolume has succeeded.
+// SetUp implements volume.Plugin: the driver publishes the volume for the pod. It fails
+// unless the driver answers its call of NodePublishVolume with OK.
 func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
 	mounted, err := p.setUp(ctx, &req)
 	if err != nil {
@@ -66,10 +66,9 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.Mounted
 	if err != nil {
 		before = data{}
 	}
-	// Whether the volume is published is the driver's to answer, and nothing on this
-	// machine tells: a call that fails may have mounted it all the same. What is
-	// recorded is whether an earlier agent has come to the end; the mount is gone if
-	// the machine was restarted since.
+	// A mount at the target does not show that the volume is published: a call that
+	// failed may have made it. The record shows that an earlier SetUp completed; it does
+	// not count without the mount, after a restart of the machine.
 	finished := false
 	if before.Published != "" {
 		there, err := p.cfg.Mounter.IsMountPoint(target)

@@ -205,12 +205,12 @@ func (p *Plugin) Construct(at volume.Place) (*volume.Spec, error) {
 // Stats implements volume.Plugin: what is on disk is counted file by file, a file
 // system of its own is asked.
 func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
-	point, err := mountedAt(p.cfg.Mounter, at.Dir())
+	mounted, err := p.cfg.Mounter.IsMountPoint(at.Dir())
 	if err != nil {
 		return volume.Stats{}, fmt.Errorf("emptydir: %w", err)
 	}
 	var s volume.Stats
-	if point != nil {
+	if mounted {
 		s.FsStats, err = volume.FSUsage(at.Dir())
 	} else {
 		s.FsStats, err = volume.DiskUsage(ctx, at.Dir())

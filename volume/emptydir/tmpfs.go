@@ -32,7 +32,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 	if err := MakeDir(dir); err != nil {
 		return err
 	}
-	point, err := mountedAt(t.Mounter, dir)
+	mounted, err := t.Mounter.IsMountPoint(dir)
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,13 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 		allocatable = t.Allocatable()
 	}
 	size := Size(pod, sizeLimit, allocatable)
+	if mounted && isTmpfs(dir, size) {
+		return nil
+	}
+	point, err := mountedAt(t.Mounter, dir)
+	if err != nil {
+		return err
+	}
 	var options []string
 	if size > 0 {
 		options = append(options, "size="+strconv.FormatInt(size, 10))

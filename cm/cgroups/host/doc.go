@@ -1,6 +1,11 @@
 // Package host is the cgroup tree of this machine, on github.com/opencontainers/cgroups,
 // which is seen nowhere else: it brings a logger, D-Bus, and package state.
 //
+// That module is the home of github.com/opencontainers/runc/libcontainer/cgroups since
+// runc 1.3, which does not contain the old path any more. Importing the old path would
+// pin runc below 1.3 and break the builds of programs whose other dependencies select a
+// newer one.
+//
 // # What it decides
 //
 // Which version of cgroups the machine runs and where they are mounted ([New]);

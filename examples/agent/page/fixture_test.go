@@ -99,7 +99,11 @@ func node(pods int) page.Node {
 
 // hostile is a node whose pods want to harm who reads of them.
 func hostile() page.Node {
-	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'` + "\x1b[2J\u202Eevil\xff\x00"
+	return allOf(`"><script>alert(1)</script><img src=x onerror=alert(2)>'` + "\x1b[2J\u202Eevil\xff\x00")
+}
+
+// allOf is a node with a pod, and more of each kind, of which every text is evil.
+func allOf(evil string) page.Node {
 	n := node(1)
 	p := crashing()
 	p.Namespace, p.Name, p.UID, p.Source, p.Phase, p.Reason, p.Message, p.QOS, p.Why = evil, evil, evil, evil, evil, evil, evil, evil, evil

@@ -30,8 +30,16 @@
 // # Guarantees and limits
 //
 // Versions grow by one with each change, of whatever resource, as in etcd.
-// Patches are strategic merge patches. Selectors are those of fields. There are
-// the resources that a node uses; others are 404.
+// Patches are strategic merge patches; others are 415. Lists and watches evaluate
+// label selectors, and field selectors of the fields that an API server supports;
+// other fields are 400, and so are the parameters continue, dryRun and
+// resourceVersionMatch=Exact. The parameter limit is ignored: a list is complete.
+// Collections cannot be deleted. The resources are those that a node uses; others,
+// and subresources other than status, binding and token, are 404.
+//
+// Discovery (/api, /apis, /version and what is below) describes the served
+// resources, so that REST mappers work. It is neither counted by Calls nor subject
+// to Fault. There is no OpenAPI, no aggregated discovery, and no server-side apply.
 //
 // # Testing
 //

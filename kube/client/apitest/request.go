@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,18 +13,46 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// kinds are the resources there are.
-var kinds = map[string]struct {
-	kind   string
-	status bool // has a subresource status
-}{
-	"pods": {"Pod", true}, "nodes": {"Node", true}, "secrets": {"Secret", false}, "configmaps": {"ConfigMap", false},
-	"services": {"Service", true}, "events": {"Event", false}, "serviceaccounts": {"ServiceAccount", false}, "namespaces": {"Namespace", true},
-	"persistentvolumeclaims": {"PersistentVolumeClaim", true}, "persistentvolumes": {"PersistentVolume", true},
-	"runtimeclasses": {"RuntimeClass", false}, "csidrivers": {"CSIDriver", false}, "csinodes": {"CSINode", false},
-	"leases": {"Lease", false}, "clustertrustbundles": {"ClusterTrustBundle", false},
-	"certificatesigningrequests": {"CertificateSigningRequest", true},
-	"tokenreviews":               {"TokenReview", false}, "subjectaccessreviews": {"SubjectAccessReview", false},
+// A kind describes a resource.
+type kind struct {
+	version    schema.GroupVersion // in which discovery names it
+	kind       string
+	namespaced bool
+	status     bool     // has the subresource status
+	creates    []string // subresources to which objects are posted
+}
+
+var core = schema.GroupVersion{Version: "v1"}
+
+func inGroup(group string) schema.GroupVersion {
+	return schema.GroupVersion{Group: group, Version: "v1"}
+}
+
+// kinds are the resources that are served.
+var kinds = map[string]kind{
+	"pods":                       {core, "Pod", true, true, []string{"binding"}},
+	"services":                   {core, "Service", true, true, nil},
+	"secrets":                    {core, "Secret", true, false, nil},
+	"configmaps":                 {core, "ConfigMap", true, false, nil},
+	"events":                     {core, "Event", true, false, nil},
+	"serviceaccounts":            {core, "ServiceAccount", true, false, []string{"token"}},
+	"persistentvolumeclaims":     {core, "PersistentVolumeClaim", true, true, nil},
+	"persistentvolumes":          {core, "PersistentVolume", false, true, nil},
+	"nodes":                      {core, "Node", false, true, nil},
+	"namespaces":                 {core, "Namespace", false, true, nil},
+	"leases":                     {inGroup("coordination.k8s.io"), "Lease", true, false, nil},
+	"runtimeclasses":             {inGroup("node.k8s.io"), "RuntimeClass", false, false, nil},
+	"csidrivers":                 {inGroup("storage.k8s.io"), "CSIDriver", false, false, nil},
+	"csinodes":                   {inGroup("storage.k8s.io"), "CSINode", false, false, nil},
+	"clustertrustbundles":        {schema.GroupVersion{Group: "certificates.k8s.io", Version: "v1beta1"}, "ClusterTrustBundle", false, false, nil},
+	"certificatesigningrequests": {inGroup("certificates.k8s.io"), "CertificateSigningRequest", false, true, nil},
+	"tokenreviews":               {inGroup("authentication.k8s.io"), "TokenReview", false, false, nil},
+	"subjectaccessreviews":       {inGroup("authorization.k8s.io"), "SubjectAccessReview", false, false, nil},
+}
+
+// serves reports whether the subresource exists.
+func (k kind) serves(subresource string) bool {
+	return subresource == "" || subresource == "status" && k.status || slices.Contains(k.creates, subresource)
 }
 
 // A request is a Call, understood.
@@ -59,12 +88,14 @@ func parse(r *http.Request) (*request, error) {
 		req.Subresource = parts[2]
 	}
 	kind, ok := kinds[req.Resource]
+	ok = ok && kind.serves(req.Subresource) && len(parts) <= 3
 	req.gvr.Resource = req.Resource
 	req.gvk = req.gvr.GroupVersion().WithKind(kind.kind)
 	if !ok || !scheme.Scheme.Recognizes(req.gvk) {
 		return nil, notServed(r.URL.Path)
 	}
 	req.Selector = req.query.Get("fieldSelector")
+	req.Labels = req.query.Get("labelSelector")
 	req.UserAgent = r.UserAgent()
 	req.Protobuf = strings.Contains(r.Header.Get("Accept"), "protobuf")
 	switch r.Method {
@@ -87,7 +118,19 @@ func parse(r *http.Request) (*request, error) {
 	default:
 		return nil, apierrors.NewMethodNotSupported(req.gvr.GroupResource(), r.Method)
 	}
-	return req, nil
+	if req.Name == "" && (req.Verb == "update" || req.Verb == "patch" || req.Verb == "delete") {
+		return nil, apierrors.NewMethodNotSupported(req.gvr.GroupResource(), req.Verb) // of a collection
+	}
+	return req, req.unsupported()
+}
+
+// unsupported returns a bad request for a parameter that would change the answer and
+// is not implemented.
+func (r *request) unsupported() error {
+	if r.query.Get("continue") != "" || r.query.Get("resourceVersionMatch") == "Exact" || len(r.query["dryRun"]) > 0 {
+		return apierrors.NewBadRequest("apitest: the parameters continue, dryRun and resourceVersionMatch=Exact are not supported")
+	}
+	return nil
 }
 
 func notServed(path string) error {

@@ -45,6 +45,7 @@ type Call struct {
 	Namespace   string
 	Name        string
 	Selector    string // of fields
+	Labels      string // the selector of labels
 	UserAgent   string
 	Protobuf    bool   // the answer is asked for in protobuf
 	Body        []byte // of a patch
@@ -64,6 +65,9 @@ func (c Call) String() string {
 	}
 	if c.Selector != "" {
 		s += " " + c.Selector
+	}
+	if c.Labels != "" {
+		s += " " + c.Labels
 	}
 	return s
 }
@@ -98,6 +102,9 @@ func (s *Server) RESTConfig() *rest.Config {
 // ServeHTTP implements http.Handler, for those who want a network:
 // httptest.NewServer(s).
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if discover(w, r) {
+		return
+	}
 	req, err := parse(r)
 	if err != nil {
 		writeError(w, err)

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,7 +96,7 @@ func (s *Server) List(resource string) []runtime.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []runtime.Object
-	for _, o := range s.listLocked(&request{Call: Call{Resource: resource}}, fields.Everything()) {
+	for _, o := range s.listLocked(&request{Call: Call{Resource: resource}}, everything) {
 		out = append(out, o.DeepCopyObject())
 	}
 	return out
@@ -415,16 +414,16 @@ func conflict(r *request, message string) error {
 }
 
 func (s *Server) makeListLocked(r *request) (runtime.Object, error) {
-	selector, err := fields.ParseSelector(r.Selector)
+	selected, err := r.selection()
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, err
 	}
 	list, err := scheme.Scheme.New(r.gvr.GroupVersion().WithKind(r.gvk.Kind + "List"))
 	if err != nil {
 		return nil, err
 	}
 	var items []runtime.Object
-	for _, o := range s.listLocked(r, selector) {
+	for _, o := range s.listLocked(r, selected) {
 		items = append(items, o)
 	}
 	if err := meta.SetList(list, items); err != nil {
@@ -435,10 +434,10 @@ func (s *Server) makeListLocked(r *request) (runtime.Object, error) {
 }
 
 // listLocked returns what matches, by namespace and name.
-func (s *Server) listLocked(r *request, selector fields.Selector) []object {
+func (s *Server) listLocked(r *request, selected selection) []object {
 	var out []object
 	for i, o := range s.table.objects {
-		if r.matches(i) && selected(selector, o) {
+		if r.matches(i) && selected.matches(o) {
 			out = append(out, o)
 		}
 	}
@@ -450,38 +449,4 @@ func (s *Server) listLocked(r *request, selector fields.Selector) []object {
 
 func (r *request) matches(i id) bool {
 	return i.resource == r.Resource && (r.Namespace == "" || r.Namespace == i.namespace)
-}
-
-// selected reports whether an object matches a selector of fields.
-func selected(selector fields.Selector, o object) bool {
-	if o == nil {
-		return false
-	}
-	if selector.Empty() {
-		return true
-	}
-	set := fields.Set{"metadata.name": o.GetName(), "metadata.namespace": o.GetNamespace()}
-	for _, want := range selector.Requirements() {
-		if _, ok := set[want.Field]; ok {
-			continue
-		}
-		if pod, ok := o.(*v1.Pod); ok && want.Field == "spec.nodeName" {
-			set[want.Field] = pod.Spec.NodeName
-			continue
-		}
-		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return false
-		}
-		var at any = tree
-		for _, part := range strings.Split(want.Field, ".") {
-			branch, ok := at.(map[string]any)
-			if !ok {
-				return false
-			}
-			at = branch[part]
-		}
-		set[want.Field] = fmt.Sprint(at)
-	}
-	return selector.Matches(set)
 }

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
@@ -59,9 +58,9 @@ func (s *Server) tellLocked() {
 
 // serveWatch tells what happens until somebody has enough.
 func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *request) {
-	selector, err := fields.ParseSelector(r.Selector)
+	selected, err := r.selection()
 	if err != nil {
-		writeError(w, apierrors.NewBadRequest(err.Error()))
+		writeError(w, err)
 		return
 	}
 	initial := r.query.Get("sendInitialEvents") == "true"
@@ -96,7 +95,7 @@ func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *reque
 	version := from
 	var first []object
 	if initial || from == 0 {
-		first, version = s.listLocked(r, selector), s.table.version
+		first, version = s.listLocked(r, selected), s.table.version
 	}
 	s.mu.Unlock()
 	defer func() {
@@ -135,7 +134,7 @@ func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *reque
 			return
 		}
 		for _, e := range news {
-			if !out.tell(selector, e) {
+			if !out.tell(selected, e) {
 				return
 			}
 		}
@@ -159,8 +158,8 @@ type eventWriter struct {
 }
 
 // tell writes what an event is to somebody who selects.
-func (w *eventWriter) tell(selector fields.Selector, e event) bool {
-	was, is := e.was != nil && selected(selector, e.was), e.is != nil && selected(selector, e.is)
+func (w *eventWriter) tell(selected selection, e event) bool {
+	was, is := selected.matches(e.was), selected.matches(e.is)
 	switch {
 	case was && is:
 		return w.write(watch.Modified, e.is)
