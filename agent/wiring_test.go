@@ -20,7 +20,6 @@ import (
 // list must not grow.
 var notYet = []string{
 	"examples/agent/evict_test.go",
-	"examples/agent/main.go",
 }
 
 // alone are the tests that run a Loop without a pipeline.

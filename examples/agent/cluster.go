@@ -441,20 +441,21 @@ func (c *cluster) sink(people status.StatusSink) status.StatusSink {
 	return status.Tee(people, c.statuses)
 }
 
-// pipeline adds what pods of a cluster need.
-func (c *cluster) pipeline(cfg podworker.PipelineConfig) podworker.PipelineConfig {
-	if c != nil {
-		cfg.Mirrors, cfg.Objects = c.mirrors, c.objects
+// mirrorPods returns what makes the mirror pods; nil without a cluster.
+func (c *cluster) mirrorPods() podworker.Mirrors {
+	if c == nil {
+		return nil
 	}
-	return cfg
+	return c.mirrors
 }
 
-// loop makes the loop, which in a cluster looks after mirror pods too.
-func (c *cluster) loop(cfg podworker.LoopConfig) podworker.LoopConfig {
-	if c != nil {
-		cfg.Mirrors = c.mirrors
+// pipelineObjects returns what fetches the objects that pods refer to; nil without a
+// cluster.
+func (c *cluster) pipelineObjects() podworker.Objects {
+	if c == nil {
+		return nil
 	}
-	return cfg
+	return c.objects
 }
 
 // sources adds the API server to where pods come from.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
@@ -68,8 +67,8 @@ func TestAnAgentThatStandsAloneHasNoCluster(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, sources)
 	assert.Empty(t, c.parts(nil))
-	assert.Nil(t, c.pipeline(podworker.PipelineConfig{}).Mirrors)
-	assert.Nil(t, c.loop(podworker.LoopConfig{}).Mirrors)
+	assert.Nil(t, c.pipelineObjects())
+	assert.Nil(t, c.mirrorPods())
 	assert.Nil(t, c.runtime(cri.Config{}).Objects)
 	assert.Equal(t, "n", c.place(admission.Node{Name: "n"}).Name)
 	assert.Equal(t, []string{"ip"}, c.hostIPs([]string{"ip"})())

@@ -6,8 +6,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -15,23 +13,20 @@ import (
 // of what they were granted, their probes, their cgroups, and the directories of
 // their volumes.
 type garbage struct {
-	connected
-	granted *allocation.Manager
-	probes  *prober.Manager
-	volumes *volumes
-	said    *remembered
-	seen    *recent
+	runtime.GarbageCollector // of the agent: the runtime's, the grants, the probes
+	connected                connected
+	volumes                  *volumes
+	said                     *remembered
+	seen                     *recent
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	if policy.Removed != nil {
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
-		g.granted.Prune(keep)
-		g.probes.Retain(keep)
 		g.connected.managers.retain(keep)
 		g.seen.prune(keep)
 	}
-	err := g.connected.CollectGarbage(ctx, policy)
+	err := g.GarbageCollector.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {
 		err = errors.Join(err,
 			g.connected.releaseIDs(policy.Removed),

@@ -17,7 +17,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // declareImages declares the flags of the kubelet that say which images stay.
@@ -150,28 +149,4 @@ func (k *imageKeeper) bytes(ctx context.Context, pod *v1.Pod) int64 {
 		return 0
 	}
 	return k.gc.PodBytes(ctx, pod)
-}
-
-// over returns the runtime that pods are run on.
-func (k *imageKeeper) over(rt runtime.Runtime) runtime.Runtime {
-	if k == nil {
-		return rt
-	}
-	return holding{rt, k.gc}
-}
-
-// holding is a runtime that holds the images of a pod while it is being started, so
-// that none is removed between the look for it and its use.
-type holding struct {
-	runtime.Runtime
-	images *imagegc.Manager
-}
-
-func (h holding) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-	release, err := h.images.HoldPod(ctx, req.Pod)
-	if err != nil {
-		return runtime.SyncResult{}, err
-	}
-	defer release()
-	return h.Runtime.SyncPod(ctx, req)
 }

@@ -1,6 +1,6 @@
-// Agent is the reference agent: pods from manifests, run on a runtime, with
-// every part of kubeparts wired by hand, so that you can see how, and leave out
-// what you don't need.
+// Agent is the reference agent: pods from manifests, run on a runtime, with every
+// part of kubeparts: package agent assembles the pod pipeline (pipeline.go), and the
+// parts of the node are connected here.
 //
 // Try it, from the root of the repository; it needs no root, no daemon and no
 // cluster:
@@ -27,7 +27,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -35,20 +34,14 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
-	"github.com/kubeparts/kubeparts/pleg"
-	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/process"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 func main() {
@@ -110,37 +103,28 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	work, err := a.work(ctx, node, known)
+	if err := a.describeNode(ctx, node, known); err != nil {
+		return err
+	}
+	care, err := a.care(node, known)
 	if err != nil {
 		return err
 	}
-	care, err := a.care(node, known, work)
-	if err != nil {
-		return err
-	}
-	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(work.local.from), opts.root))
+	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(known.local.from), opts.root))
 	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.server.where(), opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}
-	node.health.First(ctx)
+	known.health.First(ctx) // before the node's first status
 
 	// Every part runs until ctx ends; the first error ends them all.
 	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), known.parts(a, work.pipeline), work.parts(a), care.parts()) {
+	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), []part{known.agent.Run}, care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
-	// The sources can be stopped before: while all pods are being stopped none may come.
-	sources, stopSources := context.WithCancel(ctx)
-	defer stopSources()
-	sourcesStopped := make(chan struct{})
-	group.Go(func() error {
-		defer close(sourcesStopped)
-		return work.merge.Run(sources)
-	})
 	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: node.health.Runtime, leaving: node.leaving,
-		noMorePods: func() { stopSources(); <-sourcesStopped },
+		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: known.health.Runtime, leaving: node.leaving,
+		noMorePods: func() { _ = known.agent.StopSources(ctx) }, // fails only if the agent stops
 	}
 	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
@@ -178,7 +162,6 @@ type ground struct {
 	objects *fileObjects
 	volumes *volumes
 	rt      connected
-	health  *podworker.Health
 	granted *allocation.Manager
 
 	images    *imageKeeper
@@ -200,9 +183,6 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	}
 	if err := checkDNS(dnsOf(a.opts.kubelet)); err != nil {
 		a.say(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
-	}
-	if g.health, err = podworker.NewHealth(podworker.HealthConfig{Checker: g.rt}); err != nil {
-		return g, err
 	}
 	// Which resources pods have been granted: what they ask for, and what a
 	// manifest with a UID of its own asks for later, if the runtime can resize.
@@ -229,119 +209,8 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 }
 
 func (g ground) parts(a *assembly) []part {
-	return []part{g.health.Run, g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.images.Run, g.usage.Run, g.evictions.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
+	return []part{g.objects.Run, g.volumes.Run, g.granted.Run, g.rt.node.Run, g.rt.managers.Run, g.images.Run, g.usage.Run, g.evictions.Run, g.leaving.Run, a.watchOOM(g.rt.node)}
 }
-
-// A knowledge is what becomes known of pods: what happens in the runtime, whether
-// containers are well, and the status that follows, which goes to people and to the
-// cluster.
-type knowledge struct {
-	changes  *pleg.Generator
-	probes   *prober.Manager
-	said     *remembered
-	statuses *status.Manager
-}
-
-func (a *assembly) watch(ctx context.Context, g ground) (k knowledge, err error) {
-	k.changes, err = pleg.New(pleg.Config{
-		Runtime: g.rt,
-		Handle: func(e pleg.Event) {
-			if e.Type != pleg.ContainerRemoved {
-				a.inbox.PodChanged(e.UID)
-			}
-		},
-		Hooks: a.count.PLEG(), Logger: a.logger,
-	})
-	if err != nil {
-		return k, err
-	}
-	if k.probes, err = a.probing(g.rt, k.changes); err != nil {
-		return k, err
-	}
-	if k.said, err = a.rememberStatuses(); err != nil {
-		return k, err
-	}
-	k.statuses, err = status.New(status.Config{
-		Sink: k.said.beside(a.cluster.sink(a.out)), Earlier: k.said.earlier, RecursiveReadOnly: mountsRecursively(ctx, g.rt), HostIPs: a.hostIPs, Logger: a.logger,
-		Probes: probed(k.probes), Health: g.rt.managers.health(), Unready: g.leaving.unready, Hooks: a.count.Status(), Record: a.record,
-		Resize: func(uid types.UID) status.Resize {
-			return status.Resize{Conditions: g.granted.State(uid).Conditions(), PodLevel: g.granted.PodLevel(uid)}
-		},
-	})
-	if err == nil {
-		a.pods.statuses = k.statuses
-		a.cluster.onReturn(k.statuses.Retry)
-	}
-	return k, err
-}
-
-func (k knowledge) parts(a *assembly, pipeline *podworker.Pipeline) []part {
-	return []part{
-		k.changes.Run, k.probes.Run, k.statuses.Run,
-		func(ctx context.Context) error {
-			return k.changes.Follow(ctx, func(e pleg.Event) { k.probes.Look(e.UID) })
-		},
-		func(ctx context.Context) error {
-			return k.probes.Follow(ctx, matters(a.inbox.PodChanged, pipeline.Probed))
-		},
-	}
-}
-
-// A work is what is done for pods: which are wanted, who works on them, and how.
-type work struct {
-	pipeline *podworker.Pipeline
-	local    wantedPods // but for the cluster's
-	merge    *podsource.Merge
-}
-
-func (a *assembly) work(ctx context.Context, g ground, k knowledge) (w work, err error) {
-	features, err := g.rt.Features(ctx)
-	if err != nil {
-		a.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the agent restarts", "err", err)
-	}
-	has, fresh := g.rt.managers.intoNode(g.rt.node.machine(a.opts.maxPods()))
-	if err := a.cluster.describe(nodeFacts{
-		runtime: g.rt, port: a.ports.number(), health: g.health, pleg: k.changes.Healthy, shutdown: g.leaving.Err, machine: has, fresh: fresh, features: features,
-		pressure: pressure(g.evictions), volumesInUse: g.volumes.InUse, images: g.images.list(int(deref(a.opts.kubelet.NodeStatusMaxImages))),
-	}); err != nil {
-		return w, err
-	}
-	w.pipeline, err = podworker.NewPipeline(a.cluster.pipeline(podworker.PipelineConfig{
-		Runtime: g.images.over(g.rt), Status: k.statuses, Admit: a.admitters(g),
-		Allocation: g.granted, Network: g.health.Network, Volumes: g.volumes, Probes: k.probes, Cgroups: g.rt.node.forPods(),
-		Relist: k.changes.RequestRelist, Reinspect: k.changes.RequestReinspect, Hold: k.changes.Hold,
-		Hooks: a.count.Pipeline(), Record: a.record, Logger: a.logger,
-	}))
-	if err != nil {
-		return w, err
-	}
-	a.pods.workers, err = podworker.New(podworker.Config{
-		Handler: w.pipeline, Statuses: k.changes, Pods: k.changes.Pods, Hooks: a.count.Workers(),
-		Resync: a.opts.kubelet.SyncFrequency.Duration, Record: a.record, Logger: a.logger,
-	})
-	if err != nil {
-		return w, err
-	}
-	if w.local, err = a.sourcesOf(); err != nil {
-		return w, err
-	}
-	wanted, err := a.cluster.sources(a.opts, w.local.sources)
-	if err != nil {
-		return w, err
-	}
-	a.pods.loop, err = podworker.NewLoop(a.cluster.loop(podworker.LoopConfig{
-		Workers: a.pods.workers, Inbox: a.inbox, Sources: slices.Collect(maps.Keys(wanted)),
-		Garbage: garbage{g.rt, g.granted, k.probes, g.volumes, k.said, a.seen}, Node: a.nodeRef(), Hooks: a.count.Loop(), Logger: a.logger,
-	}))
-	if err != nil {
-		return w, err
-	}
-	w.merge, err = podsource.NewMerge(podsource.MergeConfig{Sources: wanted, Sink: a.pods.loop, Hooks: a.count.Sources(), Record: a.record, Logger: a.logger})
-	return w, err
-}
-
-// parts are all but merge, which run can stop before the others.
-func (w work) parts(a *assembly) []part { return []part{a.pods.loop.Run} }
 
 // A care is how much may be logged, and how others see the node.
 type care struct {
@@ -351,14 +220,14 @@ type care struct {
 	metrics map[string]http.Handler // by path
 }
 
-func (a *assembly) care(g ground, k knowledge, w work) (c care, err error) {
+func (a *assembly) care(g ground, k knowledge) (c care, err error) {
 	if c.logs, err = a.rotation(g.rt); err != nil {
 		return c, err
 	}
 	checks := a.count.checks(
-		check{"runtime", g.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", g.health.Network}, check{"manifests", w.local.check}, check{"evictions", g.evictions.Healthy},
+		check{"runtime", k.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", k.health.Network}, check{"manifests", k.local.check}, check{"evictions", g.evictions.Healthy},
 	)
-	people, err := a.forPeople(g, k, w, c, checks)
+	people, err := a.forPeople(g, k, c, checks)
 	if err != nil {
 		return c, err
 	}

@@ -22,7 +22,6 @@ type people struct {
 	*assembly
 	g       ground
 	k       knowledge
-	w       work
 	c       care
 	checks  []check
 	started time.Time
@@ -34,8 +33,8 @@ type people struct {
 }
 
 // forPeople makes the page of what runs here now.
-func (a *assembly) forPeople(g ground, k knowledge, w work, c care, checks []check) (page, error) {
-	p := &people{assembly: a, g: g, k: k, w: w, c: c, checks: checks, started: time.Now()}
+func (a *assembly) forPeople(g ground, k knowledge, c care, checks []check) (page, error) {
+	p := &people{assembly: a, g: g, k: k, c: c, checks: checks, started: time.Now()}
 	h, err := pages.New(pages.Config{Node: p.node})
 	if err != nil {
 		return page{}, err
