@@ -59,7 +59,7 @@ func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "file"), []byte("canary"), 0o644))
 	require.NoError(t, os.Symlink(filepath.Join(outside, "dir"), filepath.Join(outside, "volume", "absolute")))
 	require.NoError(t, os.Symlink("../dir", filepath.Join(outside, "volume", "up")))
-	require.NoError(t, os.WriteFile(filepath.Join(objects, "big.yaml"), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: big}\nstringData: {k: "+strings.Repeat("x", 2<<20)+"}\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(objects, "big.yaml"), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: big}\nstringData: {k: "+strings.Repeat("x", 5<<18)+"}\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(objects, "conf.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: conf}\ndata: {k: v}\n"), 0o600))
 
 	host := func(path, kind string) string {
@@ -77,7 +77,7 @@ func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
 		"not-a-socket":      {host("file", "Socket"), "", notA("file", " socket file")},
 		"not-a-device":      {host("file", "CharDevice"), "", notA("file", " character device")},
 		"not-a-disk":        {host("dir", "BlockDevice"), "", notA("dir", " block device")},
-		"secret-of-2-mib":   {"secret: {secretName: big}", "", failed(`secret "big" not found`)},
+		"secret-too-long":   {"secret: {secretName: big}", "", failed(`secret "big" not found`)},
 		"no-config-map":     {"configMap: {name: none}", "", failed(`configmap "none" not found`)},
 		"no-such-key":       {"configMap: {name: conf, items: [{key: none, path: x}]}", "", failed("configmap references non-existent config key: none")},
 		"claim-of-others":   {"persistentVolumeClaim: {claimName: theirs}", "", "Forbidden: static pods may not reference persistentvolumeclaims"},
@@ -114,7 +114,7 @@ func TestVolumesThatCannotBeAreNamedAndHurtNobody(t *testing.T) {
 	// What was missing comes.
 	require.NoError(t, os.Mkdir(filepath.Join(outside, "none"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(objects, "big.yaml"), []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: big}\nstringData: {k: small}\n"), 0o600))
-	for _, name := range []string{"no-such-directory", "secret-of-2-mib"} {
+	for _, name := range []string{"no-such-directory", "secret-too-long"} {
 		a.eventually(name+" runs", func() bool { return running(a.pods()[name]) })
 	}
 }
