@@ -52,6 +52,7 @@ func TestAWatchHonorsLabelSelectors(t *testing.T) {
 		w, err := connect(t, api.RESTConfig()).CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{LabelSelector: "app=web", ResourceVersion: "0"})
 		require.NoError(t, err)
 		defer w.Stop()
+		synctest.Wait() // the watch has begun
 		api.Put(labeled("db", "db"), labeled("web", "web"), labeled("web", "db"))
 		for _, want := range []string{"ADDED web", "DELETED web"} {
 			e := <-w.ResultChan()
