@@ -61,9 +61,4 @@ var exceptions = map[string]string{
 	"volume/share_linux.go Share os.Open":                   kernel + " (one line of it at a time)",
 	"volume/subpath.go removeTargets os.ReadDir":            ownRoot + "; what was mounted there has been unmounted",
 	"volume/subpath_linux.go makeTarget os.OpenFile":        ownRoot,
-	// Pods do influence these: memory grows with the number of entries in one
-	// directory of a volume, which the inodes of its file system limit.
-	"volume/usage_unix.go diskUsage filepath.WalkDir": "measures volumes without following links; not bounded, see above",
-	"volume/usage_unix.go walkBelow filepath.WalkDir": "measures volumes without following links; not bounded, see above",
-	"volume/usage_unix.go walkBelow os.ReadDir":       "measures volumes without following links; not bounded, see above",
 }
