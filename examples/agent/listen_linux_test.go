@@ -39,7 +39,7 @@ func listeners(t *testing.T, pid int) (addrs []string) {
 
 // An agent with a configuration file listens at no TCP port that it was not told to, and
 // shows what runs to its own user only, without what may be secret.
-func TestAConfiguredAgentServesItsPageAtASocket(t *testing.T) {
+func TestThePageIsAtASocket(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts agents")
 	}

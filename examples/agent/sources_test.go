@@ -12,7 +12,7 @@ import (
 
 func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	file := configFile(t, "staticPodURL: http://a/\nstaticPodURLHeader: {X-Key: [one, two]}\nhttpCheckFrequency: 5s\nfileCheckFrequency: 5s\n")
-	o, err := parseFlags([]string{"--config=" + file, "--root=" + t.TempDir()})
+	o, err := parseFlags([]string{"--config=" + file, "--root=" + t.TempDir(), "--listen="})
 	require.NoError(t, err)
 	assert.Empty(t, o.warnings)
 	assert.Equal(t, "http://a/", o.kubelet.StaticPodURL)
