@@ -28,6 +28,9 @@ func Address(host string, port intstr.IntOrString, c *v1.Container, podIP string
 	if host == "" {
 		return "", ErrNoIP
 	}
+	if strings.ContainsAny(host, "[]") { // reserved for IPv6 addresses, to which they are added here
+		return "", fmt.Errorf("invalid host: %q", host)
+	}
 	n, err := portNumber(port, c)
 	if err != nil {
 		return "", err
