@@ -2,8 +2,8 @@ package device
 
 import "fmt"
 
-// Changes of the ledger are counted by version. The state is written without mu, by
-// one at a time: a slow disk delays those who need their change on it, and no others.
+// Changes of the ledger are counted by version. The state is written without mu, by one
+// goroutine at a time: a slow disk delays only the calls whose change must be on it.
 
 // touchLocked counts a change of the ledger, which is to be saved.
 func (m *Manager) touchLocked() (version uint64) {
@@ -12,20 +12,20 @@ func (m *Manager) touchLocked() (version uint64) {
 }
 
 // commit returns once the state of that version, or a later one, is on disk. If it
-// can't be written undo is called, with mu held, before anything else is written.
+// cannot be written, undo is called, with mu held, before anything else is written.
 func (m *Manager) commit(version uint64, undo func()) error {
 	m.disk <- struct{}{}
 	err := m.write(version, undo)
 	<-m.disk
 	if err == nil {
-		m.save() // what others have changed meanwhile
+		m.save() // changes of other calls in the meantime
 	}
 	return err
 }
 
 // save writes what is not on disk yet. If something is being written already that
-// goroutine writes it afterwards, and save returns at once. What can't be written is
-// logged, and written by the next call.
+// goroutine writes it afterwards, and save returns at once. A failure to write is
+// logged, and the next call writes again.
 func (m *Manager) save() {
 	for {
 		m.mu.Lock()
