@@ -135,12 +135,12 @@
 //	internal/seedrun     a test over many seeds                 tests
 //	internal/mutants     planted bugs that the laws must find   tests
 //
-//	examples/agent  ──▶ everything                              a module of its own
+//	examples/kubelet  ──▶ everything                              a module of its own
 //
 // # The seams
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Package agent assembles the parts between them; examples/agent
+// became of them. Package agent assembles the parts between them; examples/kubelet
 // adds all others, and examples/tiny uses two parts alone.
 package kubeparts

@@ -161,7 +161,7 @@ END
 
 if [ -n "${pods// /}" ]; then
 	say "building the agent"
-	go build -o "$work/agent" ./examples/agent
+	go build -o "$work/agent" ./examples/kubelet
 	go build -o "$work/fakecri" ./examples/fakecri
 fi
 header

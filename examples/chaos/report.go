@@ -101,7 +101,7 @@ func (r result) markdown() string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	o := r.options
 	p("# Reliability: a run of chaos\n")
-	p("Made by `go run ./examples/chaos` on %s. The reference agent (examples/agent) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
+	p("Made by `go run ./examples/chaos` on %s. The reference agent (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
 		r.began.Format(time.DateOnly), o.pods, len(shapes))
 	p("    go run ./examples/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
 	p("| | |\n|---|---|")

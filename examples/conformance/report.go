@@ -20,7 +20,7 @@ type report struct {
 
 const introduction = `# Node conformance: a run of Kubernetes' own tests
 
-Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests that are named [NodeConformance] are what any node has to pass. Here they ran against the reference agent (examples/agent), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
+Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests that are named [NodeConformance] are what any node has to pass. Here they ran against the reference agent (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
 
 | | |
 |---|---|

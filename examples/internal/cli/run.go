@@ -44,7 +44,7 @@ func Sayer(out io.Writer) func(format string, args ...any) {
 
 // BuildAgent makes the reference agent's binary.
 func BuildAgent(ctx context.Context, binary string) error {
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/agent").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/kubelet").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build the agent; run this in the repository: %w\n%s", err, out)
 	}

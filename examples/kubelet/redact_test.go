@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	pages "github.com/kubeparts/kubeparts/examples/agent/page"
+	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/eviction"
-	pages "github.com/kubeparts/kubeparts/examples/agent/page"
+	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )

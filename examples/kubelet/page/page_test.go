@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/examples/agent/page"
+	"github.com/kubeparts/kubeparts/examples/kubelet/page"
 )
 
 func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {

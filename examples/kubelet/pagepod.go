@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	pages "github.com/kubeparts/kubeparts/examples/agent/page"
+	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"

@@ -149,7 +149,7 @@ func TestTheDocumentOfTheConfigurationIsTheTable(t *testing.T) {
 	}
 	is, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, doc.String(), regexp.MustCompile("\r\n").ReplaceAllString(string(is), "\n"), "go test ./examples/agent -run Configuration -update writes it")
+	assert.Equal(t, doc.String(), regexp.MustCompile("\r\n").ReplaceAllString(string(is), "\n"), "go test ./examples/kubelet -run Configuration -update writes it")
 }
 
 func dashed(name string) string {
@@ -168,7 +168,7 @@ func code(text string) string {
 
 const configurationHead = `# The configuration of the reference agent
 
-Made by ` + "`go test ./examples/agent -run Configuration -update`" + ` from the table in examples/agent/fields.go and the agent's
+Made by ` + "`go test ./examples/kubelet -run Configuration -update`" + ` from the table in examples/kubelet/fields.go and the agent's
 flags; the same test fails if a field of the type is missing here.
 
 ## The file

@@ -17,7 +17,7 @@ const (
 // A field is one of a KubeletConfiguration, or all that is below one. Whoever makes
 // use of one changes its row here: what is read, warned of, refused, taken for a
 // default, and written in docs/configuration.md, all follows from the rows.
-// (`go test ./examples/agent -run Configuration -update` writes that file.)
+// (`go test ./examples/kubelet -run Configuration -update` writes that file.)
 type field struct {
 	name string // as the file spells it, with a dot before a field of a field
 	does doing

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	pages "github.com/kubeparts/kubeparts/examples/agent/page"
+	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
 	"github.com/kubeparts/kubeparts/imagegc"
 )
 

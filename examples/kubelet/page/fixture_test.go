@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/agent/page"
+	"github.com/kubeparts/kubeparts/examples/kubelet/page"
 )
 
 // noon is when the made-up nodes are looked at.
