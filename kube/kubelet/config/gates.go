@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// gates are the feature gates of a kubelet that this agent knows about, and whether what
-// they stand for is there. Only those in choices can be set.
+// gates are the feature gates of the kubelet with a feature that exists here (true), or
+// does not (false), whatever their value.
 var gates = map[string]bool{
 	"CPUManagerPolicyAlphaOptions":           true,
 	"CPUManagerPolicyBetaOptions":            true,
@@ -58,22 +58,21 @@ var gates = map[string]bool{
 	"WindowsHostNetwork":                     false,
 }
 
-// choices are the gates that can be set, and where that is read.
-var choices = map[string]string{"MemoryQoS": "cgroups.go"}
+// settableGates are the gates whose value has an effect.
+var settableGates = []string{"MemoryQoS"}
 
-// gateWarnings are about gates that are set to what this agent is not.
+// gateWarnings reports gates that are set to a value that has no effect.
 func gateWarnings(set map[string]bool) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		is, known := gates[name]
-		_, choice := choices[name]
+		enabled, known := gates[name]
 		switch {
-		case choice || known && is == set[name]:
-		case known && is:
-			warnings = append(warnings, fmt.Sprintf("featureGates.%s changes nothing: what it stands for is always there", name))
+		case slices.Contains(settableGates, name) || known && enabled == set[name]:
+		case known && enabled:
+			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is always enabled", name))
 		case known:
-			warnings = append(warnings, fmt.Sprintf("featureGates.%s changes nothing: what it stands for is not there", name))
+			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is not implemented", name))
 		default:
-			warnings = append(warnings, fmt.Sprintf("featureGates.%s changes nothing: nobody here asks for it", name))
+			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: unknown feature gate", name))
 		}
 	}
 	return warnings

@@ -1,0 +1,42 @@
+// Package config reads KubeletConfiguration files: it merges drop-in files, sets
+// defaults, and reports the fields that package kubelet ignores.
+//
+// # What it decides
+//
+// What each field means to package kubelet: whether it is honored, ignored with a
+// warning, or refused, and its default. [Fields] lists them. Package config constructs
+// nothing and does not touch the machine.
+//
+// # Usage
+//
+//	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "")
+//	k, err := kubelet.New(ctx, kubelet.Config{Configuration: cfg})
+//
+// A command that accepts the kubelet's flags declares those of Fields and
+// [IgnoredFlags], as examples/kubelet does.
+//
+// # Concurrency
+//
+// All functions are safe for concurrent use. A Field's methods that take a
+// KubeletConfiguration must not be called concurrently for the same one.
+//
+// # Guarantees and limits
+//
+//   - A file is a regular file of at most 1 MiB.
+//   - Unknown and duplicate fields, and values of another type, are errors that name
+//     the file.
+//   - Files of a drop-in directory are merged in the order of their names, field by
+//     field; a list replaces the list before it.
+//
+// # Differences from the kubelet
+//
+// docs/configuration.md lists the fields and feature gates that have no effect.
+//
+// # Testing
+//
+// [Decode] reads a configuration from memory.
+//
+// # Stability
+//
+// Experimental: expect it to change.
+package config
