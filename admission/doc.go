@@ -17,9 +17,9 @@
 // Ask with the pods that were let in as the others, one pod at a time, else two
 // may be given the same room; allocation.Manager does that:
 //
-//	allocation.Config{Admit: func(_ context.Context, req allocation.Request) *allocation.Refusal {
-//		for _, r := range admission.Check(req.Pod, req.Others, node) {
-//			return &allocation.Refusal{Reason: r.Reason, Message: r.Message} // the first counts (adm-9)
+//	allocation.Config{Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
+//		for _, failure := range admission.Check(req.Pod, req.Others, node) {
+//			return &failure.Rejection // the first one (adm-9)
 //		}
 //		return nil
 //	}}

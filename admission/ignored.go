@@ -4,6 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podfields"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Reasons for fields that a node does not act on.
@@ -22,9 +23,9 @@ func Ignored(pod *v1.Pod) []string { return podfields.Ignored(&pod.Spec) }
 
 // ResourceClaims rejects a pod that has resource claims, on a node without dynamic
 // resource allocation; nil if it has none.
-func ResourceClaims(pod *v1.Pod) *Refusal {
+func ResourceClaims(pod *v1.Pod) *runtime.Rejection {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return nil
 	}
-	return &Refusal{Reason: ResourceClaimsReason, Message: "resource claims (dynamic resource allocation) are not supported"}
+	return &runtime.Rejection{Reason: ResourceClaimsReason, Message: "resource claims (dynamic resource allocation) are not supported"}
 }

@@ -11,10 +11,7 @@
 //	joint, err := topology.NewManager(topology.Config{Providers: managers.Providers(devices, cpus, memory), …})
 //	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices})
 //	cfg := cri.Config{Managers: m, …}
-//	// before anything is done for a pod:
-//	if r := m.Admit(ctx, pod); r != nil {
-//		return &podworker.Refusal{Reason: r.Reason, Message: r.Message, NotYet: r.NotYet}
-//	}
+//	admitters := podworker.Admitters{m, …}
 //	// when pods have ended:
 //	m.Retain(func(uid types.UID) bool { return !finished(uid) })
 //

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // AnnotationDevices is the annotation of a container that tells which devices it
@@ -57,20 +58,20 @@ func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.
 	return all
 }
 
-// Admit gives the pod's containers what they ask for, or says why not. Nil: it has
-// it.
-func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *topology.Refusal {
+// Admit implements podworker.Admitter: it gives the pod's containers the resources
+// that they request. A pod that is admitted again keeps its resources.
+func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if claims(pod) {
-		return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
+		return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
 	}
 	err := m.cfg.Topology.Admit(ctx, pod)
 	if err == nil {
 		return nil
 	}
-	if r, ok := errors.AsType[*topology.Refusal](err); ok {
+	if r, ok := errors.AsType[*runtime.Rejection](err); ok {
 		return r
 	}
-	return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: err.Error(), NotYet: true, Err: err} // called off
+	return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: err.Error(), Deferred: true, Err: err} // ctx is done
 }
 
 // Retain takes back what all pods have but those of which is says yes.

@@ -47,39 +47,39 @@ func thisNode(name string, maxPods int32, allocatable v1.ResourceList) admission
 
 // fits says whether a pod may run on the node, and a resize be granted there. A pod
 // that is leaving is wanted no more, and has not stopped yet.
-func fits(this func() admission.Node, leaving func(types.UID) bool) func(context.Context, allocation.Request) *allocation.Refusal {
-	return func(_ context.Context, req allocation.Request) *allocation.Refusal {
+func fits(this func() admission.Node, leaving func(types.UID) bool) func(context.Context, allocation.Request) *runtime.Rejection {
+	return func(_ context.Context, req allocation.Request) *runtime.Rejection {
 		node := this()
 		if req.Operation == allocation.Resize {
 			return first(admission.Fit(req.Pod, req.Others, node))
 		}
-		refusals := admission.Check(req.Pod, req.Others, node)
-		refusal := first(refusals)
-		onlyRoom := !slices.ContainsFunc(refusals, func(r admission.Refusal) bool { return r.Lack == nil })
-		if refusal == nil || !onlyRoom {
-			return refusal
+		failures := admission.Check(req.Pod, req.Others, node)
+		rejection := first(failures)
+		onlyRoom := !slices.ContainsFunc(failures, func(f admission.Failure) bool { return f.Lack == nil })
+		if rejection == nil || !onlyRoom {
+			return rejection
 		}
 		if staying, going := divide(req.Others, leaving); len(going) > 0 && len(admission.Check(req.Pod, staying, node)) == 0 {
 			// The scheduler gives away at once what they had (sl-19, sl-23): the
 			// pod waits for them, where a kubelet runs it beside them.
-			refusal.Victims = going
-			return refusal
+			rejection.Preempt = uids(going)
+			return rejection
 		}
 		if !admission.Critical(req.Pod) {
-			return refusal
+			return rejection
 		}
 		// Others give way to a critical pod (adm-10); not those of which only a
 		// record is there so far: they may be critical as well.
 		met := slices.DeleteFunc(slices.Clone(req.Others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
-		victims, err := admission.Victims(req.Pod, met, refusals)
+		victims, err := admission.Victims(req.Pod, met, failures)
 		if err != nil {
-			return &allocation.Refusal{
+			return &runtime.Rejection{
 				Reason:  "UnexpectedAdmissionError",
 				Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err), // adm-12
 			}
 		}
-		refusal.Victims = victims
-		return refusal
+		rejection.Preempt = uids(victims)
+		return rejection
 	}
 }
 
@@ -95,71 +95,46 @@ func divide(pods []*v1.Pod, leaving func(types.UID) bool) (staying, going []*v1.
 	return staying, going
 }
 
-// first is the refusal that counts (adm-9).
-func first(refusals []admission.Refusal) *allocation.Refusal {
-	if len(refusals) == 0 {
-		return nil
+func uids(pods []*v1.Pod) (uids []types.UID) {
+	for _, pod := range pods {
+		uids = append(uids, pod.UID)
 	}
-	return &allocation.Refusal{Reason: refusals[0].Reason, Message: refusals[0].Message}
+	return uids
+}
+
+// first returns the failure that is reported (adm-9).
+func first(failures []admission.Failure) *runtime.Rejection {
+	for _, f := range failures {
+		return &f.Rejection
+	}
+	return nil
 }
 
 // admitters are asked, in this order, whether a pod may run here. The managers come
 // last: what they give to a pod that is refused after them would have to be taken back.
 func (a *assembly) admitters(g ground) podworker.Admitters {
-	of := func(ask func(pod *v1.Pod) *podconfig.Refusal) podworker.Admitter {
-		return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := ask(pod); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			}
-			return nil
-		})
-	}
 	return podworker.Admitters{
-		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			for _, check := range []func(*v1.Pod) *admission.Refusal{admission.Empty, admission.ResourceClaims} {
-				if r := check(pod); r != nil {
-					return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-				}
-			}
-			return nil
-		}),
-		admitUnderPressure(g.evictions),
-		of(g.rt.sysctls.Admit),
-		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection { return admission.Empty(pod) }),
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection { return admission.ResourceClaims(pod) }),
+		g.evictions,
+		g.rt.sysctls,
+		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 			if podconfig.AdmitGroups(pod, false) == nil {
 				return nil // it does not ask for it: the runtime need not be asked
 			}
 			has, err := g.rt.Features(ctx)
 			if err != nil {
-				return &podworker.Refusal{Reason: "RuntimeUnknown", Message: fmt.Sprintf("what the runtime supports is not known: %v", err), NotYet: true}
+				return &runtime.Rejection{Reason: "RuntimeUnknown", Message: fmt.Sprintf("what the runtime supports is not known: %v", err), Deferred: true}
 			}
-			if r := podconfig.AdmitGroups(pod, has.SupplementalGroupsPolicy); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			}
-			return nil
+			return podconfig.AdmitGroups(pod, has.SupplementalGroupsPolicy)
 		}),
-		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-			r := g.granted.Admit(ctx, pod)
-			if r == nil {
-				return nil
-			}
-			refusal := &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			for _, victim := range r.Victims {
-				if a.pods.leaving(victim.UID) {
-					refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID}) // to be waited for
-					continue
-				}
-				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Signal: strings.TrimPrefix(r.Reason, "OutOf"), Kill: podworker.KillOptions{
-					Evict:  true,
-					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},
-				}})
-			}
-			return refusal
+		g.granted,
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+			return podconfig.AdmitAppArmor(pod, cannotAppArmor())
 		}),
-		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
 		g.leaving,
 		g.rt.managers.admit(a.pods),
-		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 			a.reportIgnored(pod)
 			return nil
 		}),

@@ -32,7 +32,7 @@ func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-1
 	admit := fits(func() admission.Node {
 		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
 	}, nobody)
-	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
+	ask := func(pod *v1.Pod, others ...*v1.Pod) *runtime.Rejection {
 		return admit(context.Background(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
 	}
 	api := func(pod *v1.Pod) *v1.Pod {
@@ -47,19 +47,19 @@ func TestTheNodeGivesOutWhatTheMachineHas(t *testing.T) { // adm-5, adm-7, adm-1
 	refusal := ask(asks("vital", 1000, "2Gi"), low, small)
 	require.NotNil(t, refusal)
 	assert.Equal(t, "OutOfmemory", refusal.Reason)
-	assert.Equal(t, []*v1.Pod{low}, refusal.Victims)
+	assert.Equal(t, []types.UID{"low"}, refusal.Preempt)
 
 	// None that comes before it, and none of which there is only a record.
 	refusal = ask(asks("vital", 0, "2Gi"), low)
 	assert.Equal(t, "UnexpectedAdmissionError", refusal.Reason)
 	assert.Regexp(t, "^Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: ", refusal.Message)
 	low.Annotations = nil
-	assert.Empty(t, ask(asks("vital", 1000, "2Gi"), low).Victims)
+	assert.Empty(t, ask(asks("vital", 1000, "2Gi"), low).Preempt)
 
 	// What is not about room is no reason to end anybody.
 	elsewhere := asks("vital", 1000, "2Gi")
 	elsewhere.Spec.NodeName = "elsewhere"
-	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Victims)
+	assert.Empty(t, ask(elsewhere, asks("low", 1, "3Gi")).Preempt)
 
 	// What the machine does not tell is not limited; the number of pods is.
 	unknown := fits(func() admission.Node { return thisNode("node", 110, nil) }, nobody)
@@ -79,7 +79,7 @@ func TestAPodWaitsForTheRoomOfThoseWhoAreLeaving(t *testing.T) { // sl-19, sl-23
 	admit := fits(func() admission.Node {
 		return thisNode("node", 110, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi")})
 	}, func(uid types.UID) bool { return uid == "leaving" })
-	ask := func(pod *v1.Pod, others ...*v1.Pod) *allocation.Refusal {
+	ask := func(pod *v1.Pod, others ...*v1.Pod) *runtime.Rejection {
 		pod.Annotations = map[string]string{"kubernetes.io/config.source": "api"}
 		return admit(t.Context(), allocation.Request{Operation: allocation.Add, Pod: pod, Others: others})
 	}
@@ -87,12 +87,12 @@ func TestAPodWaitsForTheRoomOfThoseWhoAreLeaving(t *testing.T) { // sl-19, sl-23
 	refusal := ask(asks("new", 0, "2Gi"), leaving)
 	require.NotNil(t, refusal)
 	assert.Equal(t, "OutOfmemory", refusal.Reason)
-	assert.Equal(t, []*v1.Pod{leaving}, refusal.Victims, "it is waited for")
+	assert.Equal(t, []types.UID{"leaving"}, refusal.Preempt, "it is waited for")
 
 	assert.Nil(t, ask(asks("new", 0, "1Gi"), leaving), "there is room for both")
-	assert.Empty(t, ask(asks("new", 0, "3Gi"), leaving, web).Victims, "it would not fit then, either")
+	assert.Empty(t, ask(asks("new", 0, "3Gi"), leaving, web).Preempt, "it would not fit then, either")
 	critical := ask(asks("new", 2_000_000_000, "2Gi"), leaving, web)
-	assert.Equal(t, []*v1.Pod{leaving}, critical.Victims, "nobody has to go who would stay")
+	assert.Equal(t, []types.UID{"leaving"}, critical.Preempt, "nobody has to go who would stay")
 }
 
 func TestFieldsWithoutEffectAreReportedOnceAPodIsAdmitted(t *testing.T) {

@@ -29,6 +29,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -259,15 +260,12 @@ func (m *nodeManagers) exclusiveCPUs(pod *v1.Pod) bool {
 
 // admit asks the managers, which give a pod what it is admitted with.
 func (m *nodeManagers) admit(pods *view) podworker.Admitter {
-	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
+	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 		if m == nil {
 			return nil
 		}
 		m.Retain(func(uid types.UID) bool { return !pods.finished(uid) }) // cpu-9, dev-12
-		if r := m.Admit(ctx, pod); r != nil {
-			return &podworker.Refusal{Reason: r.Reason, Message: r.Message, NotYet: r.NotYet}
-		}
-		return nil
+		return m.Admit(ctx, pod)
 	})
 }
 

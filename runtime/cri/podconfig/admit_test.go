@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
@@ -21,7 +23,7 @@ func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{appArmorAnnotation + "a": p}}}
 	}
 	cannot := errors.New("AppArmor is not enabled on the host")
-	want := &Refusal{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+	want := &runtime.Rejection{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
 	for name, tc := range map[string]struct {
 		pod    *v1.Pod
 		needed bool

@@ -44,7 +44,7 @@ func FuzzContainer(f *testing.F) {
 			in.UserNamespace = &runtimeapi.UserNamespace{Uids: []*runtimeapi.IDMapping{nil}, Gids: []*runtimeapi.IDMapping{nil}}
 		}
 		_, _ = podconfig.Sandbox(in, 1)
-		new(podconfig.Sysctls).Admit(pod)
+		new(podconfig.Sysctls).Admit(t.Context(), pod)
 		podconfig.AdmitAppArmor(pod, os.ErrInvalid)
 		podconfig.AdmitGroups(pod, false)
 		podconfig.AsksHandler(pod)

@@ -101,9 +101,9 @@ func (r result) markdown() string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	o := r.options
 	p("# Reliability: a run of chaos\n")
-	p("Made by `go run ./examples/chaos` on %s. The reference agent (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
+	p("Made by `go run ./test/chaos` on %s. The reference agent (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
 		r.began.Format(time.DateOnly), o.pods, len(shapes))
-	p("    go run ./examples/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
+	p("    go run ./test/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
 	p("| | |\n|---|---|")
 	p("| with | %s |", strings.Join(r.versions, ", "))
 	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.judge.pods))

@@ -18,7 +18,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	cri "k8s.io/cri-client/pkg"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 )

@@ -2,7 +2,7 @@
 // the only node of a real cluster on a real containerd:
 //
 //	bash .ci/run conformance
-//	go run ./examples/conformance --focus 'Probing container'
+//	go run ./test/conformance --focus 'Probing container'
 //
 // docs/node-conformance.md is the report of such a run.
 package main
@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 

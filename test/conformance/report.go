@@ -33,9 +33,9 @@ Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests
 | left out | %d |
 
     bash .ci/run conformance                       # all of it, on Debian as root; builds what it needs
-    go run ./examples/conformance --focus 'Probing container' --logs /tmp/logs
+    go run ./test/conformance --focus 'Probing container' --logs /tmp/logs
 
-What is left out, and why, is in [excluded.txt](../examples/conformance/excluded.txt); ` + "`--all`" + ` runs that, too.
+What is left out, and why, is in [excluded.txt](../test/conformance/excluded.txt); ` + "`--all`" + ` runs that, too.
 
 No registry was to be had: the suite's images are made of Debian's busybox, bash, curl and netcat, and of the programs of Kubernetes' test/images, and are pulled from a mirror in the process. Those of nginx, of the tests of DNS and of image volumes are busybox in disguise. The cluster has no kube-proxy and no DNS; no test of the name asks for them.
 

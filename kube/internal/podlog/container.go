@@ -1,4 +1,5 @@
-package server
+// Package podlog translates requests for container logs, as the Kubernetes API expresses them.
+package podlog
 
 import (
 	"fmt"
@@ -7,9 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// logContainer returns the ID of the instance of a container whose log is asked for, or
-// an error that says why there is none (la-4).
-func logContainer(pod string, status *v1.PodStatus, container string, previous bool) (string, error) {
+// ContainerID returns the ID of the instance of a container whose log is requested: the
+// current one, or the newest terminated one if previous is set or the container is not
+// running. The error is the message that the kubelet reports if there is none (la-4).
+func ContainerID(pod string, status *v1.PodStatus, container string, previous bool) (string, error) {
 	all := slices.Concat(status.ContainerStatuses, status.InitContainerStatuses, status.EphemeralContainerStatuses)
 	at := slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == container })
 	if at < 0 {

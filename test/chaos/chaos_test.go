@@ -56,7 +56,7 @@ func TestFlagsThatCannotBeAreNamed(t *testing.T) {
 	var help bytes.Buffer
 	_, err := parseFlags([]string{"--help"}, &help)
 	assert.ErrorIs(t, err, flag.ErrHelp)
-	assert.Contains(t, help.String(), "go run ./examples/chaos")
+	assert.Contains(t, help.String(), "go run ./test/chaos")
 	assert.Contains(t, help.String(), "-faults kinds")
 }
 

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
@@ -27,13 +27,13 @@ const usage = `conformance runs Kubernetes' node conformance tests against the r
 the only node of a cluster of its own: etcd, kube-apiserver, kube-controller-manager,
 kube-scheduler and containerd are real.
 
-  go run ./examples/conformance                            all tests that this machine can do
-  go run ./examples/conformance --focus 'Probing container'
-  go run ./examples/conformance --skip '\[Slow\]' --procs 2
+  go run ./test/conformance                            all tests that this machine can do
+  go run ./test/conformance --focus 'Probing container'
+  go run ./test/conformance --skip '\[Slow\]' --procs 2
 
 It needs Linux, root, and what 'bash .ci/run packages containerd kubernetes' and
 'bash .ci/run conformance-tools' make: the suite itself is built from Kubernetes' own
-source. What is left out, and why, is in examples/conformance/excluded.txt.
+source. What is left out, and why, is in test/conformance/excluded.txt.
 
 It exits with 1 if a test failed, and with 2 if it could not be done.
 

@@ -1,4 +1,4 @@
-package server_test
+package podlog_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 )
 
 func TestWhichContainersLogIsRead(t *testing.T) { // la-4
@@ -50,7 +50,7 @@ func TestWhichContainersLogIsRead(t *testing.T) { // la-4
 				"init":      {InitContainerStatuses: []v1.ContainerStatus{st}, ContainerStatuses: []v1.ContainerStatus{other}},
 				"ephemeral": {EphemeralContainerStatuses: []v1.ContainerStatus{st}, ContainerStatuses: []v1.ContainerStatus{other}},
 			} {
-				id, err := server.LogContainer("p", status, "c", c.previous)
+				id, err := podlog.ContainerID("p", status, "c", c.previous)
 				assert.Equal(t, c.want, id, kind)
 				if c.err == "" {
 					assert.NoError(t, err, kind)
@@ -60,6 +60,6 @@ func TestWhichContainersLogIsRead(t *testing.T) { // la-4
 			}
 		})
 	}
-	_, err := server.LogContainer("p", &v1.PodStatus{}, "c", false)
+	_, err := podlog.ContainerID("p", &v1.PodStatus{}, "c", false)
 	assert.EqualError(t, err, `container "c" in pod "p" is not available`)
 }

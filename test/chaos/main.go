@@ -1,8 +1,8 @@
 // Chaos runs the reference agent as a node of a real cluster, on a real containerd,
 // with real faults, and checks the laws of the simulation on what really happens:
 //
-//	go run ./examples/chaos
-//	go run ./examples/chaos --once --pods 10
+//	go run ./test/chaos
+//	go run ./test/chaos --once --pods 10
 //
 // docs/reliability.md is the report of such a run.
 package main
@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
 func main() { os.Exit(cli.Run("chaos", parseFlags, chaos)) }

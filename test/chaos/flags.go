@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
@@ -31,11 +31,11 @@ type options struct {
 const usage = `chaos runs the reference agent as a node of a real cluster, on a real containerd,
 while faults happen, and checks the laws of the simulation on the real thing.
 
-  go run ./examples/chaos                        50 pods, 10 minutes, a seed of its own
-  go run ./examples/chaos --seed 7               the rounds of that seed again
-  go run ./examples/chaos --once --pods 10       each fault once, then an end
-  go run ./examples/chaos --faults shim-killed,agent-killed --duration 2m
-  go run ./examples/chaos --draw 20 --seed 7     say what would be done, and do nothing
+  go run ./test/chaos                        50 pods, 10 minutes, a seed of its own
+  go run ./test/chaos --seed 7               the rounds of that seed again
+  go run ./test/chaos --once --pods 10       each fault once, then an end
+  go run ./test/chaos --faults shim-killed,agent-killed --duration 2m
+  go run ./test/chaos --draw 20 --seed 7     say what would be done, and do nothing
 
 It needs Linux, root, a containerd with its shim and ctr beside it, runc, CNI
 plugins, busybox, etcd and Kubernetes' programs; docs/integration.md says how to get
