@@ -270,5 +270,8 @@ func (m *Manager) Under(pressure v1.NodeConditionType) bool {
 	return slices.Contains(m.conditions, pressure)
 }
 
+// Policy returns the policy that passes are made with. Its slices must not be changed.
+func (m *Manager) Policy() Policy { return m.cfg.Policy }
+
 // Admit is [Policy.Admit] with the conditions that the node has now.
 func (m *Manager) Admit(pod *v1.Pod) *Refusal { return m.cfg.Policy.Admit(pod, m.Conditions()) }
