@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,6 +24,10 @@ type Config struct {
 	// Refresh is how often a page that is open is renewed. Zero: 5 seconds.
 	// Negative: not at all.
 	Refresh time.Duration
+
+	// Links are the paths for programs that a page links to, relative to it:
+	// "healthz". Nil: none.
+	Links []string
 
 	// Fresh is for how long a Node is shown before the next is asked for. Zero: 1
 	// second.
@@ -143,9 +148,13 @@ func (h *Handler) nothing(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := viewOf(n)
-	v.Title, v.Missing, v.Base = "Not found", clean("page "+r.URL.Path, brief), "/"
+	v.Title, v.Missing = "Not found", clean("page "+r.URL.Path, brief)
+	v.Base = strings.Repeat("../", min(strings.Count(r.URL.Path, "/")-1, maxDepth))
 	h.write(w, r, http.StatusNotFound, v)
 }
+
+// maxDepth bounds the length of a relative path.
+const maxDepth = 32
 
 func title(n *Node) string {
 	if n.Name == "" {
@@ -180,7 +189,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, code int, v view
 	if h.cfg.Refresh > 0 {
 		v.Every = max(v.Every, 1)
 	}
-	v.Refresh = v.Every
+	v.Refresh, v.Links = v.Every, h.cfg.Links
 	if asked := r.URL.Query().Get("refresh"); asked != "" {
 		if n, err := strconv.Atoi(asked); err == nil && n >= 0 && n <= 3600 {
 			v.Refresh = n

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/examples/kubelet/page"
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
 func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {

@@ -8,5 +8,5 @@ import (
 
 // It knows nothing of pods but what it is told: the standard library is all it needs.
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "examples/kubelet/page", Max: 200}.Check(t)
+	deptest.Closure{Package: "agent/statuspage/internal/page", Max: 200}.Check(t)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"github.com/kubeparts/kubeparts/examples/kubelet/page"
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
 // A tree is a parsed page, or a part of it.

@@ -1,4 +1,4 @@
-package main
+package statuspage
 
 import (
 	"io/fs"
@@ -96,6 +96,6 @@ func TestASocketReplacesNothingButSockets(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	long := filepath.Join(dir, strings.Repeat("x", 90))
 	require.NoError(t, os.Mkdir(long, 0o700))
-	_, err = listenUnix(filepath.Join(long, "s"))
-	require.ErrorContains(t, err, "too long")
+	_, err = Listen("unix://" + filepath.Join(long, "s"))
+	require.ErrorContains(t, err, "has more than 89 bytes")
 }

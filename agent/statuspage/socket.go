@@ -1,4 +1,4 @@
-package main
+package statuspage
 
 import (
 	"errors"
@@ -14,20 +14,21 @@ import (
 // maxSocketPath is the longest path of a unix socket, in bytes, that all systems accept.
 const maxSocketPath = 103
 
-// temporarySocket is the most that the path of a new socket is longer than that of its
-// directory, until it is renamed.
-const temporarySocket = len("/.4294967295/s")
+// maxSocketDir is the longest path of the directory of a socket, in bytes: until it is
+// renamed, a socket is in a temporary directory there.
+const maxSocketDir = maxSocketPath - len("/.4294967295/s")
 
-// A socket is a unix socket that only the agent's user may connect to.
+// A socket is a unix socket that only the user of the process can connect to.
 type socket struct {
 	*net.UnixListener
 	path string
 	made os.FileInfo
 }
 
-// listenUnix listens at path. The socket of a dead agent is replaced; anything else at
-// path, a link too, is an error. The socket is made in a directory of mode 0700, and has
-// its mode 0600 when it appears at path, so that at no time others may connect.
+// listenUnix listens at path. It replaces a socket at which no process listens; any other
+// file at path, also a symbolic link, is an error. The socket is created in a directory
+// of mode 0700 and has the mode 0600 before it appears at path, so that other users can
+// never connect.
 func listenUnix(path string) (*socket, error) {
 	if err := replaceable(path); err != nil {
 		return nil, err
@@ -38,12 +39,9 @@ func listenUnix(path string) (*socket, error) {
 	}
 	first := filepath.Join(dir, "s")
 	defer func() {
-		_ = os.Remove(first) // there only after an error
+		_ = os.Remove(first) // exists only after an error
 		_ = os.Remove(dir)
 	}()
-	if len(first) > maxSocketPath {
-		return nil, fmt.Errorf("listen unix %s: the path is too long: %d bytes at most in its directory's name", path, maxSocketPath-temporarySocket)
-	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -63,8 +61,8 @@ func listenUnix(path string) (*socket, error) {
 	return s, nil
 }
 
-// replaceable returns an error unless there is nothing at path, or a socket at which
-// nothing listens.
+// replaceable returns nil if path does not exist, or is a socket at which no process
+// listens.
 func replaceable(path string) error {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -88,7 +86,7 @@ func replaceable(path string) error {
 // Addr implements net.Listener.
 func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
 
-// Close implements net.Listener. It removes the socket, unless another has replaced it.
+// Close implements net.Listener. It removes the socket, unless it has been replaced.
 func (s *socket) Close() error {
 	if is, err := os.Lstat(s.path); err == nil && os.SameFile(is, s.made) {
 		_ = os.Remove(s.path)

@@ -1,4 +1,4 @@
-package main
+package statuspage
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 	"github.com/kubeparts/kubeparts/podworker"
 )
 
@@ -105,7 +105,7 @@ func TestValuesAreHiddenInTexts(t *testing.T) {
 	assert.Equal(t, e.Termination.GracePeriodSeconds, hidden.Termination.GracePeriodSeconds)
 	assert.Equal(t, "because secret-1", e.Termination.Message, "the original is not changed")
 
-	shown := mapText(pages.Pod{Name: "db", Plan: pages.Plan{Results: []pages.Result{{Err: "secret-1"}}}, Volumes: []pages.Volume{{Err: "secret-1"}}}, hide)
+	shown := mapText(page.Pod{Name: "db", Plan: page.Plan{Results: []page.Result{{Err: "secret-1"}}}, Volumes: []page.Volume{{Err: "secret-1"}}}, hide)
 	assert.Equal(t, redacted, shown.Plan.Results[0].Err)
 	assert.Equal(t, redacted, shown.Volumes[0].Err)
 	assert.Equal(t, "db", shown.Name)

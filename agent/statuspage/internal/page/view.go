@@ -26,6 +26,7 @@ type view struct {
 	Refresh int    // seconds; 0: not at all
 	Every   int    // seconds, if it is refreshed
 	Pod     *Pod   // nil: the page is the node's
+	Links   []string
 	Missing string // what was asked for and is not there
 
 	named map[string]int // how many pods have a name

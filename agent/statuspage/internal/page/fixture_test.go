@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/kubelet/page"
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
 // noon is when the made-up nodes are looked at.

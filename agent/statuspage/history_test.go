@@ -1,4 +1,4 @@
-package main
+package statuspage
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 	"github.com/kubeparts/kubeparts/eviction"
-	pages "github.com/kubeparts/kubeparts/examples/kubelet/page"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -29,35 +29,35 @@ func webPod() *v1.Pod {
 	return pod
 }
 
-func TestTheLastEventsAreRemembered(t *testing.T) {
-	r := new(recent)
-	passed := 0
-	record := r.beside(func(runtime.Event) { passed++ })
+func TestTheLastEventsAreKept(t *testing.T) {
+	r := new(History)
+	record := r.Record
 	for i := range 500 {
 		record(runtime.Event{Object: runtime.ContainerRef(webPod(), "main"), Type: v1.EventTypeWarning, Reason: "Unhealthy", Message: fmt.Sprint("no ", i)})
 	}
 	record(runtime.Event{Object: v1.ObjectReference{Kind: "Node", Name: "n", UID: "n"}, Reason: "Rebooted", Message: strings.Repeat("x", 1<<20)})
-	assert.Equal(t, 501, passed, "all are passed on")
-	events, _, _ := r.history()
-	require.Len(t, events, mostEvents)
+	events := r.lastEvents()
+	require.Len(t, events, maxEvents)
 	assert.Equal(t, "node n", events[0].Object)
 	assert.Empty(t, events[0].UID)
-	assert.Len(t, events[0].Message, mostMessage)
+	assert.Len(t, events[0].Message, maxMessage)
 	assert.Equal(t, "no 499", events[1].Message)
 	assert.Equal(t, "default/web[main]", events[1].Object)
 	assert.True(t, events[1].Warning)
 
-	// One that is there already is the newest, and counted.
-	r.happened(runtime.Event{Object: runtime.ContainerRef(webPod(), "main"), Type: v1.EventTypeWarning, Reason: "Unhealthy", Message: "no 400"}, noon)
-	events, _, _ = r.history()
-	require.Len(t, events, mostEvents)
+	// A repeated event becomes the newest, and is counted.
+	began := time.Now()
+	record(runtime.Event{Object: runtime.ContainerRef(webPod(), "main"), Type: v1.EventTypeWarning, Reason: "Unhealthy", Message: "no 400"})
+	events = r.lastEvents()
+	require.Len(t, events, maxEvents)
 	assert.Equal(t, "no 400", events[0].Message)
 	assert.Equal(t, 2, events[0].Count)
-	assert.Equal(t, noon, events[0].Last)
+	assert.False(t, events[0].Last.Before(began))
+	assert.False(t, events[0].First.After(began))
 }
 
-func TestTheLastPlanOfAPodIsRemembered(t *testing.T) {
-	r := new(recent)
+func TestTheLastPlanOfAPodIsKept(t *testing.T) {
+	r := new(History)
 	did := cri.SyncInfo{
 		Pod: webPod(), Begin: noon, End: noon.Add(time.Second), Plan: plan.Plan{CreateSandbox: true, Start: []plan.Start{{Kind: plan.Regular, Name: "main", Why: "it has not run yet"}}},
 		Result: runtime.SyncResult{Actions: []runtime.Action{
@@ -65,37 +65,36 @@ func TestTheLastPlanOfAPodIsRemembered(t *testing.T) {
 			{Kind: runtime.StartContainer, Target: "main", Err: errors.New("no"), Reason: "ErrImagePull", Message: "no such image"},
 		}},
 	}
-	assert.Zero(t, r.plan("u"))
-	r.planned(did)
-	want := pages.Plan{
+	assert.Zero(t, r.lastPlan("u"))
+	r.Synced(did)
+	want := page.Plan{
 		At: noon, Took: time.Second, Steps: []string{"create a sandbox, attempt 0", "start container main: it has not run yet"},
-		Results: []pages.Result{{Action: "CreatePodSandbox web_default"}, {Action: "StartContainer main", Err: `failed to "StartContainer" for "main" with ErrImagePull: "no such image"`}},
+		Results: []page.Result{{Action: "CreatePodSandbox web_default"}, {Action: "StartContainer main", Err: `failed to "StartContainer" for "main" with ErrImagePull: "no such image"`}},
 	}
-	assert.Equal(t, want, r.plan("u"))
+	assert.Equal(t, want, r.lastPlan("u"))
 
-	// Nothing to do is no news but that.
-	r.planned(cri.SyncInfo{Pod: webPod(), Begin: noon.Add(time.Minute), End: noon.Add(time.Minute)})
+	// An empty plan only updates the time.
+	r.Synced(cri.SyncInfo{Pod: webPod(), Begin: noon.Add(time.Minute), End: noon.Add(time.Minute)})
 	want.Looked = noon.Add(time.Minute)
-	assert.Equal(t, want, r.plan("u"))
+	assert.Equal(t, want, r.lastPlan("u"))
 	other := webPod()
 	other.UID = "v"
-	r.planned(cri.SyncInfo{Pod: other, Begin: noon, End: noon})
-	assert.Equal(t, pages.Plan{At: noon}, r.plan("v"))
+	r.Synced(cri.SyncInfo{Pod: other, Begin: noon, End: noon})
+	assert.Equal(t, page.Plan{At: noon}, r.lastPlan("v"))
 
-	r.prune(func(uid types.UID) bool { return uid == "v" })
-	assert.Zero(t, r.plan("u"))
-	assert.NotZero(t, r.plan("v"))
+	r.Prune(func(uid types.UID) bool { return uid == "v" })
+	assert.Zero(t, r.lastPlan("u"))
+	assert.NotZero(t, r.lastPlan("v"))
 }
 
-func TestWhatWasAvailableIsRemembered(t *testing.T) {
-	r := new(recent)
+func TestMeasurementsAreKept(t *testing.T) {
+	r := new(History)
 	thresholds := []eviction.Threshold{
 		{Signal: eviction.MemoryAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("100Mi"))}},
 		{Signal: eviction.MemoryAvailable, Value: eviction.Value{Percentage: 0.25}, GracePeriod: time.Minute},
 	}
-	seen := r.measured(thresholds)
-	seen(eviction.PassInfo{Err: errors.New("nothing could be measured")})
-	_, _, err := r.history()
+	r.EvictionPass(eviction.PassInfo{Err: errors.New("nothing could be measured")})
+	_, err := r.lastSignals(thresholds)
 	require.EqualError(t, err, "nothing could be measured")
 	for i := range 500 {
 		at := noon.Add(time.Duration(i) * 10 * time.Second)
@@ -106,18 +105,18 @@ func TestWhatWasAvailableIsRemembered(t *testing.T) {
 		if i == 499 {
 			p.Met = []eviction.Met{{Threshold: thresholds[1], Since: at.Add(-time.Minute)}}
 		}
-		seen(eviction.PassInfo{Result: eviction.Result{Plan: p}})
+		r.EvictionPass(eviction.PassInfo{Result: eviction.Result{Plan: p}})
 	}
-	_, signals, err := r.history()
+	signals, err := r.lastSignals(thresholds)
 	require.NoError(t, err)
 	require.Len(t, signals, 2)
 	memory, pids := signals[0], signals[1]
 	assert.Equal(t, "memory.available", memory.Name)
-	assert.Equal(t, []pages.Line{{At: 100 << 20, Text: "100Mi"}, {At: 2 << 30, Text: "25%", Soft: true, Wait: time.Minute}}, memory.Lines)
+	assert.Equal(t, []page.Line{{At: 100 << 20, Text: "100Mi"}, {At: 2 << 30, Text: "25%", Soft: true, Wait: time.Minute}}, memory.Lines)
 	assert.Equal(t, "It has been below 25% for 1m0s.", memory.Met)
-	assert.Equal(t, pages.Bytes, memory.Unit)
-	assert.Equal(t, pages.Count, pids.Unit)
-	require.Len(t, pids.Points, mostPoints)
-	assert.Equal(t, pages.Point{At: noon.Add(4990 * time.Second), Available: 499}, pids.Points[mostPoints-1])
-	assert.EqualValues(t, 500-mostPoints, pids.Points[0].Available)
+	assert.Equal(t, page.Bytes, memory.Unit)
+	assert.Equal(t, page.Count, pids.Unit)
+	require.Len(t, pids.Points, maxPoints)
+	assert.Equal(t, page.Point{At: noon.Add(4990 * time.Second), Available: 499}, pids.Points[maxPoints-1])
+	assert.EqualValues(t, 500-maxPoints, pids.Points[0].Available)
 }

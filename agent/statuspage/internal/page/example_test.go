@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	"github.com/kubeparts/kubeparts/examples/kubelet/page"
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
 )
 
 // A node with one pod, as somebody sees it who asks for /.
