@@ -14,7 +14,9 @@ import (
 
 // newStats constructs the collector of the usage of the node and its pods.
 func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.Collector, error) {
-	podDir := func(uid types.UID, name string) string { return filepath.Join(b.cfg.RootDir, "pods", string(uid), name) }
+	podDir := func(uid types.UID, name string) string {
+		return filepath.Join(b.cfg.RootDir, "pods", string(uid), name)
+	}
 	cfg := stats.Config{
 		NodeName: b.cfg.NodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
 		Volumes: func(uid types.UID) []statsapi.VolumeStats {
@@ -25,7 +27,7 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 			ephemeral, _ := vols.VolumeStats(uid)
 			return slices.ContainsFunc(ephemeral, func(v statsapi.VolumeStats) bool { return v.Name == volume })
 		},
-		LogDir: func(namespace, name string, uid types.UID) string { return podLogDir(b, namespace, name, uid) },
+		LogDir:      func(namespace, name string, uid types.UID) string { return podLogDir(b, namespace, name, uid) },
 		HostsFile:   func(uid types.UID) string { return podDir(uid, "etc-hosts") },
 		MessagesDir: func(uid types.UID) string { return podDir(uid, "containers") },
 		HostNetwork: func(uid types.UID) bool {

@@ -54,12 +54,12 @@ func Decode(text []byte) (cfg *kubeletconfig.KubeletConfiguration, warnings []st
 
 // Default sets the fields of cfg that have their zero value to their defaults.
 func Default(cfg *kubeletconfig.KubeletConfiguration) {
-	for _, f := range Fields() {
-		if f.Default == "" {
+	for f := range fields {
+		if f.def == "" {
 			continue
 		}
 		if value, ok := f.value(cfg, true); ok && value.IsZero() {
-			_ = yaml.Unmarshal([]byte(f.Default), value.Addr().Interface()) // each default is tested
+			_ = yaml.Unmarshal([]byte(f.def), value.Addr().Interface()) // each default is tested
 		}
 	}
 }

@@ -4,21 +4,20 @@
 // # What it decides
 //
 // What each field means to package kubelet: whether it is honored, ignored with a
-// warning, or refused, and its default. [Fields] lists them. Package config constructs
-// nothing and does not touch the machine.
+// warning, or refused, and its default. docs/configuration.md lists them. Package config
+// constructs nothing and does not touch the machine.
 //
 // # Usage
 //
 //	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "")
 //	k, err := kubelet.New(ctx, kubelet.Config{Configuration: cfg})
 //
-// A command that accepts the kubelet's flags declares those of Fields and
-// [IgnoredFlags], as examples/kubelet does.
+// A command that accepts the kubelet's flags declares them with [AddFlags], as
+// examples/kubelet does.
 //
 // # Concurrency
 //
-// All functions are safe for concurrent use. A Field's methods that take a
-// KubeletConfiguration must not be called concurrently for the same one.
+// All functions are safe for concurrent use.
 //
 // # Guarantees and limits
 //

@@ -16,8 +16,8 @@ import (
 // zero value has no effect, except false where true is the only accepted value.
 func check(cfg *kubeletconfig.KubeletConfiguration, object map[string]any) (warnings []string, err error) {
 	var errs []error
-	for _, f := range Fields() {
-		warning, err := f.check(cfg, f.Name, isSet(object, f.Name))
+	for f := range fields {
+		warning, err := f.check(cfg, f.name, isSet(object, f.name))
 		errs = append(errs, err)
 		if warning != "" {
 			warnings = append(warnings, warning)
@@ -26,25 +26,24 @@ func check(cfg *kubeletconfig.KubeletConfiguration, object map[string]any) (warn
 	return append(warnings, gateWarnings(cfg.FeatureGates)...), errors.Join(errs...)
 }
 
-// CheckFlag is called after the field's flag was set. It returns a warning if the field
-// is Ignored, or an error if it is Refused.
-func (f Field) CheckFlag(cfg *kubeletconfig.KubeletConfiguration) (warning string, err error) {
-	return f.check(cfg, "--"+f.Flag, true)
+// checkFlag returns a warning or an error about a field whose flag was given.
+func (f field) checkFlag(cfg *kubeletconfig.KubeletConfiguration) (warning string, err error) {
+	return f.check(cfg, "--"+f.flag, true)
 }
 
-func (f Field) check(cfg *kubeletconfig.KubeletConfiguration, name string, set bool) (warning string, err error) {
+func (f field) check(cfg *kubeletconfig.KubeletConfiguration, name string, set bool) (warning string, err error) {
 	value, ok := f.value(cfg, false)
-	if f.Effect == Honored || !ok || f.fine != "" && equalsYAML(value, f.fine) {
+	if f.effect == honored || !ok || f.accepted != "" && equalsYAML(value, f.accepted) {
 		return "", nil
 	}
-	setToFalse := value.Kind() == reflect.Bool && f.fine != "" && set
+	setToFalse := value.Kind() == reflect.Bool && f.accepted != "" && set
 	switch {
 	case isEmpty(value) && !setToFalse:
 		return "", nil
-	case f.Effect == Refused:
-		return "", fmt.Errorf("%s: %s", name, f.Doc)
+	case f.effect == refused:
+		return "", fmt.Errorf("%s: %s", name, f.doc)
 	}
-	return fmt.Sprintf("%s has no effect: %s", name, f.Doc), nil
+	return fmt.Sprintf("%s has no effect: %s", name, f.doc), nil
 }
 
 // isSet reports whether a file sets a field, to any value.
@@ -60,9 +59,9 @@ func isSet(object map[string]any, field string) bool {
 
 // value returns the field of cfg. It reports false if a struct that contains the field is
 // nil; fill allocates such structs.
-func (f Field) value(cfg *kubeletconfig.KubeletConfiguration, fill bool) (reflect.Value, bool) {
+func (f field) value(cfg *kubeletconfig.KubeletConfiguration, fill bool) (reflect.Value, bool) {
 	at := reflect.ValueOf(cfg).Elem()
-	for name := range strings.SplitSeq(f.Name, ".") {
+	for name := range strings.SplitSeq(f.name, ".") {
 		if at.Kind() == reflect.Pointer {
 			if at.IsNil() && !fill {
 				return at, false

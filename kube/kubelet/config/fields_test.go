@@ -24,9 +24,9 @@ var update = flag.Bool("update", false, "rewrite docs/configuration.md")
 // The type is walked, so that a field that a new release of Kubernetes adds is missed.
 func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 	all := map[string]bool{}
-	for _, f := range Fields() {
-		assert.NotContains(t, all, f.Name)
-		all[f.Name] = true
+	for f := range fields {
+		assert.NotContains(t, all, f.name)
+		all[f.name] = true
 	}
 	var walk func(of reflect.Type, prefix string)
 	walk = func(of reflect.Type, prefix string) {
@@ -58,18 +58,18 @@ func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 // values are values of the field.
 func TestTheDescriptionsAreTrue(t *testing.T) {
 	source := sourceOf(t, filepath.Join("..", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
-	for _, f := range Fields() {
+	for f := range fields {
 		var cfg kubeletconfig.KubeletConfiguration
 		value, ok := f.value(&cfg, true)
-		require.True(t, ok, f.Name)
-		assert.NotEmpty(t, f.Doc, f.Name)
-		for _, text := range []string{f.Default, f.fine} {
+		require.True(t, ok, f.name)
+		assert.NotEmpty(t, f.doc, f.name)
+		for _, text := range []string{f.def, f.accepted} {
 			if text != "" {
-				require.NoError(t, yaml.UnmarshalStrict([]byte(text), reflect.New(value.Type()).Interface()), f.Name)
+				require.NoError(t, yaml.UnmarshalStrict([]byte(text), reflect.New(value.Type()).Interface()), f.name)
 			}
 		}
-		if f.Effect == Honored {
-			assert.Regexp(t, `\.`+goName(f.Name)+`\b`, source, "%s is not read", f.Name)
+		if f.effect == honored {
+			assert.Regexp(t, `\.`+goName(f.name)+`\b`, source, "%s is not read", f.name)
 		}
 	}
 }
@@ -114,19 +114,19 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 	for _, g := range groups {
 		fmt.Fprintf(&doc, "\n### %s\n\n| field | description | default | flag |\n|---|---|---|---|\n", g.title)
 		for _, f := range g.fields {
-			text := map[Effect]string{Ignored: "*ignored*: ", Refused: "**refused**: "}[f.Effect] + f.Doc
-			if f.fine != "" {
-				text += fmt.Sprintf(" (`%s` is accepted)", f.fine)
+			text := map[effect]string{ignored: "*ignored*: ", refused: "**refused**: "}[f.effect] + f.doc
+			if f.accepted != "" {
+				text += fmt.Sprintf(" (`%s` is accepted)", f.accepted)
 			}
 			flag := ""
-			if f.Flag != "" {
-				flag = "`--" + f.Flag + "`"
+			if f.flag != "" {
+				flag = "`--" + f.flag + "`"
 			}
-			value := f.Default
+			value := f.def
 			if value != "" {
 				value = "`" + value + "`"
 			}
-			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", f.Name, text, value, flag)
+			fmt.Fprintf(&doc, "| `%s` | %s | %s | %s |\n", f.name, text, value, flag)
 		}
 	}
 	doc.WriteString(gatesHead)
@@ -134,8 +134,8 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 		fmt.Fprintf(&doc, "| `%s` | %s |\n", name, map[bool]string{true: "always enabled", false: "not implemented"}[gates[name]])
 	}
 	doc.WriteString(flagsHead)
-	for _, f := range IgnoredFlags() {
-		fmt.Fprintf(&doc, "| `--%s` | %s | %s |\n", f.Name, map[bool]string{true: "**refused**", false: "*ignored*"}[f.Refused], f.Reason)
+	for _, f := range ignoredFlags() {
+		fmt.Fprintf(&doc, "| `--%s` | %s | %s |\n", f.name, map[bool]string{true: "**refused**", false: "*ignored*"}[f.refused], f.reason)
 	}
 	file := filepath.Join("..", "..", "..", "docs", "configuration.md")
 	if *update {

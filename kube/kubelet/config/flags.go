@@ -17,10 +17,10 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// IsBool reports whether the field is a boolean, whose flag needs no value.
-func (f Field) IsBool() bool { return f.kind() == reflect.Bool }
+// isBool reports whether the field is a boolean, whose flag needs no value.
+func (f field) isBool() bool { return f.kind() == reflect.Bool }
 
-func (f Field) kind() reflect.Kind {
+func (f field) kind() reflect.Kind {
 	value, _ := f.value(new(kubeletconfig.KubeletConfiguration), true)
 	of := value.Type()
 	if of.Kind() == reflect.Pointer {
@@ -29,12 +29,12 @@ func (f Field) kind() reflect.Kind {
 	return of.Kind()
 }
 
-// Set sets the field of cfg to the value of the field's flag. Elements of lists are
+// set sets the field of cfg to the value of the field's flag. Elements of lists are
 // separated by commas, entries of maps too. If more is set, the flag was given before,
 // and the entries of staticPodURLHeader and reservedMemory are added to those. It returns
 // an error if the value is not one of the field.
-func (f Field) Set(cfg *kubeletconfig.KubeletConfiguration, text string, more bool) error {
-	switch f.Name {
+func (f field) set(cfg *kubeletconfig.KubeletConfiguration, text string, more bool) error {
+	switch f.name {
 	case "staticPodURLHeader":
 		return setHeader(&cfg.StaticPodURLHeader, text, more)
 	case "reservedMemory":
@@ -68,7 +68,7 @@ var expected = map[reflect.Kind]string{
 }
 
 // object returns the value as it would be in a file.
-func (f Field) object(of reflect.Type, text string) ([]byte, error) {
+func (f field) object(of reflect.Type, text string) ([]byte, error) {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
