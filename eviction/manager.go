@@ -270,6 +270,9 @@ func (m *Manager) Under(pressure v1.NodeConditionType) bool {
 	return slices.Contains(m.conditions, pressure)
 }
 
+// Policy returns the policy that passes are made with. Its slices must not be changed.
+func (m *Manager) Policy() Policy { return m.cfg.Policy }
+
 // Admit implements podworker.Admitter: it is [Policy.Admit] with the present
 // conditions of the node.
 func (m *Manager) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -31,7 +32,7 @@ type assembly struct {
 
 	ports kubeletPorts   // of the kubelet's API
 	level *slog.LevelVar // from which on things are logged
-	seen  *recent        // what the page for people tells of the past
+	seen  *statuspage.History
 
 	machine admission.Node // what pods are held against; known with the runtime
 }
@@ -44,7 +45,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		return nil, err
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent), logger: logger,
+		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(statuspage.History), logger: logger,
 	}
 	for _, w := range opts.warnings {
 		a.say("warning: " + w)
@@ -61,8 +62,16 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(configuredIPs(opts.cluster.nodeIPs, nodeIPs())), a.seen.beside(a.cluster.record(a.out.event))
+	a.hostIPs, a.record = a.cluster.hostIPs(configuredIPs(opts.cluster.nodeIPs, nodeIPs())), a.recorder(a.cluster.record(a.out.event))
 	return a, nil
+}
+
+// recorder returns what is called with events: the status page has them, and next.
+func (a *assembly) recorder(next func(runtime.Event)) func(runtime.Event) {
+	return func(e runtime.Event) {
+		a.seen.Record(e)
+		next(e)
+	}
 }
 
 // say tells people something about the agent itself.

@@ -101,7 +101,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: e.count.evictions(e.seen.measured(policy.Thresholds), func(c []v1.NodeConditionType) {
+		Hooks: e.count.evictions(e.seen.EvictionPass, func(c []v1.NodeConditionType) {
 			e.say(fmt.Sprintf("the node is under %v", c))
 		}),
 	}

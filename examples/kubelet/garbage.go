@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -17,14 +18,14 @@ type garbage struct {
 	connected                connected
 	volumes                  *volumes
 	said                     *remembered
-	seen                     *recent
+	seen                     *statuspage.History
 }
 
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	if policy.Removed != nil {
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
 		g.connected.managers.retain(keep)
-		g.seen.prune(keep)
+		g.seen.Prune(keep)
 	}
 	err := g.GarbageCollector.CollectGarbage(ctx, policy)
 	if policy.Removed != nil {

@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -111,7 +112,7 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(known.local.from), opts.root))
-	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.server.where(), opts.stops()))
+	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.page.where(), opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}
@@ -215,7 +216,7 @@ func (g ground) parts(a *assembly) []part {
 // A care is how much may be logged, and how others see the node.
 type care struct {
 	logs    *logrotate.Rotator
-	server  *debugServer
+	page    *statusPage
 	kubelet kubelet
 	metrics map[string]http.Handler // by path
 }
@@ -225,15 +226,10 @@ func (a *assembly) care(g ground, k knowledge) (c care, err error) {
 		return c, err
 	}
 	checks := a.count.checks(
-		check{"runtime", k.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", k.health.Network}, check{"manifests", k.local.check}, check{"evictions", g.evictions.Healthy},
+		append(statuspage.AgentChecks(k.agent), statuspage.Check{Name: "manifests", Check: k.local.check}, statuspage.Check{Name: "evictions", Check: g.evictions.Healthy})...,
 	)
-	people, err := a.forPeople(g, k, c, checks)
-	if err != nil {
-		return c, err
-	}
 	c.metrics = a.metrics(g, k, g.usage)
-	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(g.usage)}, people})...)
-	if err != nil {
+	if c.page, err = a.statusPage(g, k, checks, c.metrics); err != nil {
 		return c, err
 	}
 	c.kubelet, err = a.serveKubelet(g, k, c)
@@ -241,5 +237,5 @@ func (a *assembly) care(g ground, k knowledge) (c care, err error) {
 }
 
 func (c care) parts() []part {
-	return append(c.kubelet.parts(), c.logs.Run, c.server.Run)
+	return append(c.kubelet.parts(), c.logs.Run, c.page.Run)
 }
