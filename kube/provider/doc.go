@@ -31,7 +31,7 @@
 //		return f.Exec(ctx, namespace, pod, container, cmd, streams(io))
 //	}
 //
-// The package's test has all of them. GetMetricsResource is Gather of a Prometheus
+// test/provider/convert_test.go has all of them. GetMetricsResource is Gather of a Prometheus
 // registry with the collectors of package metrics; GetStatsSummary is a conversion of the
 // summary of cm/stats.
 //

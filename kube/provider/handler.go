@@ -45,8 +45,10 @@ func (p *Provider) CreatePod(_ context.Context, pod *v1.Pod) error {
 	}
 	for uid, other := range p.pods {
 		if uid != pod.UID && other.pod.Namespace == pod.Namespace && other.pod.Name == pod.Name {
-			other.replaced = true
-			other.pod = terminating(other.pod)
+			other.replaced = true // no longer desired, so that the agent terminates it
+			if p.adoptingLocked() {
+				delete(p.pods, uid) // the agent does not know it and would not report its end
+			}
 		}
 	}
 	p.setLocked(pod)

@@ -196,15 +196,20 @@ func runs(pod *runtime.Pod) bool {
 // publishLocked hands the desired pods to the agent once all running pods are among them:
 // a running pod that the first set lacks would be terminated.
 func (p *Provider) publishLocked() {
-	if p.earlier == nil || len(p.earlier) > 0 {
+	if p.adoptingLocked() {
 		return
 	}
 	pods := make([]*v1.Pod, 0, len(p.pods))
 	for _, e := range p.pods {
-		pods = append(pods, e.pod)
+		if !e.replaced { // a source must not have two pods of one name
+			pods = append(pods, e.pod)
+		}
 	}
 	p.desired.Set(pods...)
 }
+
+// adoptingLocked reports whether running pods may not have been passed yet.
+func (p *Provider) adoptingLocked() bool { return p.earlier == nil || len(p.earlier) > 0 }
 
 // A sink passes statuses to virtual-kubelet.
 type sink struct{ p *Provider }
