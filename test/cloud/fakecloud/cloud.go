@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
 // A Cloud is a cloud.API and a cloud.Eventer. The zero value has no machines; its fields

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/test/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 func list(t *testing.T, c *fakecloud.Cloud) []cloud.Machine {

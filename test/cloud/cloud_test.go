@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/test/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 func podOf(uid string, containers ...v1.Container) *v1.Pod {

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/test/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 var seed = flag.Uint64("seed", 0, "the one seed to try; 0: 200 of them")
@@ -30,7 +30,7 @@ func TestALossyCloudGetsNoTwins(t *testing.T) {
 	for n := from; n <= to; n++ {
 		ok := t.Run(fmt.Sprint("seed ", n), func(t *testing.T) { synctest.Test(t, func(t *testing.T) { lossy(t, n) }) })
 		if !ok {
-			t.Fatalf("go test -run Lossy ./examples/virtualkubelet/cloud -seed %d", n)
+			t.Fatalf("go test -run Lossy ./test/cloud -seed %d", n)
 		}
 	}
 }

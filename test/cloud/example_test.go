@@ -8,9 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/test/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 // A pod is a machine, and what is known of it are the machine's tags.

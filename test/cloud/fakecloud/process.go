@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
 // What a process exits with when a signal ends it: 128 + its number.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
+	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
 type machine struct {

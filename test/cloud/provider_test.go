@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/provider"
+	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 // Both halves together: a provider that is started anew, with a runtime that is, goes on

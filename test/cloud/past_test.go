@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
 // until takes steps, a second apart and with a look of their own, until ok.
