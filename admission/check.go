@@ -34,6 +34,10 @@ type Node struct {
 
 	// Taints of effect NoExecute are held against tolerations.
 	Taints []v1.Taint
+
+	// ResourceClaims reports that the node supports dynamic resource allocation.
+	// If false, pods with resource claims are rejected.
+	ResourceClaims bool
 }
 
 // A Failure is one reason why a pod may not run on a node.
@@ -49,7 +53,7 @@ type Failure struct {
 // of the kubelet, which reports the first (adm-9). If there is none the pod may run.
 // Others may contain the pod itself.
 func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Failure {
-	failures := checkOS(pod, node)
+	failures := append(checkSpec(pod, node), checkOS(pod, node)...)
 	failures = append(failures, Fit(pod, others, node)...)
 	if pod.Spec.NodeName != "" && node.Name != "" && pod.Spec.NodeName != node.Name {
 		failures = append(failures, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
@@ -72,6 +76,22 @@ func failure(reason, format string, args ...any) Failure {
 
 // checkOS holds the pod against the node's operating system, by its selector and
 // by its own word (adm-3).
+// unexpectedError is the reason of a rejection for which Kubernetes has no other.
+const unexpectedError = "UnexpectedAdmissionError"
+
+// checkSpec rejects pods that cannot run on such a node. An API server rejects pods
+// without containers; a static pod may have none. Such a pod would terminate as soon as
+// its sandbox is created, which would be created and removed in a loop.
+func checkSpec(pod *v1.Pod, node Node) (failures []Failure) {
+	if len(pod.Spec.Containers) == 0 {
+		failures = append(failures, failure("NoContainers", "Pod has no containers: there is nothing to run"))
+	}
+	if len(pod.Spec.ResourceClaims) > 0 && !node.ResourceClaims {
+		failures = append(failures, failure(unexpectedError, "resource claims (dynamic resource allocation) are not supported"))
+	}
+	return failures
+}
+
 func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	if node.OS == "" {
 		return nil

@@ -9,11 +9,9 @@
 // # Usage
 //
 //	joint, err := topology.NewManager(topology.Config{Providers: managers.Providers(devices, cpus, memory), …})
-//	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices})
+//	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices, Active: active})
 //	cfg := cri.Config{Managers: m, …}
-//	admitters := podworker.Admitters{m, …}
-//	// when pods have ended:
-//	m.Retain(func(uid types.UID) bool { return !finished(uid) })
+//	admitters := podworker.Admitters{…, m} // releases the resources of terminated pods
 //
 // # Concurrency
 //

@@ -28,6 +28,11 @@ type Config struct {
 	CPU      *cpu.Manager
 	Memory   *memory.Manager
 	Device   *device.Manager
+
+	// Active reports whether a container of the pod may still run. Before Admit
+	// allocates it releases the resources of all other pods (cpu-9, dev-12). If nil,
+	// only Retain releases resources.
+	Active func(uid types.UID) bool
 }
 
 // Managers gives containers what they were admitted with, when they are made. It is
@@ -63,6 +68,9 @@ func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.
 func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if claims(pod) {
 		return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
+	}
+	if m.cfg.Active != nil {
+		m.Retain(m.cfg.Active)
 	}
 	err := m.cfg.Topology.Admit(ctx, pod)
 	if err == nil {

@@ -60,7 +60,7 @@ func joined(t *testing.T, policy topology.Policy) (*managers.Managers, *cpu.Mana
 	require.Eventually(t, func() bool { return len(d.All()["example.com/widget"]) == 2 }, 90*time.Second, time.Millisecond)
 	joint, err := topology.NewManager(topology.Config{Machine: machine, Policy: policy, Providers: managers.Providers(d, c, m)})
 	require.NoError(t, err)
-	all, err := managers.New(managers.Config{Topology: joint, CPU: c, Memory: m, Device: d})
+	all, err := managers.New(managers.Config{Topology: joint, CPU: c, Memory: m, Device: d, Active: func(uid types.UID) bool { return uid != "finished" }})
 	require.NoError(t, err)
 	return all, c
 }
@@ -141,6 +141,14 @@ func TestRejections(t *testing.T) {
 	}
 	_, err := managers.New(managers.Config{})
 	require.EqualError(t, err, "managers: Config.Topology is nil")
+}
+
+func TestAdmitReleasesTheResourcesOfOtherPods(t *testing.T) { // cpu-9, dev-12
+	m, c := joined(t, topology.None)
+	require.Nil(t, m.Admit(t.Context(), pod("finished", "2", 1)))
+	require.Contains(t, c.State().Assigned, types.UID("finished"))
+	require.Nil(t, m.Admit(t.Context(), pod("next", "2", 2)), "both widgets are free")
+	assert.NotContains(t, c.State().Assigned, types.UID("finished"))
 }
 
 func TestWhichContainersHaveExclusiveCPUs(t *testing.T) {

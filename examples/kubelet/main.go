@@ -123,10 +123,7 @@ func run(opts options) error {
 	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), []part{known.agent.Run}, care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
-	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: known.health.Runtime, leaving: node.leaving,
-		noMorePods: func() { _ = known.agent.StopSources(ctx) }, // fails only if the agent stops
-	}
+	end := ending{assembly: a, agent: known.agent, leaving: node.leaving}
 	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
 		defer stop()
@@ -190,7 +187,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: g.rt.resizes(a.opts.kubelet), AllInit: true,
-		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
+		Admit: admission.ForNode(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
 		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {

@@ -131,9 +131,6 @@ func (a *agent) run(ctx context.Context) error {
 // admit rejects pods that cannot be run, and those whose behaviour cannot be read:
 // their status then says what is wrong.
 func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
-	if r := admission.Empty(pod); r != nil {
-		return r
-	}
 	if _, err := a.of.cfg.behaviours(pod); err != nil {
 		return &runtime.Rejection{Reason: "UnknownBehaviour", Message: err.Error()}
 	}

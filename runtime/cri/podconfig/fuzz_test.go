@@ -45,7 +45,7 @@ func FuzzContainer(f *testing.F) {
 		}
 		_, _ = podconfig.Sandbox(in, 1)
 		new(podconfig.Sysctls).Admit(t.Context(), pod)
-		podconfig.AdmitAppArmor(pod, os.ErrInvalid)
+		podconfig.AdmitAppArmor(pod, false)
 		podconfig.AdmitGroups(pod, false)
 		podconfig.AsksHandler(pod)
 		for i := range pod.Spec.Containers {
