@@ -5,6 +5,8 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
@@ -17,11 +19,15 @@ type HTTP struct {
 }
 
 // NewHTTP writes a new token to tokenFile with mode 0600, as the header that curl -H
-// @tokenFile sends, and returns a Trigger that is an http.Handler for it. It returns an
-// error if the file cannot be written.
+// @tokenFile sends, and returns a Trigger that is an http.Handler for it. It creates the
+// directory of the file, and returns an error if the file cannot be written.
 func NewHTTP(tokenFile string) (*HTTP, error) {
 	token := "Bearer " + rand.Text()
-	if err := checkpoint.Replace(tokenFile, []byte("Authorization: "+token+"\n"), 0o600); err != nil {
+	err := os.MkdirAll(filepath.Dir(tokenFile), 0o711)
+	if err == nil {
+		err = checkpoint.Replace(tokenFile, []byte("Authorization: "+token+"\n"), 0o600)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("shutdown: write token: %w", err)
 	}
 	h := new(HTTP)

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/agent"
@@ -81,15 +80,12 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	return agent.New(cfg)
 }
 
-// admitters returns the admission checks, in order. The resource managers are last, since
-// they allocate what they admit.
+// admitters returns the admission checks, in order. The resource managers follow the
+// others, since they allocate what they admit.
 func admitters(b base, d agentDeps) podworker.Admitters {
 	all := podworker.Admitters{d.evictions, d.runtime, d.allocation, d.shutdown}
 	if d.managers != nil {
-		all = append(all, podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
-			d.managers.Retain(func(uid types.UID) bool { return !b.pods.terminated(uid) }) // rules cpu-9, dev-12
-			return d.managers.Admit(ctx, pod)
-		}))
+		all = append(all, d.managers)
 	}
 	return append(all, admission.IgnoredFields(b.record))
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,13 +28,16 @@ import (
 // system call on an unreachable network file system must not keep the process.
 const stopTimeout = 15 * time.Second
 
+// flushTimeout bounds the delivery of the last statuses.
+const flushTimeout = 5 * time.Second
+
 // A Kubelet is one node. New constructs it.
 type Kubelet struct {
-	base       base
 	agent      *agent.Agent
 	page       http.Handler
 	components []component
 	cleanups   cleanups
+	ran        atomic.Bool
 }
 
 // New constructs a kubelet. It locks RootDir, opens the listeners, connects to the runtime
@@ -96,7 +100,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		}
 		b.record = recordTo(b.record, events.Record)
 		object = newNodeObject(b)
-		if joined, err = newCluster(b, clusterDeps{conn, events, object, &nodeLink, &volumeLink, mayMount()}); err != nil {
+		if joined, err = newCluster(b, clusterDeps{conn, events, object, &nodeLink, &volumeLink, volume.CanMount()}); err != nil {
 			return err
 		}
 		k.components = append(k.components, joined.components(b)...)
@@ -218,7 +222,6 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	if cfg.NotifySystemd {
 		k.components = append(k.components, newSystemdNotifier(b, k.agent.Loop()))
 	}
-	k.base = b
 	return nil
 }
 
@@ -260,17 +263,23 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 }
 
 // Run runs the kubelet until ctx is done and returns nil when it has stopped; the pods keep
-// running, unless Drain has terminated them. It returns the error of a component that
-// fails, after it has stopped the others. It must be called once: a second call returns an
-// error.
+// running, unless Drain has terminated them. Statuses that are not delivered within 5
+// seconds of that are delivered by the next kubelet. Run returns the error of a component
+// that fails, after it has stopped the others. It must be called once: a second call
+// returns an error.
 func (k *Kubelet) Run(ctx context.Context) (err error) {
+	if k.ran.Swap(true) {
+		return errors.New("kubelet: Run was called before")
+	}
 	defer func() { err = errors.Join(err, k.cleanups.run()) }()
 	if h := k.agent.Health(); h != nil {
 		h.First(ctx) // before the first status of the node
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, running := errgroup.WithContext(running)
 	for _, c := range k.components {
-		group.Go(func() error { return c(ctx) })
+		group.Go(func() error { return c(running) })
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- group.Wait() }()
@@ -278,7 +287,12 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	case err := <-stopped:
 		return err
 	case <-ctx.Done():
+		flush, cancel := context.WithTimeout(running, flushTimeout)
+		_ = k.agent.Status().Flush(flush)
+		cancel()
+	case <-running.Done():
 	}
+	stop()
 	select {
 	case err := <-stopped:
 		return err

@@ -55,6 +55,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err := os.MkdirAll(b.cfg.DevicePluginsDir, 0o750); err != nil {
 		return nil, err
 	}
+	active := func(uid types.UID) bool { return !b.pods.terminated(uid) }
 	m := &resourceManagers{base: b}
 	if m.cpu, err = newCPUManager(b, machine, reserved, running, runtime); err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	}
 	m.device, err = device.Open(device.Config{
 		Dir: b.cfg.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
-		Active: func(uid types.UID) bool { return !b.pods.terminated(uid) },
+		Active: active,
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
@@ -90,7 +91,9 @@ func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Re
 	if err != nil {
 		return nil, err
 	}
-	if m.Managers, err = managers.New(managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device}); err != nil {
+	if m.Managers, err = managers.New(managers.Config{
+		Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active,
+	}); err != nil {
 		return nil, err
 	}
 	m.resources, err = podresources.New(podresources.Config{

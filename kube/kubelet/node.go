@@ -3,8 +3,10 @@ package kubelet
 import (
 	"context"
 	"maps"
+	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,7 +42,7 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 		b.logger.Warn("Failed to read the features of the runtime; the node declares none of them until the kubelet restarts", "err", err)
 	}
 	addresses := node.AddressConfig{NodeName: b.cfg.NodeName, NodeIPs: b.cfg.NodeIPs}
-	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.NodeLabels, Taints: b.k.RegisterWithTaints, ProvidedNodeIP: joinIPs(b.cfg.NodeIPs), ProviderID: b.k.ProviderID}
+	spec := node.Spec{Name: b.cfg.NodeName, Labels: b.cfg.NodeLabels, Taints: b.k.RegisterWithTaints, ProvidedNodeIP: providedIPs(b.cfg.NodeIPs), ProviderID: b.k.ProviderID}
 	machine := machineFacts(b, d)
 	if d.managers != nil {
 		machine.Devices = d.managers.device.Capacity
@@ -92,6 +94,15 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 		return nil, err
 	}
 	return node.New(cfg)
+}
+
+// providedIPs returns the value of the annotation with the configured addresses.
+func providedIPs(ips []net.IP) string {
+	var texts []string
+	for _, ip := range ips {
+		texts = append(texts, ip.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 // machineFacts returns the resources of the node status (rule cm-22); process IDs are no

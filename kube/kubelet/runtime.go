@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -30,9 +29,8 @@ import (
 // A podRuntime runs pods on CRI services.
 type podRuntime struct {
 	*cri.Runtime
-	facts   podconfig.Node
-	sysctls *podconfig.Sysctls // that pods may set
-	ids     *userns.Allocator  // of user namespaces; nil: pods have none
+	facts podconfig.Node
+	ids   *userns.Allocator // of user namespaces; nil: pods have none
 }
 
 type runtimeDeps struct {
@@ -57,9 +55,6 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.sysctls, err = newSysctls(b.k); err != nil {
-		return r, err
-	}
 	if r.ids, err = newUserNamespaces(b, d.services.Processes); err != nil {
 		return r, err
 	}
@@ -67,7 +62,7 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 		Name: d.services.Name, Runtime: d.services.Service, Images: d.services.Images,
 		Node:       cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable},
 		PodLogsDir: b.k.PodLogsDir, RootDir: b.cfg.RootDir, DNS: dnsOf(b.k), CallTimeout: b.k.RuntimeRequestTimeout.Duration,
-		Keyring: keyring, Objects: d.objects, Streams: new(streaming.Client), VolumeGroups: d.volumes.Groups,
+		Keyring: keyring, Objects: d.objects, Streams: new(streaming.Client), VolumeGroups: d.volumes.Groups, UnsafeSysctls: b.k.AllowedUnsafeSysctls,
 		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
 	}
 	if r.ids != nil {
@@ -169,17 +164,6 @@ func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.
 		cfg.MaxParallel = images.Unlimited
 	}
 	return cfg, nil
-}
-
-// newSysctls returns the sysctls that pods may set with the kernel of this machine
-// (rule se-15). An unreadable version counts as an old kernel.
-func newSysctls(k *kubeletconfig.KubeletConfiguration) (*podconfig.Sysctls, error) {
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	s, err := podconfig.NewSysctls(strings.TrimSpace(string(kernel)), k.AllowedUnsafeSysctls)
-	if err != nil {
-		return nil, fmt.Errorf("allowedUnsafeSysctls: %w", err)
-	}
-	return s, nil
 }
 
 // newUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where

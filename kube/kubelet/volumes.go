@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -29,9 +28,6 @@ import (
 	"github.com/kubeparts/kubeparts/volume/secret"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
-
-// mayMount reports whether the process may mount.
-func mayMount() bool { return goruntime.GOOS == "linux" && os.Geteuid() == 0 }
 
 // volumes are the volumes of pods.
 type volumes struct {
@@ -81,7 +77,7 @@ func objectsOf(c *cluster, files *objectFiles) cri.Objects {
 // newVolumes constructs the volume manager with every plugin that works with the
 // permissions of the process.
 func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceList, processes bool) (*volumes, error) {
-	v := &volumes{mounts: mayMount(), files: files}
+	v := &volumes{mounts: volume.CanMount(), files: files}
 	mounter := volume.NewMounter(v.mounts)
 	capacity := func() v1.ResourceList { return allocatable }
 	cfg := volume.Config{
