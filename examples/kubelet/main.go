@@ -86,7 +86,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.claim("/proc")
+	release, err := a.claim()
 	if err != nil {
 		return err
 	}
