@@ -268,7 +268,7 @@ func (w *world) call(what string) {
 	w.calls[what]++
 }
 
-func (w *world) Admit(context.Context, *v1.Pod) *podworker.Refusal { w.call("admit"); return nil }
+func (w *world) Admit(context.Context, *v1.Pod) *runtime.Rejection { w.call("admit"); return nil }
 func (w *world) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
 	w.call("mount")
 	return nil, nil
@@ -292,9 +292,9 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{
-			Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 				if pod.Name == "bad" {
-					return &podworker.Refusal{Reason: "Unwelcome", Message: "it is bad"}
+					return &runtime.Rejection{Reason: "Unwelcome", Message: "it is bad"}
 				}
 				return nil
 			})},

@@ -63,8 +63,8 @@ func (a *Agent) containersToProber(ctx context.Context) error {
 	return a.changes.Follow(ctx, func(e pleg.Event) { a.probes.Look(e.UID) })
 }
 
-// resultsToLoop has a pod synced, or its status reported while it terminates, when
-// the result of a probe changes.
+// resultsToLoop has a pod synced when the result of a probe changes, and its status
+// reported at once if SyncPod or KillPod is in progress.
 func (a *Agent) resultsToLoop(ctx context.Context) error {
 	return a.probes.Follow(ctx, func(c prober.Change) {
 		if c.Matters() {

@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
@@ -58,6 +59,11 @@ type NodeConfig struct {
 
 	// Logger; nil discards.
 	Logger *slog.Logger
+
+	// probes are run by a prober.Manager with these numbers for its spread. The zero
+	// value leaves the prober out, and ReadyAfter counts.
+	probes prober.Handlers
+	spread func() float64
 
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
@@ -136,7 +142,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 // newAgent returns the agent of n, with the connections between its parts paced.
 func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
 	c := agent.Config{
-		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Record: cfg.Record, Logger: cfg.Logger,
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Probes: cfg.probes, Record: cfg.Record, Logger: cfg.Logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) {
 				if n.seeded != nil {
@@ -148,7 +154,12 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					cfg.later("Handle", e.UID, func() { handle(e) })
 				}
 			},
-			Status: func(c *status.Config) { c.Probes = n.probed },
+			Prober: func(c *prober.Config) { c.Rand = cfg.spread },
+			Status: func(c *status.Config) {
+				if cfg.probes.Exec == nil {
+					c.Probes = n.probed
+				}
+			},
 			Pipeline: func(c *podworker.PipelineConfig) {
 				if n.seeded != nil {
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}

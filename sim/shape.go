@@ -174,8 +174,8 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{r.Code}},
 			})
 		}
-		if c.Does.ReadyAfter > 0 && c.Kind != Init {
-			v.ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"ready"}}}}
+		if c.Kind != Init {
+			c.Does.declareProbes(&v)
 		}
 		switch c.Kind {
 		case Sidecar:

@@ -77,9 +77,9 @@ func busyNode(t *testing.T) string {
 		}}})
 	}
 	history.Synced(cri.SyncInfo{Pod: crash, Begin: time.Now(), End: time.Now(), Plan: plan.Plan{Start: []plan.Start{{Kind: plan.Regular, Name: "main", Why: "it has not run yet"}}}})
-	onlyCPU := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+	onlyCPU := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 		if pod.Name == "gpu" {
-			return &podworker.Refusal{Reason: "NodeAffinity", Message: "no GPU"}
+			return &runtime.Rejection{Reason: "NodeAffinity", Message: "no GPU"}
 		}
 		return nil
 	})

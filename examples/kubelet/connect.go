@@ -31,9 +31,8 @@ type connected struct {
 	facts    podconfig.Node
 	node     *podNode
 	managers *nodeManagers
-	sysctls  *podconfig.Sysctls // that pods may set
-	ids      *userns.Allocator  // of user namespaces; nil: pods have none
-	noResize string             // why nothing can be resized in place; "" if it can
+	ids      *userns.Allocator // of user namespaces; nil: pods have none
+	noResize string            // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
 

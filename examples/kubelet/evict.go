@@ -73,16 +73,6 @@ func pressure(m *eviction.Manager) func() node.Pressure {
 	}
 }
 
-// admitUnderPressure admits pods by the conditions of the node.
-func admitUnderPressure(m *eviction.Manager) podworker.Admitter {
-	return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-		if r := m.Admit(pod); r != nil {
-			return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-		}
-		return nil
-	})
-}
-
 // An evictor is what evictions are made with.
 type evictor struct {
 	*assembly

@@ -187,7 +187,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: g.rt.resizes(a.opts.kubelet), AllInit: true,
-		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
+		Admit: admission.ForNode(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
 		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {

@@ -159,14 +159,6 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 	return all, nil
 }
 
-// Admit implements podworker.Admitter (sh-6).
-func (d *departure) Admit(context.Context, *v1.Pod) *podworker.Refusal {
-	if r := d.Manager.Admit(); r != nil {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-	}
-	return nil
-}
-
 // unready is what the status says of a pod that is about to be ended (F-63).
 func (d *departure) unready(uid types.UID) status.Unready {
 	if d.Unready(uid) {

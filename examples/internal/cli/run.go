@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -40,13 +39,4 @@ func Sayer(out io.Writer) func(format string, args ...any) {
 		defer mu.Unlock()
 		fmt.Fprintf(out, "%7s  %s\n", time.Since(began).Round(100*time.Millisecond), fmt.Sprintf(format, args...))
 	}
-}
-
-// BuildAgent makes the reference agent's binary.
-func BuildAgent(ctx context.Context, binary string) error {
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/kubelet").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build the agent; run this in the repository: %w\n%s", err, out)
-	}
-	return nil
 }

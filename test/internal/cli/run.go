@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Run is the main function of an example: it reads the flags, does what they say until
+// it is done or interrupted, and returns the exit code, 2 for flags that cannot be.
+func Run[O any](name string, parse func(args []string, out io.Writer) (O, error), do func(context.Context, O, io.Writer) int) int {
+	o, err := parse(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return do(ctx, o, os.Stdout)
+}
+
+// Sayer returns what prints a line with the time since the beginning. It may be called
+// from several goroutines.
+func Sayer(out io.Writer) func(format string, args ...any) {
+	var mu sync.Mutex
+	began := time.Now()
+	return func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(out, "%7s  %s\n", time.Since(began).Round(100*time.Millisecond), fmt.Sprintf(format, args...))
+	}
+}
+
+// BuildAgent makes the reference agent's binary.
+func BuildAgent(ctx context.Context, binary string) error {
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/kubelet").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build the agent; run this in the repository: %w\n%s", err, out)
+	}
+	return nil
+}
