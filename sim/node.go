@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // A NodeConfig says what a Node is made of. The zero value is a node in memory.
@@ -64,6 +65,9 @@ type NodeConfig struct {
 	// value leaves the prober out, and ReadyAfter counts.
 	probes prober.Handlers
 	spread func() float64
+
+	// volumes are run with the node; nil: there are none.
+	volumes *volume.Manager
 
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
@@ -173,6 +177,10 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
 	}
+	if v := cfg.volumes; v != nil {
+		c.Volumes = v
+		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.Garbage = volumeGarbage{c.Garbage, cfg.Runtime, v} }
+	}
 	if cfg.Admit != nil {
 		c.Admitters = podworker.Admitters{cfg.Admit}
 	}
@@ -191,6 +199,9 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return n.agent.Run(ctx) })
+	if n.cfg.volumes != nil {
+		group.Go(func() error { return n.cfg.volumes.Run(ctx) })
+	}
 	if n.cfg.follow != nil {
 		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -75,6 +76,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		cfg.Machine = Memory
 	}
 	var err error
+	if cfg.Schedule.recorded() {
+		if r.dir, err = memoryDir(); err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+		defer os.RemoveAll(r.dir)
+	}
 	r.machine, err = cfg.Machine(Setup{
 		Seed: cfg.Seed, Images: r.images, Observe: func(f Fact) { r.note(f.entry()) },
 	})
@@ -119,6 +126,7 @@ type run struct {
 	store   *store
 	machine Machine
 	images  map[string]Behaviour // what containers do, by image
+	dir     string               // of what agents record; empty: nothing
 
 	// mu guards the fields below. Nothing is called under it but the laws.
 	mu         sync.Mutex
@@ -210,8 +218,13 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			return a.Call(ctx, Call{Method: sourceCall, Of: name}, func() error { list(); return nil })
 		}
 	}
+	volumes, err := r.newVolumes(a)
+	if err != nil {
+		return 0, err
+	}
 	node, err := NewNode(NodeConfig{
-		pace: a.pace, later: a.later,
+		volumes: volumes,
+		pace:    a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
 		},

@@ -39,7 +39,8 @@ type Step struct {
 
 	// Fault: what goes wrong, with which calls, for how long and how often.
 	// Calls is the name of a method (SyncPod, UpdatePodStatus), "runtime" or
-	// "sink" for all of them, "hints", or "Probe" for the runs of probes.
+	// "sink" for all of them, "hints", "Probe" for the runs of probes, or
+	// "SetUp" and "TearDown" of volumes.
 	Calls   string
 	Kind    FaultKind
 	Percent int

@@ -45,6 +45,7 @@ type podTruth struct {
 	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
 	touched  time.Time                           // when something of it last changed, in the runtime or its source
 
+	mounted   map[string]bool          // volumes by name
 	probe     map[probeKey]*probeTruth // of instances that have been probed
 	condemned map[string]int           // by the ID of an instance whose liveness or startup probe has failed: the agent that knows
 
@@ -82,7 +83,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
-			ever: map[string]*runtime.ContainerStatus{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
+			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -137,6 +138,10 @@ func (t *truth) take(e *Entry, now time.Time) {
 		}
 	case SyncBegan:
 		p.synced = life(e)
+	case Mounted:
+		p.mounted[e.Volume] = true
+	case Unmounted:
+		delete(p.mounted, e.Volume)
 	case Probed:
 		p.probed(t, e)
 	case Evicted:
