@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -27,16 +27,16 @@ func FuzzKubeletConfiguration(f *testing.F) {
 		for _, name := range []string{"10.conf", "20.conf"} {
 			require.NoError(t, os.WriteFile(filepath.Join(twice, name), extra, 0o600))
 		}
-		alone, _, err := readConfig(path, "")
+		alone, _, err := Read(path, "")
 		if err != nil {
 			require.Less(t, len(err.Error()), 64<<10)
 			return
 		}
-		again, _, err := readConfig(path, "")
+		again, _, err := Read(path, "")
 		require.NoError(t, err)
 		require.Equal(t, alone, again, "reading a file twice")
-		merged, warnings, err := readConfig(path, extras)
-		mergedTwice, warningsTwice, errTwice := readConfig(path, twice)
+		merged, warnings, err := Read(path, extras)
+		mergedTwice, warningsTwice, errTwice := Read(path, twice)
 		require.Equal(t, err == nil, errTwice == nil)
 		require.Equal(t, merged, mergedTwice, "merging a file twice")
 		require.Equal(t, warnings, warningsTwice)
