@@ -29,8 +29,8 @@ const usage = `kubelet runs the pods of manifests, and those of a cluster.
   kubelet --pod-manifest-path=DIR             on containerd
   kubelet --kubeconfig=FILE --config=FILE     as a node of a cluster
 
-It accepts the command line of the kubelet. Without --config no pod is evicted for the node,
-and the cgroup of pods is /kubeparts, so that it can be tried beside a kubelet.
+It accepts the kubelet's command line. Without --config no pod is evicted to protect the
+node, and pods have the parent cgroup /kubeparts, so that it can be tried beside a kubelet.
 
 `
 
@@ -51,7 +51,7 @@ func parseArgs(args []string) (*options, error) {
 	k, clustered := o.Configuration, o.Cluster.Kubeconfig != "" || o.Cluster.InCluster
 	switch {
 	case k.StaticPodPath == "" && k.StaticPodURL == "" && !clustered:
-		return nil, errors.New("there are no pods to run: name manifests with --pod-manifest-path or --manifest-url, or a cluster with --kubeconfig; see --help")
+		return nil, errors.New("no source of pods: set --pod-manifest-path, --manifest-url or --kubeconfig; see --help")
 	case o.stopPods && clustered:
 		return nil, errors.New("--stop-pods: the API server terminates the pods of a cluster; use kubectl drain")
 	}
@@ -121,19 +121,16 @@ func (o *options) parse(args []string) (err error) {
 	check := config.AddFlags(fs, o.Configuration)
 	var message strings.Builder // an error is printed once, by main
 	fs.SetOutput(&message)
-	fs.Usage = func() {}
-	err = fs.Parse(config.NormalizeArgs(args))
-	if errors.Is(err, flag.ErrHelp) {
-		message.Reset()
+	fs.Usage = message.Reset
+	switch err := fs.Parse(config.NormalizeArgs(args)); {
+	case errors.Is(err, flag.ErrHelp):
 		fs.PrintDefaults()
 		fmt.Print(usage, message.String())
 		return err
-	}
-	if err == nil && fs.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("%w; see --help", err)
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
 	warnings, err := check()
 	o.warnings = append(o.warnings, warnings...)

@@ -4,7 +4,7 @@
 //	# kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf
 //	# curl --unix-socket /var/lib/kubelet/kubelet.sock http://localhost/explain
 //
-// On SIGTERM or Ctrl-C it stops and leaves the pods running; the next one takes them over.
+// SIGTERM or Ctrl-C stops it and leaves the pods running; the next one takes them over.
 package main
 
 import (
@@ -52,9 +52,10 @@ func run(o *options, out *printer.Printer) error {
 	cfg, level := o.Config, new(slog.LevelVar)
 	level.Set(kubelet.LogLevel(int(cfg.Configuration.Logging.Verbosity)))
 	cfg.Sink, cfg.Record, cfg.Level, cfg.NotifySystemd = out, out.Record, level, true
-	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	logs := &slog.HandlerOptions{Level: level}
+	cfg.Logger = slog.New(slog.NewTextHandler(os.Stderr, logs))
 	if cfg.Configuration.Logging.Format == "json" {
-		cfg.Logger = slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+		cfg.Logger = slog.New(slog.NewJSONHandler(os.Stderr, logs))
 	}
 	cfg.Notify = func(message string) { out.Printf("kubelet", "%s", message) }
 	page := http.NewServeMux()
@@ -74,13 +75,10 @@ func run(o *options, out *printer.Printer) error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("--listen=%s: %w; choose another, or stop the process that uses it", o.listen, err), k.Close())
 		}
-		out.Printf("kubelet", "%s shows what runs here%s", statuspage.Reach(l.Addr()), statuspage.Warning(l.Addr()))
+		out.Printf("kubelet", "%s shows what runs here. %s", statuspage.Reach(l.Addr()), statuspage.Warning(l.Addr()))
 		group.Go(func() error { return statuspage.Serve(ctx, l, page, cfg.Logger) })
 	}
-	group.Go(func() error {
-		defer stop()
-		return k.Run(ctx)
-	})
+	group.Go(func() error { defer stop(); return k.Run(ctx) })
 	<-interrupted.Done()
 	if o.stopPods && ctx.Err() == nil {
 		out.Printf("kubelet", "stopping the pods; another signal leaves those that still run")
@@ -103,14 +101,12 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 		cfg.Shutdown.Triggers = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}
 		signals = signals[:1]
 	case o.shutdownOn == "http" && local:
-		trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
-		if err != nil {
-			return nil, err
-		}
+		var trigger *shutdown.HTTP
+		trigger, err = shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
 		cfg.Shutdown.Triggers = []shutdown.Trigger{trigger}
 		page.Handle("/shutdown", trigger)
 	default:
-		return nil, fmt.Errorf("--shutdown-on=%s: want sigterm, or http with --listen at a unix socket or a loopback address", o.shutdownOn)
+		err = fmt.Errorf("--shutdown-on=%s: want sigterm, or http with --listen at a unix socket or a loopback address", o.shutdownOn)
 	}
-	return signals, nil
+	return signals, err
 }
