@@ -13,16 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/internal/staticpod"
 )
 
-// What befalls a pod that gives way to a critical one (adm-10).
-const (
-	PreemptingReason  = "Preempting"
-	PreemptingMessage = "Preempted in order to admit critical pod"
-
-	// PreemptingDisruption is the message of its condition DisruptionTarget
-	// (ev-62).
-	PreemptingDisruption = "Pod was preempted by Kubelet to accommodate a critical pod."
-)
-
 // systemCritical is the priority from which on pods are critical.
 const systemCritical = 2_000_000_000
 
@@ -52,14 +42,14 @@ var ErrNoVictims = errors.New("preemption: error finding a set of pods to preemp
 // class pods are chosen one after the other, each time the one that leaves least
 // missing, as the kubelet does (ev-61): that is not always the smallest possible
 // set. It returns an error that wraps ErrNoVictims if even all of them would not
-// do, or if a refusal is not about resources (adm-12).
-func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, error) {
+// do, or if a failure is not about resources (adm-12).
+func Victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, error) {
 	short := need{}
-	for _, r := range refusals {
-		if r.Lack == nil {
-			return nil, fmt.Errorf("%w: %s", ErrNoVictims, r.Message)
+	for _, f := range failures {
+		if f.Lack == nil {
+			return nil, fmt.Errorf("%w: %s", ErrNoVictims, f.Message)
 		}
-		short[r.Lack.Resource] = r.Lack.Short()
+		short[f.Lack.Resource] = f.Lack.Short()
 	}
 	classes := map[v1.PodQOSClass][]*v1.Pod{}
 	left := short

@@ -38,7 +38,7 @@ func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
 
 func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
 	critical := with(pod("new", true, "cpu", "4", "memory", "4Gi"), static)
-	lacks := []admission.Refusal{
+	lacks := []admission.Failure{
 		{Lack: &admission.Lack{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
 		{Lack: &admission.Lack{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
 	}

@@ -33,7 +33,7 @@ type Reporter interface {
 // Volumes get a pod's volumes ready and away.
 type Volumes interface {
 	// Mount waits until every volume of the pod that a container uses is ready,
-	// and returns where, by the names of the volumes. An error that is a *Refusal (wrapped, too)
+	// and returns where, by the names of the volumes. An error that wraps a *runtime.Rejection
 	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
 	Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error)
 
@@ -94,7 +94,7 @@ type PipelineConfig struct {
 	QuietMountTimeouts bool
 
 	// AdmitWithin is how long a pod waits for what Admit says may yet come
-	// (Refusal.NotYet). Zero: 5 minutes.
+	// (runtime.Rejection.Deferred). Zero: 5 minutes.
 	AdmitWithin time.Duration
 
 	// Allocation grants resources. Nil: pods have what they ask for.
@@ -141,9 +141,10 @@ type Pipeline struct {
 	waiting map[types.UID]time.Time                  // since when it waits to be let in
 	steps   map[types.UID]atStep                     // what the call in flight is at
 
-	// stopping guards stops, and is held for a report that is made with it.
-	stopping sync.Mutex
-	stops    map[types.UID]Work // pods that KillPod is at
+	// calling guards calls, and is held for a report that is made with it: a channel
+	// of capacity 1, because a Reporter may wait in virtual time.
+	calling chan struct{}
+	calls   map[types.UID]Work // pods for which SyncPod or KillPod is in progress
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -181,7 +182,8 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		resizes: map[types.UID]time.Time{},
 		waiting: map[types.UID]time.Time{},
 		steps:   map[types.UID]atStep{},
-		stops:   map[types.UID]Work{},
+		calling: make(chan struct{}, 1),
+		calls:   map[types.UID]Work{},
 	}, nil
 }
 
@@ -192,8 +194,8 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
 	defer p.done(w.UID)
 	p.at(w.UID, "admission")
-	if refused := p.admit(ctx, w); refused != nil {
-		return p.refuse(w, refused)
+	if rejection := p.admit(ctx, w); rejection != nil {
+		return p.reject(w, rejection)
 	}
 	p.at(w.UID, "status")
 	if p.cfg.Allocation != nil {
@@ -238,8 +240,8 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		var err error
 		p.at(w.UID, stepVolumes)
 		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
-			if refused, ok := errors.AsType[*Refusal](err); ok {
-				return p.refuse(w, refused)
+			if rejection, ok := errors.AsType[*runtime.Rejection](err); ok {
+				return p.reject(w, rejection)
 			}
 			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
 				p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)
@@ -254,7 +256,9 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	}
 	p.at(w.UID, "runtime")
 	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
+	returned := p.whileCalling(w)
 	res, err := p.syncPod(ctx, req)
+	returned()
 	next.Retry, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, wanted, res.Actions)
 	if p.remember(w.UID, res.Actions) || failed {
@@ -289,9 +293,9 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.StopLiveness(w.Pod)
 	}
-	stopped := p.whileStopping(w)
+	returned := p.whileCalling(w)
 	err := p.cfg.Runtime.KillPod(ctx, req)
-	stopped()
+	returned()
 	if err != nil {
 		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("podworker: kill pod: %w", err)

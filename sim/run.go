@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -69,13 +71,19 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = 10 * time.Minute
 	}
-	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth()}
+	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images()}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
 	}
 	var err error
+	if cfg.Schedule.recorded() {
+		if r.dir, err = memoryDir(); err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+		defer os.RemoveAll(r.dir)
+	}
 	r.machine, err = cfg.Machine(Setup{
-		Seed: cfg.Seed, Images: cfg.Schedule.images(), Observe: func(f Fact) { r.note(f.entry()) },
+		Seed: cfg.Seed, Images: r.images, Observe: func(f Fact) { r.note(f.entry()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sim: make the machine: %w", err)
@@ -117,6 +125,8 @@ type run struct {
 	start   time.Time
 	store   *store
 	machine Machine
+	images  map[string]Behaviour // what containers do, by image
+	dir     string               // of what agents record; empty: nothing
 
 	// mu guards the fields below. Nothing is called under it but the laws.
 	mu         sync.Mutex
@@ -208,8 +218,13 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			return a.Call(ctx, Call{Method: sourceCall, Of: name}, func() error { list(); return nil })
 		}
 	}
+	volumes, err := r.newVolumes(a)
+	if err != nil {
+		return 0, err
+	}
 	node, err := NewNode(NodeConfig{
-		pace: a.pace, later: a.later,
+		volumes: volumes,
+		pace:    a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
 		},
@@ -228,11 +243,11 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
-		Sink:  sink{r, a},
-		Admit: &capacity{run: r, agent: a, in: map[types.UID]bool{}},
-		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
-			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
-			return b.ReadyAfter
+		Sink:   sink{r, a},
+		Admit:  &capacity{run: r, agent: a, in: map[types.UID]bool{}},
+		probes: prober.Handlers{Exec: probeHandler{a}},
+		spread: func() float64 {
+			return float64(dice(r.cfg.Seed, 7, uint64(a.agent), uint64(time.Since(r.start)))>>11) / (1 << 53)
 		},
 		Jitter: func(d time.Duration) time.Duration {
 			return d + d/1000*time.Duration(dice(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)

@@ -39,7 +39,8 @@ type Step struct {
 
 	// Fault: what goes wrong, with which calls, for how long and how often.
 	// Calls is the name of a method (SyncPod, UpdatePodStatus), "runtime" or
-	// "sink" for all of them, or "hints".
+	// "sink" for all of them, "hints", "Probe" for the runs of probes, or
+	// "SetUp" and "TearDown" of volumes.
 	Calls   string
 	Kind    FaultKind
 	Percent int
@@ -94,9 +95,12 @@ const (
 	// Of the sink alone:
 	Conflict FaultKind = "conflict" // it fails, since somebody has changed the object: a label of it
 	Missing  FaultKind = "missing"  // it fails if the API does not know the pod, where it should say nothing
+
+	// Of probes alone:
+	Sick FaultKind = "sick" // the probe fails, although the container is well
 )
 
-var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing}
+var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing, Sick}
 
 // uid returns the UID of the step's pod.
 func (s Step) uid() types.UID {
