@@ -145,11 +145,11 @@ func backOff(p *podTruth, c *runtime.ContainerStatus) string {
 	}
 	before, crashes := p.before(c), 0
 	for _, o := range p.ever {
-		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited && p.condemned[o.ID] == 0 {
 			crashes++
 		}
 	}
-	if crashes < 2 || before == nil || p.condemned[before.ID] > 0 || // stopped for its probe: started in the same sync (rt-97)
+	if crashes < 2 || before == nil || p.condemned[before.ID] > 0 || // stopped for its probe, and started in the same sync (rt-97)
 		before.FinishedAt.Sub(before.StartedAt) > 10*time.Minute {
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -66,13 +67,18 @@ type NodeConfig struct {
 	probes prober.Handlers
 	spread func() float64
 
-	// volumes are run with the node; nil: there are none.
+	// volumes and images are run with the node; nil: there are none. The images that
+	// are not in use are removed when collect is signaled.
 	volumes *volume.Manager
+	images  *imagegc.Manager
+	collect <-chan struct{}
+	inbox   *podworker.Inbox // nil: one of its own
 
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
 	noticed func(pleg.Event)
-	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
+	synced  func(uid types.UID) // SyncPod of the pod has returned; nil: not observed
+	follow  func(pleg.Event)    // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
 // A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
@@ -169,6 +175,9 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
 				c.Status = pacedReporter{c.Status, cfg.pace}
+				if cfg.synced != nil {
+					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
+				}
 			},
 			Workers: func(c *podworker.Config) {
 				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
@@ -176,6 +185,10 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
+	}
+	c.Inbox = cfg.inbox
+	if cfg.images != nil {
+		c.Images = cfg.images
 	}
 	if v := cfg.volumes; v != nil {
 		c.Volumes = v
@@ -201,6 +214,10 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.agent.Run(ctx) })
 	if n.cfg.volumes != nil {
 		group.Go(func() error { return n.cfg.volumes.Run(ctx) })
+	}
+	if n.cfg.images != nil {
+		group.Go(func() error { return n.cfg.images.Run(ctx) })
+		group.Go(func() error { return n.collectImages(ctx) })
 	}
 	if n.cfg.follow != nil {
 		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
 // options are what a person can choose.
