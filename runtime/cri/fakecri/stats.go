@@ -9,7 +9,6 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Where images and writable layers are said to be. Nothing is there.
 // fsMountpoint is a directory that exists, so that clients can measure the file system.
 const fsMountpoint = "/"
 
