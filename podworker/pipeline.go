@@ -141,9 +141,10 @@ type Pipeline struct {
 	waiting map[types.UID]time.Time                  // since when it waits to be let in
 	steps   map[types.UID]atStep                     // what the call in flight is at
 
-	// stopping guards stops, and is held for a report that is made with it.
-	stopping sync.Mutex
-	stops    map[types.UID]Work // pods that KillPod is at
+	// calling guards calls, and is held for a report that is made with it: a channel
+	// of capacity 1, because a Reporter may wait in virtual time.
+	calling chan struct{}
+	calls   map[types.UID]Work // pods for which SyncPod or KillPod is in progress
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -181,7 +182,8 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		resizes: map[types.UID]time.Time{},
 		waiting: map[types.UID]time.Time{},
 		steps:   map[types.UID]atStep{},
-		stops:   map[types.UID]Work{},
+		calling: make(chan struct{}, 1),
+		calls:   map[types.UID]Work{},
 	}, nil
 }
 
@@ -254,7 +256,9 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	}
 	p.at(w.UID, "runtime")
 	defer p.cfg.Hold(w.UID)() // after the look is asked for, so that it is one
+	returned := p.whileCalling(w)
 	res, err := p.syncPod(ctx, req)
+	returned()
 	next.Retry, next.Idle = res.RetryAt, len(res.Actions) == 0
 	resized, failed := p.resized(ctx, wanted, res.Actions)
 	if p.remember(w.UID, res.Actions) || failed {
@@ -289,9 +293,9 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 	if p.cfg.Probes != nil {
 		p.cfg.Probes.StopLiveness(w.Pod)
 	}
-	stopped := p.whileStopping(w)
+	returned := p.whileCalling(w)
 	err := p.cfg.Runtime.KillPod(ctx, req)
-	stopped()
+	returned()
 	if err != nil {
 		p.failed(ctx, w.Pod, "FailedKillPod", "error killing pod: %v", err)
 		return fmt.Errorf("podworker: kill pod: %w", err)

@@ -2,28 +2,29 @@ package podworker
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Probed says that the probes of a pod have come to something else. While the
-// pod is being stopped, which may take as long as its grace period, its status
-// is computed anew: readiness is probed to the end, and those who send requests
-// to the pod want to know it (prober-18, prober-65). A pod that isn't is synced
-// for it instead: [Inbox.PodChanged]. Probed doesn't block.
+// Probed reports the status of a pod again because a result of its probes has
+// changed, if a call of the runtime is in progress for the pod: SyncPod takes as long
+// as an image pull or the grace period of a container that it restarts, KillPod as
+// long as that of the pod, and clients of the pod depend on its readiness meanwhile
+// (prober-18, prober-65). Otherwise it does nothing; [Inbox.PodChanged] has the pod
+// synced. It does not block.
 func (p *Pipeline) Probed(uid types.UID) {
-	p.stopping.Lock()
-	defer p.stopping.Unlock()
-	if w, ok := p.stops[uid]; ok {
+	p.calling <- struct{}{}
+	defer func() { <-p.calling }()
+	if w, ok := p.calls[uid]; ok {
 		p.report(w.Pod, w.Status, w.Ending)
 	}
 }
 
-// whileStopping lets Probed report w's status until the func that it returns is
-// called; then no such report is under way.
-func (p *Pipeline) whileStopping(w Work) (stopped func()) {
-	p.stopping.Lock()
-	defer p.stopping.Unlock()
-	p.stops[w.UID] = w
+// whileCalling lets Probed report w's status until the func that it returns is
+// called; then no such report is in progress.
+func (p *Pipeline) whileCalling(w Work) (returned func()) {
+	p.calling <- struct{}{}
+	defer func() { <-p.calling }()
+	p.calls[w.UID] = w
 	return func() {
-		p.stopping.Lock()
-		defer p.stopping.Unlock()
-		delete(p.stops, w.UID)
+		p.calling <- struct{}{}
+		defer func() { <-p.calling }()
+		delete(p.calls, w.UID)
 	}
 }

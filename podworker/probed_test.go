@@ -33,6 +33,38 @@ func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]runtime.Wai
 	return v1.PodStatus{}
 }
 
+// A slowSync takes a minute to sync a pod.
+type slowSync struct{ *node }
+
+func (n slowSync) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncResult, error) {
+	<-time.After(time.Minute)
+	return runtime.SyncResult{}, nil
+}
+
+func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
+	synctest.Test(t, func(t *testing.T) {
+		told := teller{ends: make(chan runtime.Ending, 10)}
+		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowSync{new(node)}, Status: told})
+		require.NoError(t, err)
+		w := firstWork(newPod("web", 0))
+		done := make(chan error, 1)
+		go func() {
+			_, err := p.Sync(t.Context(), w)
+			done <- err
+		}()
+		synctest.Wait()
+		require.Len(t, told.ends, 1, "the report of the sync itself")
+		p.Probed("another")
+		require.Len(t, told.ends, 1)
+		p.Probed(w.UID)
+		require.Len(t, told.ends, 2)
+
+		require.NoError(t, <-done)
+		p.Probed(w.UID)
+		assert.Len(t, told.ends, 2, "the next sync reports it")
+	})
+}
+
 func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
 		told := teller{ends: make(chan runtime.Ending, 10)}

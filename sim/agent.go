@@ -24,6 +24,8 @@ type Agent struct {
 	dead   bool
 	counts map[Call]uint64 // calls so far
 
+	collect chan struct{} // of capacity 1: images are to be removed
+
 	done <-chan struct{} // closed at the end of the agent's context, which
 	kill func()          // brings about
 }
@@ -218,6 +220,7 @@ func (a *Agent) Hints(ctx context.Context, watch func(context.Context, func(type
 // Began notes that the agent has called SyncPod of a pod (SyncBegan), or KillPod
 // with that grace (KillBegan); pod is what it was called with. A Machine calls it when the call begins to have effects.
 func (a *Agent) Began(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
+	a.run.pulled(kind, pod)
 	a.run.note(Entry{Agent: a.agent, Kind: kind, UID: uid, Object: pod, Grace: grace})
 }
 

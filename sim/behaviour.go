@@ -24,7 +24,12 @@ type Behaviour struct {
 	Stubborn   bool          // it ignores TERM
 	StopDelay  time.Duration // how long it takes to exit after TERM
 	StartDelay time.Duration // how long a start takes, as with an image to be pulled
-	ReadyAfter time.Duration // since its start, until its probes pass
+	ReadyAfter time.Duration // readiness probe: fails until this time after the start; zero: none is declared
+
+	// UpAfter and SickAfter are as ReadyAfter: the startup probe fails until then, and
+	// the liveness probe from then on. Probed declares a liveness probe that succeeds.
+	UpAfter, SickAfter time.Duration
+	Probed             bool
 
 	// Version tells apart images that do the same: another one is a change of
 	// the container.
@@ -51,10 +56,13 @@ func (b Behaviour) String() string {
 	for _, d := range []struct {
 		name string
 		of   time.Duration
-	}{{"stop", b.StopDelay}, {"start", b.StartDelay}, {"ready", b.ReadyAfter}} {
+	}{{"stop", b.StopDelay}, {"start", b.StartDelay}, {"ready", b.ReadyAfter}, {"up", b.UpAfter}, {"sick", b.SickAfter}} {
 		if d.of > 0 {
 			w = append(w, d.name+"-"+short(d.of))
 		}
+	}
+	if b.Probed {
+		w = append(w, "probed")
 	}
 	if b.Version > 0 {
 		w = append(w, fmt.Sprintf("v%d", b.Version))
@@ -118,6 +126,12 @@ func ParseBehaviour(text string) (Behaviour, error) {
 			b.StartDelay, err = delay(rest)
 		case head == "ready":
 			b.ReadyAfter, err = delay(rest)
+		case head == "up":
+			b.UpAfter, err = delay(rest)
+		case head == "sick":
+			b.SickAfter, err = delay(rest)
+		case word == "probed":
+			b.Probed = true
 		case strings.HasPrefix(word, "v"):
 			b.Version, err = strconv.Atoi(word[1:])
 			if err == nil && b.Version < 1 {

@@ -39,14 +39,21 @@ type window struct {
 }
 
 // sinkCalls are the methods that Fault steps for "sink" hit; those for "runtime"
-// hit all others but hints and sources.
+// hit all others but apartCalls.
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
+
+// apartCalls are neither of the runtime nor of the sink.
+var apartCalls = []string{hintsCall, sourceCall, probeCall, setUpCall, tearDownCall}
 
 // listCalls are the lists that Stale faults age.
 var listCalls = []string{"Pods", "ListContainers", "ListPodSandbox"}
 
 func (w window) hits(what Call) bool {
 	switch w.step.Kind {
+	case Sick:
+		if what.Method != probeCall {
+			return false
+		}
 	case Stale:
 		// One of a pod is asked for in order to act at once; no runtime forgets
 		// what it has answered already.
@@ -64,7 +71,7 @@ func (w window) hits(what Call) bool {
 	case "sink":
 		return slices.Contains(sinkCalls, what.Method)
 	case "runtime":
-		return !slices.Contains(sinkCalls, what.Method) && what.Method != hintsCall && what.Method != sourceCall
+		return !slices.Contains(sinkCalls, what.Method) && !slices.Contains(apartCalls, what.Method)
 	default:
 		return false
 	}
@@ -74,6 +81,10 @@ func (w window) hits(what Call) bool {
 const (
 	hintsCall  = "hints"
 	sourceCall = "source"
+	probeCall  = "Probe" // a run of a probe
+
+	setUpCall    = "SetUp" // of a volume
+	tearDownCall = "TearDown"
 )
 
 // fault returns what goes wrong with a call that is made now.

@@ -77,8 +77,8 @@ func (c *calm) take(t *truth, e *Entry) (disturbed bool) {
 		c.agent, c.since = e.Agent, latest(c.since, t.now.Add(5*time.Second))
 	case e.Kind == AgentDied:
 		c.agent = 0
-	case e.Kind == StepTaken && e.Step.Do == Fault && e.Step.Calls == hintsCall && !c.hints:
-		return false
+	case e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Calls == hintsCall && !c.hints || e.Step.Kind == Sick):
+		return false // a probe that fails is one that works
 	case e.Kind == StepTaken && e.Step.Do == Fault:
 		c.since = latest(c.since, t.now.Add(e.Step.For+e.Step.Delay+hangs+time.Minute))
 	default:

@@ -31,7 +31,7 @@ func runtimeLaws() []Law {
 		Says:  "a container starts when each init container before it has succeeded in its sandbox, and each sidecar before it has started there",
 		begin: initOrder,
 	}, {
-		Name: "back-off", Rules: "rt-90, rt-91, lq-29", lists: true,
+		Name: "back-off", Rules: "rt-90, rt-91, rt-97, lq-29", lists: true,
 		Says:  "after its second exit and those that follow, a container rests for 10 seconds or more before it is started again",
 		begin: onStarted(backOff),
 	}, {
@@ -81,7 +81,8 @@ func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
 	if p.spec != nil && restart.MayRestartAll(p.spec) {
 		return "" // all may start over
 	}
-	if before := p.before(c); before != nil && before.Image == c.Image && p.final(before) {
+	// One that was to be restarted for its probe is, however it exits meanwhile (rt-48).
+	if before := p.before(c); before != nil && before.Image == c.Image && p.final(before) && p.condemned[before.ID] == 0 {
 		return fmt.Sprintf("%s was started though %s has exited for good, with %d", c.ID, before.ID, before.ExitCode)
 	}
 	if spec, init := p.container(c.Name); spec == nil || init {
@@ -144,11 +145,12 @@ func backOff(p *podTruth, c *runtime.ContainerStatus) string {
 	}
 	before, crashes := p.before(c), 0
 	for _, o := range p.ever {
-		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited {
+		if o.Name == c.Name && o.SandboxID == c.SandboxID && o.Image == c.Image && o.State == runtime.ContainerExited && p.condemned[o.ID] == 0 {
 			crashes++
 		}
 	}
-	if crashes < 2 || before == nil || before.FinishedAt.Sub(before.StartedAt) > 10*time.Minute {
+	if crashes < 2 || before == nil || p.condemned[before.ID] > 0 || // stopped for its probe, and started in the same sync (rt-97)
+		before.FinishedAt.Sub(before.StartedAt) > 10*time.Minute {
 		return ""
 	}
 	if rest := c.StartedAt.Sub(before.FinishedAt); rest < 10*time.Second {

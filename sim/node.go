@@ -14,13 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
 )
 
 // A NodeConfig says what a Node is made of. The zero value is a node in memory.
@@ -59,10 +62,23 @@ type NodeConfig struct {
 	// Logger; nil discards.
 	Logger *slog.Logger
 
+	// probes are run by a prober.Manager with these numbers for its spread. The zero
+	// value leaves the prober out, and ReadyAfter counts.
+	probes prober.Handlers
+	spread func() float64
+
+	// volumes and images are run with the node; nil: there are none. The images that
+	// are not in use are removed when collect is signaled.
+	volumes *volume.Manager
+	images  *imagegc.Manager
+	collect <-chan struct{}
+	inbox   *podworker.Inbox // nil: one of its own
+
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
 	noticed func(pleg.Event)
-	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
+	synced  func(uid types.UID) // SyncPod of the pod has returned; nil: not observed
+	follow  func(pleg.Event)    // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
 // A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
@@ -136,7 +152,7 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 // newAgent returns the agent of n, with the connections between its parts paced.
 func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, error) {
 	c := agent.Config{
-		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Record: cfg.Record, Logger: cfg.Logger,
+		Runtime: cfg.Runtime, Sources: cfg.Sources, Sink: sink, Probes: cfg.probes, Record: cfg.Record, Logger: cfg.Logger,
 		Adjust: agent.Adjust{
 			PLEG: func(c *pleg.Config) {
 				if n.seeded != nil {
@@ -148,12 +164,20 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					cfg.later("Handle", e.UID, func() { handle(e) })
 				}
 			},
-			Status: func(c *status.Config) { c.Probes = n.probed },
+			Prober: func(c *prober.Config) { c.Rand = cfg.spread },
+			Status: func(c *status.Config) {
+				if cfg.probes.Exec == nil {
+					c.Probes = n.probed
+				}
+			},
 			Pipeline: func(c *podworker.PipelineConfig) {
 				if n.seeded != nil {
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
 				c.Status = pacedReporter{c.Status, cfg.pace}
+				if cfg.synced != nil {
+					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
+				}
 			},
 			Workers: func(c *podworker.Config) {
 				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
@@ -161,6 +185,14 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
+	}
+	c.Inbox = cfg.inbox
+	if cfg.images != nil {
+		c.Images = cfg.images
+	}
+	if v := cfg.volumes; v != nil {
+		c.Volumes = v
+		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.Garbage = volumeGarbage{c.Garbage, cfg.Runtime, v} }
 	}
 	if cfg.Admit != nil {
 		c.Admitters = podworker.Admitters{cfg.Admit}
@@ -180,6 +212,13 @@ func (n *Node) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return n.agent.Run(ctx) })
+	if n.cfg.volumes != nil {
+		group.Go(func() error { return n.cfg.volumes.Run(ctx) })
+	}
+	if n.cfg.images != nil {
+		group.Go(func() error { return n.cfg.images.Run(ctx) })
+		group.Go(func() error { return n.collectImages(ctx) })
+	}
 	if n.cfg.follow != nil {
 		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -69,13 +71,19 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = 10 * time.Minute
 	}
-	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth()}
+	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images(), present: map[string]bool{}}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
 	}
 	var err error
+	if cfg.Schedule.recorded() {
+		if r.dir, err = memoryDir(); err != nil {
+			return nil, fmt.Errorf("sim: %w", err)
+		}
+		defer os.RemoveAll(r.dir)
+	}
 	r.machine, err = cfg.Machine(Setup{
-		Seed: cfg.Seed, Images: cfg.Schedule.images(), Observe: func(f Fact) { r.note(f.entry()) },
+		Seed: cfg.Seed, Images: r.images, Observe: func(f Fact) { r.note(f.entry()) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sim: make the machine: %w", err)
@@ -117,6 +125,8 @@ type run struct {
 	start   time.Time
 	store   *store
 	machine Machine
+	images  map[string]Behaviour // what containers do, by image
+	dir     string               // of what agents record; empty: nothing
 
 	// mu guards the fields below. Nothing is called under it but the laws.
 	mu         sync.Mutex
@@ -130,6 +140,8 @@ type run struct {
 	node       *Node  // that agent
 	pending    *doom  // of the agent that runs
 	room       int    // for how many pods; zero: any number
+
+	present map[string]bool // images on the node, if the machine has none of its own
 }
 
 type judge struct {
@@ -196,7 +208,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	defer kill()
 	r.mu.Lock()
 	r.generation++
-	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill}
+	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill, collect: make(chan struct{}, 1)}
 	r.mu.Unlock()
 
 	rt, err := r.machine.Connect(a)
@@ -208,7 +220,21 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			return a.Call(ctx, Call{Method: sourceCall, Of: name}, func() error { list(); return nil })
 		}
 	}
+	volumes, err := r.newVolumes(a)
+	if err != nil {
+		return 0, err
+	}
+	inbox := new(podworker.Inbox)
+	images, err := r.newImages(a, rt, inbox)
+	if err != nil {
+		return 0, err
+	}
+	var synced func(types.UID)
+	if images != nil {
+		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid}) }
+	}
 	node, err := NewNode(NodeConfig{
+		volumes: volumes, images: images, collect: a.collect, inbox: inbox, synced: synced,
 		pace: a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
@@ -228,11 +254,11 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 			podsource.APISource:  storeSource{store: r.store, look: look(podsource.APISource)},
 			podsource.FileSource: storeSource{store: r.store, static: true, look: look(podsource.FileSource)},
 		},
-		Sink:  sink{r, a},
-		Admit: &capacity{run: r, agent: a, in: map[types.UID]bool{}},
-		ReadyAfter: func(c runtime.ContainerStatus) time.Duration {
-			b, _ := ParseBehaviour(c.Image) // what it cannot read is ready at once
-			return b.ReadyAfter
+		Sink:   sink{r, a},
+		Admit:  &capacity{run: r, agent: a, in: map[types.UID]bool{}},
+		probes: prober.Handlers{Exec: probeHandler{a}},
+		spread: func() float64 {
+			return float64(dice(r.cfg.Seed, 7, uint64(a.agent), uint64(time.Since(r.start)))>>11) / (1 << 53)
 		},
 		Jitter: func(d time.Duration) time.Duration {
 			return d + d/1000*time.Duration(dice(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)
@@ -374,6 +400,15 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 	case Room:
 		r.mu.Lock()
 		r.room = s.Count
+		r.mu.Unlock()
+	case Collect:
+		r.mu.Lock()
+		if a := r.agent; a != nil {
+			select {
+			case a.collect <- struct{}{}:
+			default: // it is going to
+			}
+		}
 		r.mu.Unlock()
 	case Evict:
 		r.mu.Lock()

@@ -25,6 +25,9 @@ type Shape struct {
 	// activeDeadlineSeconds; zero: none.
 	Grace, Deadline int64
 
+	// Volumes is how many volumes it has, each used by all containers.
+	Volumes int64
+
 	// Static: it comes from a manifest, not from the API.
 	Static bool
 
@@ -74,6 +77,9 @@ func (s Shape) String() string {
 	if s.Deadline != 0 {
 		w = append(w, fmt.Sprintf("deadline=%d", s.Deadline))
 	}
+	if s.Volumes != 0 {
+		w = append(w, fmt.Sprintf("volumes=%d", s.Volumes))
+	}
 	for _, c := range s.Containers {
 		w = append(w, c.String())
 	}
@@ -108,6 +114,10 @@ func (s *Shape) word(word string) (ok bool, err error) {
 		s.Grace, err = natural(value)
 	case key == "deadline":
 		s.Deadline, err = natural(value)
+	case key == "volumes":
+		if s.Volumes, err = natural(value); err == nil && s.Volumes > maxVolumes {
+			err = errors.New("out of range")
+		}
 	case isContainer:
 		var c Container
 		if c, err = container(ContainerKind(kind), name, value); err == nil {
@@ -118,6 +128,9 @@ func (s *Shape) word(word string) (ok bool, err error) {
 	}
 	return true, err
 }
+
+// maxVolumes bounds the volumes of a pod.
+const maxVolumes = 100
 
 func natural(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -163,8 +176,14 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 	if s.Deadline > 0 {
 		pod.Spec.ActiveDeadlineSeconds = new(s.Deadline)
 	}
+	var mounts []v1.VolumeMount
+	for i := range s.Volumes {
+		name := fmt.Sprint("v", i)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+		mounts = append(mounts, v1.VolumeMount{Name: name, MountPath: "/" + name})
+	}
 	for _, c := range s.Containers {
-		v := v1.Container{Name: c.Name, Image: c.Does.Image()}
+		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Does.Image()}
 		if c.Policy != "" {
 			v.RestartPolicy = new(c.Policy)
 		}
@@ -174,8 +193,8 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{r.Code}},
 			})
 		}
-		if c.Does.ReadyAfter > 0 && c.Kind != Init {
-			v.ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"ready"}}}}
+		if c.Kind != Init {
+			c.Does.declareProbes(&v)
 		}
 		switch c.Kind {
 		case Sidecar:

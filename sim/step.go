@@ -39,7 +39,8 @@ type Step struct {
 
 	// Fault: what goes wrong, with which calls, for how long and how often.
 	// Calls is the name of a method (SyncPod, UpdatePodStatus), "runtime" or
-	// "sink" for all of them, or "hints".
+	// "sink" for all of them, "hints", "Probe" for the runs of probes, or
+	// "SetUp" and "TearDown" of volumes.
 	Calls   string
 	Kind    FaultKind
 	Percent int
@@ -73,12 +74,14 @@ const (
 	Fail   Action = "fail"   // while no agent runs, somebody else tells the API that the pod has failed
 	Room   Action = "room"   // the node has room for Count pods from now on; zero: for any number
 
+	Collect Action = "collect" // the agent removes all images that are not in use
+
 	Evict Action = "evict" // the agent itself ends the pod, which counts as failed
 	Fault Action = "fault" // calls go wrong for a while
 	Kill  Action = "kill"  // the agent is killed, and started again
 )
 
-var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Evict, Fault, Kill}
+var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
 
 // A FaultKind is what goes wrong with a call.
 type FaultKind string
@@ -94,9 +97,12 @@ const (
 	// Of the sink alone:
 	Conflict FaultKind = "conflict" // it fails, since somebody has changed the object: a label of it
 	Missing  FaultKind = "missing"  // it fails if the API does not know the pod, where it should say nothing
+
+	// Of probes alone:
+	Sick FaultKind = "sick" // the probe fails, although the container is well
 )
 
-var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing}
+var faultKinds = []FaultKind{Error, Lost, Slow, Hung, Stale, Conflict, Missing, Sick}
 
 // uid returns the UID of the step's pod.
 func (s Step) uid() types.UID {
@@ -136,6 +142,8 @@ func (s Step) String() string {
 		return strings.Join(w, " ")
 	case Room:
 		key("pods", strconv.Itoa(s.Count))
+		return strings.Join(w, " ")
+	case Collect:
 		return strings.Join(w, " ")
 	}
 	pod := s.Pod
@@ -209,7 +217,7 @@ func ParseStep(line string) (Step, error) {
 		return Step{}, fmt.Errorf("sim: step %q: no such action", line)
 	}
 	words = words[2:]
-	if s.Do != Kill && s.Do != Reboot && s.Do != Room {
+	if s.Do != Kill && s.Do != Reboot && s.Do != Room && s.Do != Collect {
 		if len(words) == 0 {
 			return Step{}, fmt.Errorf("sim: step %q: it does not say whom it concerns", line)
 		}

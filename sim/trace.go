@@ -38,6 +38,9 @@ type Entry struct {
 	Call      string                   // Called: the method
 	Grace     *int64                   // Called: of a KillPod, in seconds
 	Err       string                   // Called: what it failed with, if it did
+	Image     string                   // ImageRemoved: its name
+	Volume    string                   // Mounted, Unmounted: its name in the pod
+	Probe     *ProbeRun                // Probed
 	Broken    *Violation               // LawBroken
 }
 
@@ -71,12 +74,19 @@ const (
 	Called      EntryKind = "called"       // an agent called the outside, which has answered; of SyncPod, PodStatus and lists only failures
 	KillBegan   EntryKind = "kill-began"   // KillPod was called, with Grace
 	SyncBegan   EntryKind = "sync-began"   // SyncPod was called
+	SyncEnded   EntryKind = "sync-ended"   // it has returned; in runs with images
 	Noticed     EntryKind = "noticed"      // pleg told an agent of a change
 	Said        EntryKind = "said"         // the sink took a status
 	SaidDeleted EntryKind = "said-deleted" // the sink was told that nothing of the pod is left
 
-	Followed EntryKind = "followed" // somebody who follows pleg, and is slow, was told
-	Asked    EntryKind = "asked"    // the agent was asked how it is; Err is its answer
+	Followed  EntryKind = "followed" // somebody who follows pleg, and is slow, was told
+	Mounted   EntryKind = "mounted"  // a volume of the pod is set up
+	Unmounted EntryKind = "unmounted"
+
+	ImageRemoved EntryKind = "image-removed" // from the node
+
+	Probed EntryKind = "probed" // a probe of an agent had this result
+	Asked  EntryKind = "asked"  // the agent was asked how it is; Err is its answer
 
 	LawBroken EntryKind = "law-broken"
 )
@@ -108,6 +118,12 @@ func (e Entry) String() string {
 		fmt.Fprintf(&b, " %s", summary(e.Status))
 	case e.Event != nil:
 		fmt.Fprintf(&b, " %s %s", e.Event.Type, e.Event.ContainerID)
+	case e.Image != "":
+		fmt.Fprintf(&b, " %s", e.Image)
+	case e.Volume != "":
+		fmt.Fprintf(&b, " %s", e.Volume)
+	case e.Probe != nil:
+		fmt.Fprintf(&b, " %s", e.Probe)
 	case e.Broken != nil:
 		fmt.Fprintf(&b, " %s", e.Broken)
 	case e.Call != "":

@@ -45,6 +45,11 @@ type podTruth struct {
 	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
 	touched  time.Time                           // when something of it last changed, in the runtime or its source
 
+	syncing   *v1.Pod                  // what SyncPod is working on; nil: it is not, or nobody notes its end
+	mounted   map[string]bool          // volumes by name
+	probe     map[probeKey]*probeTruth // of instances that have been probed
+	condemned map[string]int           // by the ID of an instance whose liveness or startup probe has failed: the agent that knows
+
 	synced  int      // life in which it was synced last
 	killing *killing // the last one; nil: there was none
 }
@@ -79,7 +84,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
-			ever: map[string]*runtime.ContainerStatus{},
+			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -96,6 +101,11 @@ func (t *truth) take(e *Entry, now time.Time) {
 	t.now = now
 	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.fooled()) { // any other puts off the next good list
 		t.lies = latest(t.lies, now.Add(e.Step.For+e.Step.Delay+hangs+6*time.Minute))
+	}
+	if e.Kind == AgentDied || e.Kind == AgentBegan {
+		for _, p := range t.pods {
+			p.syncing = nil
+		}
 	}
 	if e.UID == "" {
 		return
@@ -133,7 +143,15 @@ func (t *truth) take(e *Entry, now time.Time) {
 			p.said = e.Status
 		}
 	case SyncBegan:
-		p.synced = life(e)
+		p.synced, p.syncing = life(e), e.Object
+	case SyncEnded:
+		p.syncing = nil
+	case Mounted:
+		p.mounted[e.Volume] = true
+	case Unmounted:
+		delete(p.mounted, e.Volume)
+	case Probed:
+		p.probed(t, e)
 	case Evicted:
 		p.evicted = e.Agent
 	case KillBegan:
@@ -142,7 +160,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if p.wanted != nil {
 		p.spec = p.wanted
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested {
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != SyncEnded && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested && e.Kind != Probed {
 		p.touched = now
 	}
 }
@@ -207,6 +225,14 @@ func (p *podTruth) container(name string) (c *v1.Container, init bool) {
 		}
 	}
 	return nil, false
+}
+
+// over reports whether all regular containers of the pod have exited for good.
+func (p *podTruth) over() bool {
+	return p.spec != nil && !slices.ContainsFunc(p.spec.Spec.Containers, func(c v1.Container) bool {
+		n := p.newest(c.Name)
+		return n == nil || !p.final(n)
+	})
 }
 
 // final reports whether an instance has exited for good by the restart policy

@@ -10,13 +10,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// garbage is what is left of pods that are gone: in the runtime, in the records
-// of what they were granted, their probes, their cgroups, and the directories of
-// their volumes.
+// garbage removes what is left of removed pods, beyond what the agent removes.
 type garbage struct {
-	runtime.GarbageCollector // of the agent: the runtime's, the grants, the probes
+	runtime.GarbageCollector // of the agent
 	connected                connected
-	volumes                  *volumes
 	said                     *remembered
 	seen                     *statuspage.History
 }
@@ -31,8 +28,6 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	if policy.Removed != nil {
 		err = errors.Join(err,
 			g.connected.releaseIDs(policy.Removed),
-			g.volumes.collect(ctx, g.connected, policy.Removed),
-			g.connected.node.clean(ctx, policy.Removed, g.volumes.HasVolumes), // behind the containers that are in them
 			g.said.prune(func(uid types.UID) bool { return !policy.Removed(uid) }),
 		)
 	}

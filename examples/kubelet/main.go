@@ -86,7 +86,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.claim("/proc")
+	release, err := a.claim()
 	if err != nil {
 		return err
 	}
@@ -123,10 +123,7 @@ func run(opts options) error {
 	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), []part{known.agent.Run}, care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
-	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: known.health.Runtime, leaving: node.leaving,
-		noMorePods: func() { _ = known.agent.StopSources(ctx) }, // fails only if the agent stops
-	}
+	end := ending{assembly: a, agent: known.agent, leaving: node.leaving}
 	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
 		defer stop()

@@ -74,4 +74,3 @@ func TestShutdownByHTTPNeedsALocalAddress(t *testing.T) {
 		require.NoError(t, err)
 	}
 }
-

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
 // options are what a person can choose.

@@ -18,9 +18,9 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	cri "k8s.io/cri-client/pkg"
 
-	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/internal/quiet"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
 // Sizes of the file systems that can be filled, in MiB.

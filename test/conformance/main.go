@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
 func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }

@@ -20,7 +20,7 @@ const root = "../../.."
 
 // importsInternal are the directories that still import internal packages of the core.
 // A directory that does not any more is removed from the list.
-var importsInternal = []string{"examples/hollow", "examples/kubelet"}
+var importsInternal = []string{"examples/kubelet"}
 
 // A module that imports internal packages of another breaks when the versions of the two
 // differ, and its programs do not compile outside this repository.

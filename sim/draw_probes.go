@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// withProbes gives probes to the containers of one seed in three, and has them fail
+// for a while. What a container declares depends on the pod's UID and its name, so
+// that a pod that comes back under its UID is the same. It draws from a source of
+// its own, so that other seeds stay as they are.
+func withProbes(seed uint64, o Options, s Schedule) Schedule {
+	if seed%3 != 1 || o.Duration >= time.Hour {
+		return s
+	}
+	for i := range s {
+		if s[i].Do != Add {
+			continue
+		}
+		s[i].Shape.Containers = slices.Clone(s[i].Shape.Containers)
+		for j := range s[i].Shape.Containers {
+			c := &s[i].Shape.Containers[j]
+			roll := dice(seed, 11, 0, 0, string(s[i].uid()), c.Name)
+			if c.Kind == Init {
+				continue
+			}
+			in := func(most uint64) time.Duration { return time.Duration(1+roll>>8%most) * time.Second }
+			switch roll % 8 {
+			case 0:
+				c.Does.Probed = true
+			case 1:
+				c.Does.SickAfter = in(90)
+			case 2:
+				c.Does.UpAfter = in(20)
+			case 3:
+				c.Does.UpAfter, c.Does.Probed, c.Does.ReadyAfter = in(10), true, in(30)
+			case 4:
+				c.Does.ReadyAfter = in(30)
+			}
+		}
+	}
+	if o.NoFaults {
+		return s
+	}
+	d := draw{Rand: rand.New(rand.NewPCG(seed, 0x9205e))}
+	fault := Step{
+		At: d.at(o), Do: Fault, Calls: probeCall,
+		Kind: pick(&d, Sick, Sick, Sick, Error, Lost, Slow, Hung), Percent: pick(&d, 50, 100), For: d.seconds(60),
+	}
+	if fault.Kind == Slow {
+		fault.Delay = d.seconds(3)
+	}
+	return s.with(fault)
+}
+
+// at draws the time of a step.
+func (d *draw) at(o Options) time.Duration {
+	return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond)+1)) * time.Millisecond
+}
+
+// with returns s with more steps, in order.
+func (s Schedule) with(more ...Step) Schedule {
+	s = append(s, more...)
+	slices.SortStableFunc(s, func(a, b Step) int { return int(a.At - b.At) })
+	return s
+}

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// declareProbes gives c the probes that b has results for.
+func (b Behaviour) declareProbes(c *v1.Container) {
+	probe := func(period, failures int32) *v1.Probe {
+		return &v1.Probe{
+			ProbeHandler:  v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"probe"}}},
+			PeriodSeconds: period, FailureThreshold: failures,
+		}
+	}
+	if b.ReadyAfter > 0 {
+		c.ReadinessProbe = probe(10, 2)
+	}
+	if b.UpAfter > 0 {
+		c.StartupProbe = probe(2, 30)
+	}
+	if b.SickAfter > 0 || b.Probed {
+		c.LivenessProbe = probe(7, 2)
+	}
+}
+
+// passes reports whether a probe of a container with this behavior succeeds at a
+// time after its start.
+func (b Behaviour) passes(kind prober.Kind, age time.Duration) bool {
+	switch kind {
+	case prober.Startup:
+		return age >= b.UpAfter
+	case prober.Readiness:
+		return age >= b.ReadyAfter
+	default:
+		return b.SickAfter == 0 || age < b.SickAfter
+	}
+}
+
+// A ProbeRun is one run of a probe, with the result that the prober received.
+type ProbeRun struct {
+	Container   string
+	ContainerID string
+	Kind        prober.Kind
+	Success     bool
+}
+
+// String returns the run in a few words.
+func (p *ProbeRun) String() string {
+	result := "failure"
+	if p.Success {
+		result = "success"
+	}
+	return fmt.Sprintf("%s %s %s", p.Kind, p.ContainerID, result)
+}
+
+// A probeHandler runs the probes of one agent: each run is a call of the outside.
+type probeHandler struct{ agent *Agent }
+
+// Probe implements prober.Handler.
+func (h probeHandler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
+	within, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	outcome := prober.Outcome{Result: runtime.ProbeFailure, Output: "simulated"}
+	done := false
+	what := Call{Method: probeCall, UID: t.Pod.UID, Of: t.ContainerID + "/" + t.Kind.String()}
+	err := h.agent.call(within, what, func(kind FaultKind, _ time.Duration) error {
+		done = true
+		if h.agent.run.probe(h.agent, t, kind != Sick) {
+			outcome.Result = runtime.ProbeSuccess
+		}
+		return nil
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return outcome, err
+	case within.Err() == nil:
+		return prober.Outcome{}, err // it could not be run
+	case !done:
+		h.agent.run.probe(h.agent, t, false)
+	}
+	return outcome, nil
+}
+
+// probe returns the result of a run of a probe, and adds it to the trace. If well
+// is false it fails.
+func (r *run) probe(a *Agent, t prober.Target, well bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.dead {
+		return false
+	}
+	c := r.truth.pod(t.Pod.UID).instance[t.ContainerID]
+	well = well && c != nil && c.State == runtime.ContainerRunning && r.images[c.Image].passes(t.Kind, time.Since(c.StartedAt))
+	r.noteLocked(Entry{Kind: Probed, Agent: a.agent, Pod: t.Pod.Name, UID: t.Pod.UID, Object: t.Pod, Probe: &ProbeRun{
+		Container: t.Container.Name, ContainerID: t.ContainerID, Kind: t.Kind, Success: well,
+	}})
+	return well
+}
+
+// A probeKey names one probe of one instance of a container.
+type probeKey struct {
+	id   string
+	kind prober.Kind
+}
+
+// A probeTruth is the result that the runs of a probe amount to.
+type probeTruth struct {
+	agent    int // that made the last runs
+	failures int // in a row, of that agent
+	known    bool
+	success  bool      // the result, if known
+	since    time.Time // when it became so
+}
+
+// probed adds a run to the results of a probe.
+func (p *podTruth) probed(t *truth, e *Entry) {
+	k := probeKey{e.Probe.ContainerID, e.Probe.Kind}
+	s := p.probe[k]
+	if s == nil {
+		s = new(probeTruth)
+		p.probe[k] = s
+	}
+	if s.agent != e.Agent {
+		s.agent, s.failures = e.Agent, 0
+	}
+	success := e.Probe.Success
+	s.failures++
+	if success {
+		s.failures = 0
+	} else if c, _ := p.container(e.Probe.Container); c == nil || s.failures < int(k.kind.Of(c).FailureThreshold) {
+		return
+	}
+	if !s.known || s.success != success {
+		s.known, s.success, s.since = true, success, t.now
+	}
+	if !success && k.kind != prober.Readiness {
+		p.condemned[k.id] = e.Agent
+	}
+}
+
+// passed reports whether the result of the probe of an instance is success, or its
+// container has no such probe.
+func (p *podTruth) passed(spec *v1.Container, id string, kind prober.Kind) bool {
+	s := p.probe[probeKey{id, kind}]
+	return kind.Of(spec) == nil || s != nil && s.known && s.success
+}
