@@ -1,4 +1,4 @@
-package streamend
+package streamserver
 
 import (
 	"bytes"
@@ -6,16 +6,18 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
+
+	"github.com/kubeparts/kubeparts/internal/gate"
 )
 
-// PortForward lets a client have connections to ports: as many as it likes over SPDY,
-// one to each of ports over WebSocket. forward is called for each of them, on
-// goroutines of its own, and closes conn; its ctx ends when the client has gone, and
-// its error is told to the client.
+// PortForward serves connections of a client to ports: any number over SPDY, one to
+// each of ports over WebSocket. It calls forward for each connection, on a goroutine of
+// its own, and returns when all calls have returned. The function forward must close
+// conn; its ctx is done when the client has disconnected, and the client receives its
+// error.
 func PortForward(w http.ResponseWriter, r *http.Request, ports []int32, limits Timeouts, forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error) {
 	client := NewClient(w, r, limits.Idle)
 	f := &forwarder{client: client, forward: forward}
@@ -28,11 +30,12 @@ func PortForward(w http.ResponseWriter, r *http.Request, ports []int32, limits T
 
 var errOver = errors.New("the connection is closed")
 
-// A forwarder is what the library calls, on goroutines that nobody waits for.
+// A forwarder is called by the library, on goroutines that the library does not wait
+// for.
 type forwarder struct {
 	client  *Client
 	forward func(context.Context, int32, io.ReadWriteCloser) error
-	calls   Gate
+	calls   gate.Gate
 }
 
 // PortForward implements portforward.PortForwarder.
@@ -45,9 +48,9 @@ func (f *forwarder) PortForward(_ context.Context, _, _ string, port int32, conn
 	return f.forward(ctx, port, &forwarded{ReadWriteCloser: conn, ctx: ctx})
 }
 
-// forwarded is the client's end of a forwarded port. The library hands it out
-// before it has told the client that it accepts it; if the client goes at that
-// moment, the library's Write and Close wait for ever.
+// forwarded is the client's connection to a forwarded port. The library passes it on
+// before it has accepted the client's streams; if the client disconnects at that moment,
+// the library's Write and Close block forever.
 type forwarded struct {
 	io.ReadWriteCloser
 	ctx      context.Context // ends with the connection
@@ -58,7 +61,7 @@ func (f *forwarded) Write(p []byte) (int, error) {
 	if f.accepted.Load() {
 		return f.ReadWriteCloser.Write(p)
 	}
-	p = bytes.Clone(p) // whoever waits for ever keeps it
+	p = bytes.Clone(p) // a call that blocks forever keeps it
 	return f.await(func() (int, error) { return f.ReadWriteCloser.Write(p) })
 }
 
@@ -67,8 +70,8 @@ func (f *forwarded) Close() error {
 	return err
 }
 
-// await does something that may wait for the acceptance, until the connection
-// ends.
+// await runs do, which may block until the streams are accepted, until the connection
+// is closed.
 func (f *forwarded) await(do func() (int, error)) (int, error) {
 	if f.accepted.Load() {
 		return do()
@@ -92,34 +95,4 @@ func (f *forwarded) await(do func() (int, error)) (int, error) {
 	case <-f.ctx.Done():
 		return 0, errOver
 	}
-}
-
-// A Gate lets calls in until it is closed, which waits until all have left. The zero
-// value is open.
-type Gate struct {
-	mu     sync.Mutex
-	closed bool // guarded by mu
-	inside sync.WaitGroup
-}
-
-// Enter reports whether the gate is open; who is in has to Leave.
-func (g *Gate) Enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return false
-	}
-	g.inside.Add(1)
-	return true
-}
-
-// Leave is the end of one who was let in.
-func (g *Gate) Leave() { g.inside.Done() }
-
-// Close closes the gate.
-func (g *Gate) Close() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.inside.Wait()
 }

@@ -1,4 +1,4 @@
-package streamend
+package streamserver
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// statusPatience is how long a client may take to be told how its command ended.
+// statusPatience limits the write of the status of a command.
 const statusPatience = 10 * time.Second
 
-// WantsV5 tells whether a client offers v5.channel.k8s.io, which is WebSocket only. No
-// CRI runtime's server speaks it.
+// WantsV5 reports whether a client offers v5.channel.k8s.io, which requires WebSocket.
+// The streaming servers of CRI runtimes do not support it.
 func WantsV5(r *http.Request) bool { return wsstream.IsWebSocketRequestWithStreamCloseProtocol(r) }
 
-// serveV5 speaks v5.channel.k8s.io: as the versions before it, but that a message can
-// end the client's input.
+// serveV5 serves v5.channel.k8s.io, which differs from earlier versions in a message that
+// closes the client's input.
 func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run func(runtime.Streams) (int32, error)) {
 	channels := make([]wsstream.ChannelType, 5)
 	for n, open := range map[int]bool{
@@ -42,7 +42,7 @@ func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run fu
 	ws := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{remotecommand.StreamProtocolV5Name: {Binary: true, Channels: channels}})
 	_, streams, err := ws.Open(client, r)
 	if err != nil {
-		return // which the client was told
+		return // the client has received it
 	}
 	defer ws.Close()
 
@@ -59,7 +59,7 @@ func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run fu
 	if want.Stdin {
 		s.Stdin = streams[remotecommand.StreamStdIn]
 	}
-	// Nothing, on the first stream that can be written to, says that all is set up.
+	// An empty message on the first writable stream reports that the streams are ready.
 	if _, err := first.Write(nil); err != nil {
 		return
 	}
@@ -72,15 +72,15 @@ func serveV5(client *Client, r *http.Request, want runtime.StreamOptions, run fu
 		return
 	}
 	ws.SetWriteDeadline(statusPatience)
-	_, _ = streams[remotecommand.StreamErr].Write(said) // a client that has gone need not know
+	_, _ = streams[remotecommand.StreamErr].Write(said) // the client may have disconnected
 }
 
-// maxSize bounds what a client may say for one size of its terminal, in bytes.
+// maxSize is the longest encoding of a terminal size, in bytes.
 const maxSize = 4 << 10
 
-// readSizes decodes the sizes of a terminal until there are no more, or ctx ends. After
-// something that is none, none follows; all is read nevertheless, since the client's
-// input waits for that.
+// readSizes decodes the sizes of a terminal until the stream ends or ctx is done. After
+// an invalid size it decodes no others but reads the stream to its end, because the
+// client's input is blocked by unread data.
 func readSizes(ctx context.Context, from io.Reader) <-chan runtime.TerminalSize {
 	to := make(chan runtime.TerminalSize)
 	go func() {
@@ -103,7 +103,7 @@ func readSizes(ctx context.Context, from io.Reader) <-chan runtime.TerminalSize 
 	return to
 }
 
-// outcome is how a command ended, as the protocols say it since v4.
+// outcome returns the status of a command as the protocols encode it since v4.
 func outcome(code int32, err error) metav1.Status {
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package streamend
+package streamserver
 
 import (
 	"io"

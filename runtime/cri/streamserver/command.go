@@ -1,4 +1,4 @@
-package streamend
+package streamserver
 
 import (
 	"context"
@@ -14,27 +14,28 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Timeouts are those of one connection.
+// Timeouts limit one connection.
 type Timeouts struct {
-	// Idle is how long nothing may go over it.
+	// Idle is the longest time without traffic. Zero means no limit.
 	Idle time.Duration
 
-	// Creation is how long a client may take from connecting to opening its
-	// streams. The library waits so long for one that has gone.
+	// Creation is the longest time from the upgrade of a connection until the client
+	// has opened its streams. The library waits that long also for a client that has
+	// disconnected.
 	Creation time.Duration
 }
 
-// Exec lets a client have the streams of a command: those that it was promised, and
-// no others. run is called at most once; its ctx ends when the client has gone. Its
-// code, or its error, is told to the client. Whoever does not upgrade is answered
-// with an error.
+// Exec serves the streams of a command to a client: those of want and no others. It
+// calls run at most once and returns when the streams are no longer used; the ctx of run
+// is done when the client has disconnected. The client receives the exit code or the
+// error of run. A request without a protocol upgrade is answered with an error.
 func Exec(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) (code int32, err error)) {
 	serve(w, r, want, limits, run, "error executing command in container: %w", func(w http.ResponseWriter, r *http.Request, c *command) {
 		remotecommand.ServeExec(w, r, c, "", "", "", nil, options(want), limits.Idle, limits.Creation, remotecommand.SupportedStreamingProtocols)
 	})
 }
 
-// Attach lets a client have the streams of a container, as Exec does with those of a
+// Attach serves the streams of a container to a client as Exec serves those of a
 // command.
 func Attach(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, limits Timeouts, run func(context.Context, runtime.Streams) error) {
 	attach := func(ctx context.Context, s runtime.Streams) (int32, error) { return 0, run(ctx, s) }
@@ -60,7 +61,7 @@ func serve(w http.ResponseWriter, r *http.Request, want runtime.StreamOptions, l
 	c := &command{client: client, want: want, run: run}
 	older(client, r, c)
 	if !c.begun.Load() {
-		client.End() // the library does not, where the client opened no streams
+		client.End() // the library does not if the client opened no streams
 	}
 }
 
@@ -68,8 +69,8 @@ func options(want runtime.StreamOptions) *remotecommand.Options {
 	return &remotecommand.Options{Stdin: want.Stdin, Stdout: want.Stdout, Stderr: want.Stderr && !want.TTY, TTY: want.TTY}
 }
 
-// A command is what the library calls. It has other contexts, which end never or too
-// early.
+// A command implements the interfaces of the library. The library's contexts are done
+// never or too early, and are ignored.
 type command struct {
 	client *Client
 	want   runtime.StreamOptions
@@ -96,7 +97,7 @@ func (c *command) AttachContainer(_ context.Context, _, _, _ string, in io.Reade
 func (c *command) with(in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) (int32, error) {
 	c.begun.Store(true)
 	s := runtime.Streams{TTY: tty}
-	// Over a WebSocket there are those too that nobody wants.
+	// Over a WebSocket the library opens streams that were not requested.
 	if in != nil && c.want.Stdin {
 		s.Stdin = in
 	}
@@ -118,7 +119,7 @@ func exitError(code int32) error {
 	return utilexec.CodeExitError{Code: int(code), Err: fmt.Errorf("command terminated with exit code %d", code)}
 }
 
-// sizes passes on what the library reads, until ctx ends.
+// sizes converts the sizes that the library reads until ctx is done.
 func sizes(ctx context.Context, from <-chan remotecommand.TerminalSize) <-chan runtime.TerminalSize {
 	to := make(chan runtime.TerminalSize)
 	go func() {

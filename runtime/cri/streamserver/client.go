@@ -1,4 +1,4 @@
-package streamend
+package streamserver
 
 import (
 	"bufio"
@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// A Client is the response writer of one who brings streams. Its connection, once it
-// has been taken over, is watched: the libraries that read it do not tell whom they
-// serve what they find.
+// A Client is the http.ResponseWriter of a client that brings streams. Once the
+// connection is hijacked, the Client detects that the client disconnects; the protocol
+// libraries do not report it to the functions that they call.
 type Client struct {
-	http.ResponseWriter // without its Unwrap: nobody is to get past this
+	http.ResponseWriter // without its Unwrap, by which callers could get around this type
 	idle                time.Duration
 	ctx                 context.Context // of this one connection, which is a request too
 	end                 context.CancelFunc
@@ -25,8 +25,8 @@ type Client struct {
 	over  bool
 }
 
-// NewClient watches the connection of a request. A connection over which nothing
-// goes for as long as idle is closed; 0: never. End has to be called.
+// NewClient returns a Client for the connection of a request. A connection without
+// traffic for the duration idle is closed; zero means never. The caller must call End.
 func NewClient(w http.ResponseWriter, r *http.Request, idle time.Duration) *Client {
 	c := &Client{ResponseWriter: w, idle: idle}
 	c.ctx, c.end = context.WithCancel(r.Context())
@@ -34,10 +34,11 @@ func NewClient(w http.ResponseWriter, r *http.Request, idle time.Duration) *Clie
 	return c
 }
 
-// Context ends when the client has gone, or with the request's.
+// Context returns a context that is done when the client has disconnected, or with the
+// request's.
 func (c *Client) Context() context.Context { return c.ctx }
 
-// End closes the connection if it was taken over.
+// End closes the connection if it was hijacked.
 func (c *Client) End() {
 	c.end()
 	c.cut()
@@ -48,7 +49,7 @@ func (c *Client) cut() {
 	defer c.mu.Unlock()
 	c.over = true
 	if c.taken != nil {
-		_ = c.taken.Close() // nobody is there to hear of it
+		_ = c.taken.Close() // the client has disconnected
 	}
 }
 
@@ -60,22 +61,22 @@ func (c *Client) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	watched := &conn{Conn: raw, in: raw, idle: c.idle, gone: c.end}
 	if n := buffers.Reader.Buffered(); n > 0 {
-		early, _ := buffers.Reader.Peek(n) // which are there
+		early, _ := buffers.Reader.Peek(n) // they are buffered
 		watched.in = io.MultiReader(bytes.NewReader(bytes.Clone(early)), raw)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taken = raw
 	if c.over {
-		_ = raw.Close() // whoever uses it finds out
+		_ = raw.Close() // the next Read or Write fails
 	}
 	return watched, bufio.NewReadWriter(bufio.NewReader(watched), bufio.NewWriter(watched)), nil
 }
 
-// conn says when it breaks.
+// conn cancels the Client when a Read or Write fails.
 type conn struct {
 	net.Conn
-	in   io.Reader // what was read already, and then Conn
+	in   io.Reader // the bytes that were buffered, then Conn
 	idle time.Duration
 	gone context.CancelFunc
 }
@@ -105,8 +106,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// alive puts off the end of a connection that nobody uses: whoever waits to read or
-// to write is woken up by it.
+// alive extends the deadline of the connection, which interrupts a blocked Read or
+// Write.
 func (c *conn) alive() {
 	if c.idle > 0 {
 		_ = c.SetDeadline(time.Now().Add(c.idle)) // fails only if it is closed
