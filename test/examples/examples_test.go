@@ -17,11 +17,6 @@ import (
 // maxLines is the limit of an example, in lines of Go without tests.
 const maxLines = 250
 
-// exceptions are the examples that do not satisfy the rules yet, with the reason.
-var exceptions = map[string]string{
-	"kubelet": "it becomes a program over package kube/kubelet",
-}
-
 const gomod = `module example.com/copy
 
 go 1.26.0
@@ -50,9 +45,6 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 			continue
 		}
 		examples++
-		if exceptions[entry.Name()] != "" {
-			continue
-		}
 		t.Run(entry.Name(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -70,9 +62,6 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 		})
 	}
 	assert.Greater(t, examples, 5)
-	for name := range exceptions {
-		assert.DirExists(t, filepath.Join(root, "examples", name), "an exception for an example that does not exist")
-	}
 }
 
 // copyExample copies a directory and returns the number of its lines of Go without tests.
