@@ -134,12 +134,12 @@
 //	internal/seedrun     a test over many seeds                 tests
 //	internal/mutants     planted bugs that the laws must find   tests
 //
-//	examples/kubelet  ──▶ everything                              a module of its own
+//	kube/kubelet ──▶ agent and everything above                 the complete node; kube/kubelet/config reads its configuration
 //
 // # The seams
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Package agent assembles the parts between them; examples/kubelet
-// adds all others, and examples/tiny uses two parts alone.
+// became of them. Package agent assembles the parts between them, package kube/kubelet
+// those of a complete node of a cluster, and examples/tiny uses two parts alone.
 package kubeparts

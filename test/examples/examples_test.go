@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,11 +54,7 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 			require.NoError(t, err)
 			t.Logf("%d lines", lines)
 			assert.LessOrEqual(t, lines, maxLines, "lines of Go in examples/%s", entry.Name())
-			sums, err := os.ReadFile(filepath.Join(root, "examples/go.sum"))
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
-			mod := strings.ReplaceAll(gomod, "ROOT", filepath.ToSlash(root))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600))
+			prepare(t, root, dir)
 			run(t, dir, "build", "-o", os.DevNull, "./...")
 			run(t, dir, "vet", "./...")
 		})
@@ -97,4 +95,34 @@ func run(t *testing.T, dir string, args ...string) {
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
 	out, err := cmd.CombinedOutput()
 	assert.NoError(t, err, "go %v\n%s", args, out)
+}
+
+// Each complete program in README.md compiles in a module outside of the repository.
+func TestTheProgramsOfTheReadmeCompile(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	programs := regexp.MustCompile("(?ms)^```go\\n(.*?)^```$").FindAllSubmatch(readme, -1)
+	require.GreaterOrEqual(t, len(programs), 3)
+	for i, program := range programs {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), program[1], 0o600))
+			prepare(t, root, dir)
+			run(t, dir, "build", "-o", os.DevNull, ".")
+			run(t, dir, "vet", ".")
+		})
+	}
+}
+
+// prepare writes a go.mod that uses the repository at root.
+func prepare(t *testing.T, root, dir string) {
+	t.Helper()
+	sums, err := os.ReadFile(filepath.Join(root, "examples/go.sum"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
+	mod := strings.ReplaceAll(gomod, "ROOT", filepath.ToSlash(root))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o600))
 }
