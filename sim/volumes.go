@@ -17,7 +17,7 @@ import (
 )
 
 // recorded reports whether agents write records for pods of this schedule.
-func (s Schedule) recorded() bool { return s.hasVolumes() }
+func (s Schedule) recorded() bool { return s.hasVolumes() || s.hasCPU() }
 
 func (s Schedule) hasVolumes() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Shape.Volumes > 0 })
