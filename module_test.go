@@ -36,7 +36,7 @@ func TestEachPackageTellsItsStoryAndHasAnExample(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (path == "examples" || path == "tools" || d.Name() == "internal" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
+		case d.IsDir() && (path == "examples" || path == "test" || path == "tools" || d.Name() == "internal" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
 			return filepath.SkipDir
 		case !d.IsDir() || path == ".":
 			return nil

@@ -160,7 +160,7 @@ func TestEachRunIsTestedForASecondCall(t *testing.T) {
 		}
 		if d.IsDir() {
 			switch path {
-			case "kube", "examples", "tools", "internal", "hack", "docs", "testdata", ".git":
+			case "kube", "examples", "test", "tools", "internal", "hack", "docs", "testdata", ".git":
 				return fs.SkipDir
 			}
 			return nil

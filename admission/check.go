@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Node is what is known of the node.
@@ -33,82 +33,98 @@ type Node struct {
 
 	// Taints of effect NoExecute are held against tolerations.
 	Taints []v1.Taint
+
+	// ResourceClaims reports that the node supports dynamic resource allocation.
+	// If false, pods with resource claims are rejected.
+	ResourceClaims bool
 }
 
-// A Refusal is one reason why a pod may not run on a node.
-type Refusal struct {
-	Reason  string // of the pod's status: "OutOfcpu", "NodeAffinity"
-	Message string
+// A Failure is one reason why a pod may not run on a node.
+type Failure struct {
+	runtime.Rejection
 
-	// Lack is set if it is for want of a resource.
+	// Lack is the missing resource; nil if the reason is another one.
 	Lack *Lack
 }
 
-func (r Refusal) Error() string { return r.Message }
-
-// Check returns every reason why pod may not run on the node beside others,
-// which are the pods that were let in and have not ended, in the order of the
-// kubelet, which reports the first (adm-9). None: it may. One of the others that
-// is the pod itself is left out.
-func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Refusal {
-	refusals := checkOS(pod, node)
-	refusals = append(refusals, Fit(pod, others, node)...)
+// Check returns every reason why pod may not run on the node together with others,
+// which are the pods that were admitted and have not terminated. The order is that
+// of the kubelet, which reports the first (adm-9). If there is none the pod may run.
+// Others may contain the pod itself.
+func Check(pod *v1.Pod, others []*v1.Pod, node Node) []Failure {
+	failures := append(checkSpec(pod, node), checkOS(pod, node)...)
+	failures = append(failures, Fit(pod, others, node)...)
 	if pod.Spec.NodeName != "" && node.Name != "" && pod.Spec.NodeName != node.Name {
-		refusals = append(refusals, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
+		failures = append(failures, predicate("NodeName", "the pod is bound to node %q, this is %q", pod.Spec.NodeName, node.Name))
 	}
-	refusals = append(refusals, checkAffinity(pod, node)...)
+	failures = append(failures, checkAffinity(pod, node)...)
 	if port, holder := conflict(pod, others); holder != nil {
-		refusals = append(refusals, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, holder.Namespace, holder.Name))
+		failures = append(failures, predicate("NodePorts", "host port %d is in use by pod %s/%s", port.HostPort, holder.Namespace, holder.Name))
 	}
-	return append(refusals, checkTaints(pod, node)...)
+	return append(failures, checkTaints(pod, node)...)
 }
 
-// predicate words a refusal as adm-8 has it.
-func predicate(name, format string, args ...any) Refusal {
-	return Refusal{Reason: name, Message: fmt.Sprintf("Predicate %s failed: %s", name, fmt.Sprintf(format, args...))}
+// predicate returns a failure in the format of adm-8.
+func predicate(name, format string, args ...any) Failure {
+	return failure(name, "Predicate %s failed: %s", name, fmt.Sprintf(format, args...))
+}
+
+func failure(reason, format string, args ...any) Failure {
+	return Failure{Rejection: runtime.Rejection{Reason: reason, Message: fmt.Sprintf(format, args...)}}
 }
 
 // checkOS holds the pod against the node's operating system, by its selector and
 // by its own word (adm-3).
-func checkOS(pod *v1.Pod, node Node) (refusals []Refusal) {
+// unexpectedError is the reason of a rejection for which Kubernetes has no other.
+const unexpectedError = "UnexpectedAdmissionError"
+
+// checkSpec rejects pods that cannot run on such a node. An API server rejects pods
+// without containers; a static pod may have none. Such a pod would terminate as soon as
+// its sandbox is created, which would be created and removed in a loop.
+func checkSpec(pod *v1.Pod, node Node) (failures []Failure) {
+	if len(pod.Spec.Containers) == 0 {
+		failures = append(failures, failure("NoContainers", "Pod has no containers: there is nothing to run"))
+	}
+	if len(pod.Spec.ResourceClaims) > 0 && !node.ResourceClaims {
+		failures = append(failures, failure(unexpectedError, "resource claims (dynamic resource allocation) are not supported"))
+	}
+	return failures
+}
+
+func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	if node.OS == "" {
 		return nil
 	}
 	if want, ok := pod.Spec.NodeSelector[v1.LabelOSStable]; ok && want != node.OS {
-		refusals = append(refusals, Refusal{
-			Reason:  "PodOSSelectorNodeLabelDoesNotMatch",
-			Message: fmt.Sprintf("the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, want, node.OS),
-		})
+		failures = append(failures, failure("PodOSSelectorNodeLabelDoesNotMatch",
+			"the pod selects nodes with %s %q, this one runs %q", v1.LabelOSStable, want, node.OS))
 	}
 	if pod.Spec.OS != nil && string(pod.Spec.OS.Name) != node.OS {
-		refusals = append(refusals, Refusal{
-			Reason:  "PodOSNotSupported",
-			Message: fmt.Sprintf("the pod is for %q, this node runs %q", pod.Spec.OS.Name, node.OS),
-		})
+		failures = append(failures, failure("PodOSNotSupported", "the pod is for %q, this node runs %q", pod.Spec.OS.Name, node.OS))
 	}
-	return refusals
+	return failures
 }
 
-func checkAffinity(pod *v1.Pod, node Node) []Refusal {
+func checkAffinity(pod *v1.Pod, node Node) []Failure {
 	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels}}
 	switch ok, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(object); {
 	case err != nil:
-		return []Refusal{predicate("NodeAffinity", "the pod's node affinity cannot be parsed: %v", err)}
+		return []Failure{predicate("NodeAffinity", "the pod's node affinity cannot be parsed: %v", err)}
 	case !ok:
-		return []Refusal{predicate("NodeAffinity", "the node's labels do not match the pod's node selector or affinity")}
+		return []Failure{predicate("NodeAffinity", "the node's labels do not match the pod's node selector or affinity")}
 	}
 	return nil
 }
 
 // checkTaints holds the pod against the taints that would drive it away. Static
 // pods stay whatever they tolerate (adm-5).
-func checkTaints(pod *v1.Pod, node Node) []Refusal {
-	if staticpod.Is(pod) {
+func checkTaints(pod *v1.Pod, node Node) []Failure {
+	if runtime.IsStatic(pod) {
 		return nil
 	}
 	for _, taint := range node.Taints {
 		if taint.Effect == v1.TaintEffectNoExecute && !tolerated(pod.Spec.Tolerations, taint) {
-			return []Refusal{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
+			return []Failure{predicate("TaintToleration", "the pod does not tolerate taint %s", taint.ToString())}
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -20,18 +19,16 @@ type Lack struct {
 // Short is how much is missing.
 func (l Lack) Short() int64 { return l.Used + l.Requested - l.Capacity }
 
-func (l Lack) refusal() Refusal {
-	return Refusal{
-		Reason: "OutOf" + string(l.Resource),
-		Message: fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-			l.Resource, l.Requested, l.Used, l.Capacity),
-		Lack: &l,
-	}
+func (l Lack) failure() Failure {
+	f := failure("OutOf"+string(l.Resource), "Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+		l.Resource, l.Requested, l.Used, l.Capacity)
+	f.Lack = &l
+	return f
 }
 
 // Fit returns the resources of which the node has not enough for pod beside the
 // others (adm-7): the number of pods first, then by name.
-func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (refusals []Refusal) {
+func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (failures []Failure) {
 	if node.Allocatable == nil {
 		return nil
 	}
@@ -47,7 +44,7 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (refusals []Refusal) {
 		}
 	}
 	if limit, ok := node.Allocatable[v1.ResourcePods]; ok && count+1 > limit.Value() {
-		refusals = append(refusals, Lack{v1.ResourcePods, 1, count, limit.Value()}.refusal())
+		failures = append(failures, Lack{v1.ResourcePods, 1, count, limit.Value()}.failure())
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		capacity, ok := node.Allocatable[name]
@@ -56,10 +53,10 @@ func Fit(pod *v1.Pod, others []*v1.Pod, node Node) (refusals []Refusal) {
 		}
 		lack := Lack{name, requests[name], used[name], amount(name, capacity)}
 		if lack.Requested > 0 && lack.Short() > 0 {
-			refusals = append(refusals, lack.refusal())
+			failures = append(failures, lack.failure())
 		}
 	}
-	return refusals
+	return failures
 }
 
 // amounts returns what a pod asks for, in base units.

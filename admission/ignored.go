@@ -1,30 +1,34 @@
 package admission
 
 import (
+	"context"
+	"fmt"
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podfields"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Reasons for fields that a node does not act on.
-const (
-	// IgnoredFieldsReason is the reason of an event about [Ignored] fields.
-	IgnoredFieldsReason = "IgnoredFields"
+// maxIgnoredFields bounds the event about ignored fields.
+const maxIgnoredFields = 10
 
-	// ResourceClaimsReason is the reason of a pod that [ResourceClaims] rejects.
-	ResourceClaimsReason = "UnexpectedAdmissionError"
-)
+// IgnoredFields is a podworker.Admitter that admits every pod and records an event
+// "IgnoredFields" about the fields of its spec that have no effect on the node
+// (docs/pod-fields.md lists them). It is the last of the admitters, so that only
+// admitted pods have such an event. The function must not block.
+type IgnoredFields func(runtime.Event)
 
-// Ignored returns a sentence for each field that is set in pod's spec and that nothing
-// in this module acts on; nil if there is none. The pod runs without it: an agent
-// reports it, for instance in an event. docs/pod-fields.md lists these fields.
-func Ignored(pod *v1.Pod) []string { return podfields.Ignored(&pod.Spec) }
-
-// ResourceClaims rejects a pod that has resource claims, on a node without dynamic
-// resource allocation; nil if it has none.
-func ResourceClaims(pod *v1.Pod) *Refusal {
-	if len(pod.Spec.ResourceClaims) == 0 {
+// Admit returns nil.
+func (record IgnoredFields) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+	fields := podfields.Ignored(&pod.Spec)
+	if len(fields) == 0 {
 		return nil
 	}
-	return &Refusal{Reason: ResourceClaimsReason, Message: "resource claims (dynamic resource allocation) are not supported"}
+	if more := len(fields) - maxIgnoredFields; more > 0 {
+		fields = append(fields[:maxIgnoredFields:maxIgnoredFields], fmt.Sprintf("and %d more", more))
+	}
+	record(runtime.Event{Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: "IgnoredFields", Message: strings.Join(fields, "; ")})
+	return nil
 }

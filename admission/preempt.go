@@ -10,17 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
-)
-
-// What befalls a pod that gives way to a critical one (adm-10).
-const (
-	PreemptingReason  = "Preempting"
-	PreemptingMessage = "Preempted in order to admit critical pod"
-
-	// PreemptingDisruption is the message of its condition DisruptionTarget
-	// (ev-62).
-	PreemptingDisruption = "Pod was preempted by Kubelet to accommodate a critical pod."
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // systemCritical is the priority from which on pods are critical.
@@ -29,8 +19,7 @@ const systemCritical = 2_000_000_000
 // Critical reports whether pod is one that others give way to: static, a mirror
 // of such, or of the highest priority (adm-10).
 func Critical(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[staticpod.MirrorAnnotation]
-	return staticpod.Is(pod) || mirror || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
+	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
 // Preemptable reports whether victim gives way to pod: a critical pod comes
@@ -52,14 +41,14 @@ var ErrNoVictims = errors.New("preemption: error finding a set of pods to preemp
 // class pods are chosen one after the other, each time the one that leaves least
 // missing, as the kubelet does (ev-61): that is not always the smallest possible
 // set. It returns an error that wraps ErrNoVictims if even all of them would not
-// do, or if a refusal is not about resources (adm-12).
-func Victims(pod *v1.Pod, others []*v1.Pod, refusals []Refusal) ([]*v1.Pod, error) {
+// do, or if a failure is not about resources (adm-12).
+func Victims(pod *v1.Pod, others []*v1.Pod, failures []Failure) ([]*v1.Pod, error) {
 	short := need{}
-	for _, r := range refusals {
-		if r.Lack == nil {
-			return nil, fmt.Errorf("%w: %s", ErrNoVictims, r.Message)
+	for _, f := range failures {
+		if f.Lack == nil {
+			return nil, fmt.Errorf("%w: %s", ErrNoVictims, f.Message)
 		}
-		short[r.Lack.Resource] = r.Lack.Short()
+		short[f.Lack.Resource] = f.Lack.Short()
 	}
 	classes := map[v1.PodQOSClass][]*v1.Pod{}
 	left := short

@@ -39,10 +39,14 @@ type Config struct {
 	// pod may.
 	Admitters podworker.Admitters
 
-	// Volumes mounts the volumes of pods. Nil: pods have no volumes.
+	// Volumes mounts the volumes of pods. If it has the methods Collect and
+	// HasVolumes of volume.Manager, what is left of the volumes of removed pods is
+	// removed. Nil: pods have no volumes.
 	Volumes podworker.Volumes
 
-	// Cgroups creates the cgroups of pods. Nil: the runtime does.
+	// Cgroups creates the cgroups of pods. If it has the method Collect of
+	// cm.Manager, the cgroups of removed pods are removed. Nil: the runtime creates
+	// them.
 	Cgroups podworker.Cgroups
 
 	// Probes run the probes of containers. The zero value leaves the prober out:
@@ -62,8 +66,8 @@ type Config struct {
 	// none.
 	Mirrors podworker.Mirrors
 
-	// HostIPs returns the addresses of the node, the primary one first. It must
-	// not block. Nil: they are not known.
+	// HostIPs returns the addresses of the node, the primary one first:
+	// [InterfaceIPs]. It must not block. Nil: they are not known.
 	HostIPs func() []string
 
 	// Inbox receives notifications of changed pods from subsystems that the

@@ -268,7 +268,7 @@ func (w *world) call(what string) {
 	w.calls[what]++
 }
 
-func (w *world) Admit(context.Context, *v1.Pod) *podworker.Refusal { w.call("admit"); return nil }
+func (w *world) Admit(context.Context, *v1.Pod) *runtime.Rejection { w.call("admit"); return nil }
 func (w *world) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
 	w.call("mount")
 	return nil, nil
@@ -292,9 +292,9 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{
-			Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+			Admitters: podworker.Admitters{w, podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 				if pod.Name == "bad" {
-					return &podworker.Refusal{Reason: "Unwelcome", Message: "it is bad"}
+					return &runtime.Rejection{Reason: "Unwelcome", Message: "it is bad"}
 				}
 				return nil
 			})},
@@ -325,7 +325,7 @@ func TestStaticPodsGetMirrorPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, files := &world{calls: map[string]int{}}, new(podsource.Memory)
 		pod := newPod("static")
-		pod.Annotations = map[string]string{podsource.HashAnnotation: "1"}
+		pod.Annotations = map[string]string{runtime.HashAnnotation: "1"}
 		files.Set(pod)
 		start(t, agent.Config{Mirrors: w, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
 		synctest.Wait()
@@ -409,9 +409,10 @@ func TestDrainWaitsForRunAndForTheRuntime(t *testing.T) {
 		go func() { ran <- a.Run(running) }()
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err = a.Drain(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "list the pods of the runtime")
+		assert.EqualError(t, a.Drain(ctx), "agent: drain: at least 0 pods left: list the pods of the runtime: no success within 30s: pleg: list pods: not now")
+		short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		require.ErrorIs(t, a.Drain(short), context.DeadlineExceeded)
 
 		time.AfterFunc(10*time.Second, func() { rt.Inject(nil) })
 		require.NoError(t, a.Drain(t.Context()))

@@ -176,10 +176,10 @@ func Example_probes() {
 // An admitter decides whether a pod may run. The status of a rejected pod has its
 // reason.
 func Example_admission() {
-	onlyOurs := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+	onlyOurs := podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 		for _, c := range pod.Spec.Containers {
 			if !strings.HasPrefix(c.Image, "registry.example.com/") {
-				return &podworker.Refusal{Reason: "ForeignImage", Message: fmt.Sprintf("image %q is not from registry.example.com", c.Image)}
+				return &runtime.Rejection{Reason: "ForeignImage", Message: fmt.Sprintf("image %q is not from registry.example.com", c.Image)}
 			}
 		}
 		return nil

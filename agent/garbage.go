@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,24 +12,45 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A garbage removes what the parts keep of deleted pods: in memory, in the
-// allocation's checkpoint, and in the runtime. Each field may be nil.
+// A volumeCollector is an optional interface of Config.Volumes: volume.Manager.
+type volumeCollector interface {
+	// Collect removes what is left of the volumes of pods that keep rejects.
+	Collect(ctx context.Context, keep func(types.UID) bool) error
+	HasVolumes(uid types.UID) bool
+}
+
+// A cgroupCollector is an optional interface of Config.Cgroups: cm.Manager.
+type cgroupCollector interface {
+	// Collect removes the cgroups of removed pods without volumes.
+	Collect(ctx context.Context, removed, hasVolumes func(types.UID) bool) error
+}
+
+// A garbage removes what the parts keep of removed pods: in memory, in the
+// allocation's checkpoint, in the runtime, on disk, and in cgroups. Each field but pods
+// may be nil.
 type garbage struct {
 	allocated *allocation.Manager
 	probes    *prober.Manager
 	runtime   runtime.GarbageCollector
+	pods      runtime.Lister
+	volumes   volumeCollector
+	cgroups   cgroupCollector
 }
 
-// newGarbage returns nil if nothing keeps anything.
+// newGarbage returns nil if no part keeps anything.
 func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
-	collector, ok := cfg.Runtime.(runtime.GarbageCollector)
-	if !ok && cfg.Allocation == nil && probes == nil {
+	g := garbage{allocated: cfg.Allocation, probes: probes, pods: cfg.Runtime}
+	g.runtime, _ = cfg.Runtime.(runtime.GarbageCollector)
+	g.volumes, _ = cfg.Volumes.(volumeCollector)
+	g.cgroups, _ = cfg.Cgroups.(cgroupCollector)
+	if g.allocated == nil && g.probes == nil && g.runtime == nil && g.volumes == nil && g.cgroups == nil {
 		return nil
 	}
-	return garbage{cfg.Allocation, probes, collector}
+	return g
 }
 
-// CollectGarbage implements runtime.GarbageCollector.
+// CollectGarbage implements runtime.GarbageCollector. Volumes are removed after the
+// containers that use them, and cgroups last.
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	if policy.Removed != nil {
 		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
@@ -38,8 +61,40 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 			g.probes.Retain(keep)
 		}
 	}
-	if g.runtime == nil {
+	var err error
+	if g.runtime != nil {
+		err = g.runtime.CollectGarbage(ctx, policy)
+	}
+	if policy.Removed == nil {
+		return err
+	}
+	return errors.Join(err, g.collectVolumes(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
+}
+
+// collectVolumes removes what is left of the volumes of removed pods that the runtime no
+// longer lists.
+func (g garbage) collectVolumes(ctx context.Context, removed func(types.UID) bool) error {
+	if g.volumes == nil {
 		return nil
 	}
-	return g.runtime.CollectGarbage(ctx, policy)
+	pods, err := g.pods.Pods(ctx)
+	if err != nil {
+		return fmt.Errorf("collect volumes: list the pods of the runtime: %w", err)
+	}
+	listed := map[types.UID]bool{}
+	for _, p := range pods {
+		listed[p.UID] = true
+	}
+	return g.volumes.Collect(ctx, func(uid types.UID) bool { return listed[uid] || !removed(uid) })
+}
+
+func (g garbage) collectCgroups(ctx context.Context, removed func(types.UID) bool) error {
+	if g.cgroups == nil {
+		return nil
+	}
+	var hasVolumes func(types.UID) bool
+	if g.volumes != nil {
+		hasVolumes = g.volumes.HasVolumes
+	}
+	return g.cgroups.Collect(ctx, removed, hasVolumes)
 }

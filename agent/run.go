@@ -2,9 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -75,74 +72,4 @@ func (a *Agent) resultsToLoop(ctx context.Context) error {
 			a.pipeline.Probed(c.UID)
 		}
 	})
-}
-
-// errRunReturned is why Drain fails when the agent stops meanwhile.
-var errRunReturned = errors.New("Run has returned")
-
-// listRetry is the time between two attempts of Drain to list the pods.
-const listRetry = time.Second
-
-// Drain stops the sources, terminates every pod that the agent or the runtime
-// knows, each with its own grace period, and delivers the last statuses. It
-// returns nil when nothing of any pod is left to do. Run must be running, or be
-// called soon; afterwards it has no pods to run, and no source specifies new ones.
-//
-// If ctx is done Drain returns an error that wraps the cause; the pods that were
-// not terminated by then continue to terminate while Run runs. It returns an error
-// if Run returns first. It may be called again.
-func (a *Agent) Drain(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-a.ended:
-			cancel(errRunReturned)
-		case <-ctx.Done():
-		}
-	}()
-	if err := a.drainPods(ctx); err != nil {
-		return fmt.Errorf("agent: drain: %w", err)
-	}
-	if err := a.statuses.Flush(ctx); err != nil {
-		return fmt.Errorf("agent: drain: deliver the last statuses: %w", err)
-	}
-	return nil
-}
-
-// StopSources stops the sources and returns nil when they have returned: from then
-// on the set of desired pods does not change. It returns an error if ctx is done
-// first. It is for a caller that terminates the pods itself; Drain includes it.
-func (a *Agent) StopSources(ctx context.Context) error {
-	a.drain.Do(func() { close(a.draining) })
-	select {
-	case <-a.sourcesStopped:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop the sources: %w", context.Cause(ctx))
-	}
-}
-
-func (a *Agent) drainPods(ctx context.Context) error {
-	select {
-	case <-a.running:
-	case <-ctx.Done():
-		return fmt.Errorf("wait for Run: %w", context.Cause(ctx))
-	}
-	if err := a.StopSources(ctx); err != nil {
-		return err
-	}
-	// A pod of an earlier agent is known once the runtime has listed it.
-	for began := time.Now(); ; {
-		_, err := a.changes.PodsNewerThan(ctx, began)
-		if err == nil {
-			break
-		}
-		select {
-		case <-time.After(listRetry):
-		case <-ctx.Done():
-			return fmt.Errorf("list the pods of the runtime: %w (%v)", context.Cause(ctx), err)
-		}
-	}
-	return a.loop.Drain(ctx)
 }

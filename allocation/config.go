@@ -35,21 +35,6 @@ type Request struct {
 	Others []*v1.Pod
 }
 
-// A Refusal is why a pod may not have what it asks for.
-type Refusal struct {
-	Reason  string // "OutOfcpu"
-	Message string
-
-	// Infeasible: a resize that cannot be granted here whatever other pods
-	// do. It is not asked again until the pod asks for something else.
-	Infeasible bool
-
-	// Victims would have to end so that the pod may be let in (adm-10): pods
-	// of Request.Others. It is for whoever asked Manager.Admit to end them, and
-	// to ask again; the Manager hands it on.
-	Victims []*v1.Pod
-}
-
 // A Trigger is why pending resizes are looked at again (al-7).
 type Trigger string
 
@@ -71,10 +56,17 @@ type Config struct {
 	// takes what specs ask for as granted, admitted or not.
 	Dir string
 
-	// Admit returns nil if the pod may have what it asks for. One call is made
-	// at a time, so that no two pods are granted the same room; it should be
-	// quick, and must not call the Manager. Nil: everything fits.
-	Admit func(ctx context.Context, req Request) *Refusal
+	// Admit returns nil if the pod may have the requested resources. Calls do
+	// not overlap, so that no two pods are allocated the same resources; it
+	// should be quick and must not call the Manager.
+	//
+	// Manager.Admit returns the rejection of a pod as it is. The rejected resize
+	// of a pod is Deferred and tried again later; with the reason
+	// v1.PodReasonInfeasible it is tried again only when the pod requests other
+	// resources.
+	//
+	// If nil, every request fits.
+	Admit func(ctx context.Context, req Request) *runtime.Rejection
 
 	// Node says what cannot be done here at all.
 	Node NodeFacts

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func webOf(memory string) *v1.Pod {
@@ -24,9 +25,9 @@ func webOf(memory string) *v1.Pod {
 func Example() {
 	room := resource.MustParse("1Gi")
 	m, err := allocation.Open(allocation.Config{
-		Admit: func(_ context.Context, req allocation.Request) *allocation.Refusal {
+		Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 			if req.Pod.Spec.Containers[0].Resources.Requests.Memory().Cmp(room) > 0 {
-				return &allocation.Refusal{Reason: "OutOfmemory", Message: "the node has " + room.String()}
+				return &runtime.Rejection{Reason: "OutOfmemory", Message: "the node has " + room.String()}
 			}
 			return nil
 		},

@@ -82,7 +82,7 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.EarlyPeriod = 30 * time.Second
 	}
 	if cfg.Admit == nil {
-		cfg.Admit = func(context.Context, Request) *Refusal { return nil }
+		cfg.Admit = func(context.Context, Request) *runtime.Rejection { return nil }
 	}
 	if cfg.Ready == nil {
 		cfg.Ready = func() bool { return true }
@@ -122,15 +122,16 @@ func Open(cfg Config) (*Manager, error) {
 	return m, nil
 }
 
-// Admit asks whether a pod may run here, and writes down what it is granted if
-// it may (al-4). One that an earlier agent let in is asked about with what it
-// was granted then, whatever it asks for now (al-3).
-func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *Refusal {
+// Admit implements podworker.Admitter: it calls Config.Admit and records the
+// resources that are allocated to the pod if it may run (al-4). A pod that an
+// earlier agent admitted is checked with its allocated resources instead of those
+// of its spec (al-3).
+func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	m.deciding.Lock()
 	defer m.deciding.Unlock()
 	subject := m.Allocated(pod)
-	if refusal := m.cfg.Admit(ctx, Request{Operation: Add, Pod: subject, Others: m.others(pod.UID)}); refusal != nil {
-		return refusal
+	if rejection := m.cfg.Admit(ctx, Request{Operation: Add, Pod: subject, Others: m.others(pod.UID)}); rejection != nil {
+		return rejection
 	}
 	m.hold(m.bring(pod))
 	return nil

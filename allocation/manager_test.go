@@ -37,7 +37,7 @@ type desk struct {
 	resized []allocation.ResizedInfo
 }
 
-func (d *desk) admit(_ context.Context, req allocation.Request) *allocation.Refusal {
+func (d *desk) admit(_ context.Context, req allocation.Request) *runtime.Rejection {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, string(req.Operation)+" "+string(req.Pod.UID)+" "+cpus(req.Pod))
@@ -49,7 +49,11 @@ func (d *desk) admit(_ context.Context, req allocation.Request) *allocation.Refu
 		}
 	}
 	if d.room >= 0 && used > d.room {
-		return &allocation.Refusal{Reason: "OutOfcpu", Message: "no room", Infeasible: d.never}
+		reason := "OutOfcpu"
+		if d.never {
+			reason = v1.PodReasonInfeasible
+		}
+		return &runtime.Rejection{Reason: reason, Message: "no room"}
 	}
 	return nil
 }

@@ -15,18 +15,10 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A Manager is what a Pipeline asks for.
-var _ podworker.Allocation = (*allocation.Manager)(nil)
-
-// admitter hands a Pipeline's question on to a Manager.
-type admitter struct{ *allocation.Manager }
-
-func (a admitter) Admit(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-	if r := a.Manager.Admit(ctx, pod); r != nil {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-	}
-	return nil
-}
+var (
+	_ podworker.Allocation = (*allocation.Manager)(nil)
+	_ podworker.Admitter   = (*allocation.Manager)(nil)
+)
 
 // node is a runtime that gives containers what they should have, all at once.
 type node struct {
@@ -59,7 +51,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	n := &node{}
-	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admit: admitter{d.Manager}, Allocation: d.Manager})
+	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admit: d, Allocation: d.Manager})
 	require.NoError(t, err)
 	first := true
 	sync := func(pod *v1.Pod) (said string) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Whatever is in a record, whole or with a good checksum and odd content: the
@@ -26,7 +27,7 @@ func FuzzRecord(f *testing.F) {
 		if !checked || checkpoint.Write(path, raw(content)) != nil {
 			require.NoError(t, os.WriteFile(path, content, 0o600))
 		}
-		m, err := allocation.Open(allocation.Config{Dir: dir, Admit: func(_ context.Context, req allocation.Request) *allocation.Refusal {
+		m, err := allocation.Open(allocation.Config{Dir: dir, Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 			for _, other := range req.Others {
 				_ = other.DeepCopy()
 			}

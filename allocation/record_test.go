@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestRecordsOutliveTheAgent(t *testing.T) {
@@ -23,7 +24,7 @@ func TestRecordsOutliveTheAgent(t *testing.T) {
 	require.Nil(t, d.Admit(t.Context(), first))
 	assert.Equal(t, []string{"u-1.json"}, files(t, dir), "al-4")
 	refused := d.Admit(t.Context(), podOf("u-2", "a: cpu=2"))
-	require.Equal(t, &allocation.Refusal{Reason: "OutOfcpu", Message: "no room"}, refused)
+	require.Equal(t, &runtime.Rejection{Reason: "OutOfcpu", Message: "no room"}, refused)
 	assert.Equal(t, []string{"u-1.json"}, files(t, dir), "what was refused was granted nothing")
 
 	d.open(t)

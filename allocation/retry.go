@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -93,7 +94,7 @@ func (m *Manager) decide(ctx context.Context, w waiting, trigger Trigger) bool {
 	}
 	outcome, message := m.judge(ctx, w)
 	if ctx.Err() != nil {
-		return false // a refusal may mean no more than that it was called off
+		return false // the call may have been rejected because ctx is done
 	}
 	now, asked := time.Now(), Desired(w.desired, m.cfg.AllInit).clone()
 	m.mu.Lock()
@@ -130,13 +131,13 @@ func (m *Manager) judge(ctx context.Context, w waiting) (outcome Pending, messag
 	if why := m.cfg.Node.Feasible(w.desired, w.granted); why != "" {
 		return Infeasible, why
 	}
-	refusal := m.cfg.Admit(ctx, Request{Operation: Resize, Pod: w.desired, Others: m.others(w.desired.UID)})
+	rejection := m.cfg.Admit(ctx, Request{Operation: Resize, Pod: w.desired, Others: m.others(w.desired.UID)})
 	switch {
-	case refusal == nil:
+	case rejection == nil:
 		return NotPending, ""
-	case refusal.Infeasible:
-		return Infeasible, refusal.Message
+	case rejection.Reason == v1.PodReasonInfeasible:
+		return Infeasible, rejection.Message
 	default:
-		return Deferred, refusal.Message // al-11
+		return Deferred, rejection.Message // al-11
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Whatever pods ask for at once, in whatever order: no more is ever granted than
@@ -25,13 +26,13 @@ func TestNoMoreIsGrantedThanThereIs(t *testing.T) { // al-4, al-9
 		return sum
 	}
 	var over []int64 // written under the manager's own order
-	cfg := allocation.Config{Dir: t.TempDir(), Admit: func(_ context.Context, req allocation.Request) *allocation.Refusal {
+	cfg := allocation.Config{Dir: t.TempDir(), Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 		others, asks := used(req), req.Pod.Spec.Containers[0].Resources.Requests.Cpu().Value()
 		if others > room {
 			over = append(over, others)
 		}
 		if others+asks > room {
-			return &allocation.Refusal{Reason: "OutOfcpu", Message: "no room"}
+			return &runtime.Rejection{Reason: "OutOfcpu", Message: "no room"}
 		}
 		return nil
 	}}

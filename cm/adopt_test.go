@@ -135,10 +135,8 @@ func TestPodsOfAnEarlierAgentCountUntilTheyAreRemoved(t *testing.T) {
 	require.NoError(t, m.Remove(t.Context(), "b-2"))
 	assert.GreaterOrEqual(t, shares(), int64(4*1024))
 	assert.Less(t, shares(), int64(5*1024))
-	groups, err := m.Pods()
-	require.NoError(t, err)
 	gone := func(uid types.UID) bool { return uid == "b-3" || uid == "b-4" }
-	require.NoError(t, m.Clean(t.Context(), groups, gone, func(uid types.UID) bool { return uid == "b-4" }))
+	require.NoError(t, m.Collect(t.Context(), gone, func(uid types.UID) bool { return uid == "b-4" }))
 	assert.GreaterOrEqual(t, shares(), int64(2*1024))
 	assert.Less(t, shares(), int64(3*1024), "a pod of which only volumes are left counts no more")
 	require.NoError(t, tree.Remove(t.Context(), cgroups.Name{"kubepods", "burstable", "podb-5"}))

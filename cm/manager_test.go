@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,12 +259,13 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	}
 	n.tree.Tamper(cgroups.Name{"kubepods", "burstable", "podold-1"}, cgroups.Resources{}) // of an earlier agent
 	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, true, 99)
-	pods, err := n.Pods()
-	require.NoError(t, err)
-	require.NoError(t, n.Ensure(t.Context(), pod("new-1", burstable))) // hk-2: it comes in between
-	gone := func(uid types.UID) bool { return uid != "g-1" }
+	ensure := sync.OnceValue(func() error { return n.Ensure(t.Context(), pod("new-1", burstable)) })
+	gone := func(uid types.UID) bool {
+		assert.NoError(t, ensure()) // hk-2: it is added after the cgroups were listed
+		return uid != "g-1"
+	}
 	volumes := func(uid types.UID) bool { return uid == "v-1" }
-	err = n.Clean(t.Context(), pods, gone, volumes)
+	err := n.Collect(t.Context(), gone, volumes)
 	assert.ErrorContains(t, err, "processes [99] do not end", "cm-45: the cgroup stays")
 	assert.True(t, n.there("/kubepods/besteffort/pode-1"))
 	assert.True(t, n.there("/kubepods/podg-1"))
@@ -276,7 +278,7 @@ func TestCgroupsOfPodsThatAreGone(t *testing.T) { // cm-8, cm-44, cm-45, hk-2
 	assert.EqualValues(t, 1, *n.has(t, "/kubepods/burstable/podv-1").CPUWeight)
 
 	n.tree.Run(cgroups.Name{"kubepods", "besteffort", "pode-1", "c"}, false)
-	require.NoError(t, n.Clean(t.Context(), pods, gone, nil), "the next pass")
+	require.NoError(t, n.Collect(t.Context(), func(uid types.UID) bool { return gone(uid) && uid != "new-1" }, nil), "the next pass")
 	assert.False(t, n.there("/kubepods/besteffort/pode-1"))
 	assert.False(t, n.there("/kubepods/burstable/podv-1"))
 	assert.EqualValues(t, 35, *n.has(t, "/kubepods/burstable").CPUWeight, "new-1 alone is left")

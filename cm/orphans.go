@@ -26,9 +26,7 @@ func (m *Manager) Has(pod *v1.Pod) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Pods returns the pods that have cgroups, with those. It is to be called before
-// the lists of pods are made that [Manager.Clean] asks: a pod that comes in between
-// is then not taken for one that is gone (hk-2).
+// Pods returns the pods that have cgroups, and their names.
 func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 	out := map[types.UID][]cgroups.Name{}
 	if m.cfg.Flat {
@@ -45,10 +43,16 @@ func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 // processes to end.
 const atOnce = 8
 
-// Clean removes the cgroups of pods that are gone: of which gone says so. One whose
-// volumes are still there, as hasVolumes says (nil: never), keeps its cgroup with
-// the least CPU (cm-44). The error joins what failed; the next call tries it again.
-func (m *Manager) Clean(ctx context.Context, pods map[types.UID][]cgroups.Name, gone, hasVolumes func(uid types.UID) bool) error {
+// Collect removes the cgroups of the pods that removed reports. It lists the cgroups
+// before it calls removed, so that a pod that is created meanwhile keeps its cgroup
+// (hk-2). A pod with volumes, as hasVolumes reports, keeps its cgroup with the least
+// CPU until a later call (cm-44); if nil, no pod has. The error joins what failed; the
+// next call retries it.
+func (m *Manager) Collect(ctx context.Context, removed, hasVolumes func(uid types.UID) bool) error {
+	pods, err := m.Pods()
+	if err != nil {
+		return err
+	}
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -57,13 +61,13 @@ func (m *Manager) Clean(ctx context.Context, pods map[types.UID][]cgroups.Name, 
 	)
 	for _, uid := range slices.Sorted(maps.Keys(pods)) {
 		turns <- struct{}{}
-		if !gone(uid) { // asked when its turn has come: it may be back meanwhile
+		if !removed(uid) { // the pod may have been added again meanwhile
 			<-turns
 			continue
 		}
 		wg.Go(func() {
 			defer func() { <-turns }()
-			if err := m.cleanPod(ctx, uid, pods[uid], hasVolumes != nil && hasVolumes(uid)); err != nil {
+			if err := m.collectPod(ctx, uid, pods[uid], hasVolumes != nil && hasVolumes(uid)); err != nil {
 				mu.Lock()
 				errs = append(errs, err)
 				mu.Unlock()
@@ -74,7 +78,7 @@ func (m *Manager) Clean(ctx context.Context, pods map[types.UID][]cgroups.Name, 
 	return errors.Join(errs...)
 }
 
-func (m *Manager) cleanPod(ctx context.Context, uid types.UID, names []cgroups.Name, hasVolumes bool) error {
+func (m *Manager) collectPod(ctx context.Context, uid types.UID, names []cgroups.Name, hasVolumes bool) error {
 	if hasVolumes {
 		m.forget(uid)
 		for _, name := range names {

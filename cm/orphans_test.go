@@ -39,10 +39,8 @@ func TestAPodThatIsBackWhenItsTurnComesKeepsItsCgroup(t *testing.T) { // cm-44, 
 		for i := range 20 {
 			require.NoError(t, m.Ensure(t.Context(), pod(fmt.Sprintf("p-%02d", i), burstable)))
 		}
-		groups, err := m.Pods()
-		require.NoError(t, err)
 		gone := func(uid types.UID) bool { return uid < "p-08" || tree.removed.Load() == 0 }
-		require.NoError(t, m.Clean(t.Context(), groups, gone, nil))
+		require.NoError(t, m.Collect(t.Context(), gone, nil))
 		left, err := m.Pods()
 		require.NoError(t, err)
 		assert.Len(t, left, 12)

@@ -7,25 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Refusal is why a pod may not start on a node that is short of something.
-type Refusal struct {
-	Reason  string
-	Message string
-}
-
-func (r *Refusal) Error() string { return r.Message }
-
-// Admit says whether a pod may start on a node of which these conditions are true;
-// nil: it may (ev-30 … ev-33). More memory is not taken by pods that get none
-// they asked for, and less disk by nobody.
-func Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *Refusal {
+// Admit returns nil if a pod may start on a node with these conditions (ev-30 …
+// ev-33). Under memory pressure alone, BestEffort pods that do not tolerate it are
+// rejected; under disk or PID pressure all pods are. Critical pods are admitted.
+func Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *runtime.Rejection {
 	return Policy{}.Admit(pod, conditions)
 }
 
-// Admit is the function Admit, by the policy's own idea of who is critical.
-func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *Refusal {
+// Admit is the function Admit with the policy's critical pods.
+func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *runtime.Rejection {
 	if len(conditions) == 0 || p.critical(pod) {
 		return nil
 	}
@@ -34,7 +27,7 @@ func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *Refusal {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(conditions))
-	return &Refusal{Reason: Reason, Message: fmt.Sprintf("The node had condition: %v. ", sorted)}
+	return &runtime.Rejection{Reason: Reason, Message: fmt.Sprintf("The node had condition: %v. ", sorted)}
 }
 
 // toleratesMemoryPressure: as the taint node.kubernetes.io/memory-pressure, of

@@ -88,7 +88,7 @@ func ExampleManager_Pass() {
 	if _, err := manager.Pass(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(manager.Admit(examplePod("more", "0")))
+	fmt.Println(manager.Admit(context.Background(), examplePod("more", "0")))
 	// Output:
 	// EvictionThresholdMet: "Attempting to reclaim memory"
 	// Evicted: "The node was low on resource: memory. Threshold quantity: 400Mi, available: 196Mi. Container batch was using 1900Mi, request is 1Gi, has larger consumption of memory. "

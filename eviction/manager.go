@@ -270,5 +270,11 @@ func (m *Manager) Under(pressure v1.NodeConditionType) bool {
 	return slices.Contains(m.conditions, pressure)
 }
 
-// Admit is [Policy.Admit] with the conditions that the node has now.
-func (m *Manager) Admit(pod *v1.Pod) *Refusal { return m.cfg.Policy.Admit(pod, m.Conditions()) }
+// Policy returns the policy that passes are made with. Its slices must not be changed.
+func (m *Manager) Policy() Policy { return m.cfg.Policy }
+
+// Admit implements podworker.Admitter: it is [Policy.Admit] with the present
+// conditions of the node.
+func (m *Manager) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+	return m.cfg.Policy.Admit(pod, m.Conditions())
+}

@@ -177,7 +177,7 @@ func TestHooksTellWhatMetricsCount(t *testing.T) { // ev-29
 		assert.True(t, m.Under(v1.NodeMemoryPressure))
 		assert.False(t, m.Under(v1.NodeDiskPressure))
 		assert.Equal(t, []v1.NodeConditionType{v1.NodeMemoryPressure}, m.Conditions())
-		assert.Equal(t, "Evicted", m.Admit(podOf("new")).Reason)
+		assert.Equal(t, "Evicted", m.Admit(t.Context(), podOf("new")).Reason)
 	})
 }
 

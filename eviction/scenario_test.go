@@ -166,7 +166,7 @@ func (s *story) do(c *script.Command) (err error) {
 		}
 		time.Sleep(d)
 	case "admit":
-		if refused := s.mgr.Admit(s.find(c.Arg(1)).Pod); refused != nil {
+		if refused := s.mgr.Admit(context.Background(), s.find(c.Arg(1)).Pod); refused != nil {
 			s.note("refused: " + refused.Reason + ": " + refused.Message)
 		} else {
 			s.note("admitted")

@@ -14,9 +14,11 @@ go mod tidy
 	go mod edit -replace "$core=../"
 	go mod tidy
 )
-(
-	cd examples
-	trap 'go mod edit -dropreplace "$core" -dropreplace "$core/kube"' EXIT
-	go mod edit -replace "$core=../" -replace "$core/kube=../kube"
-	go mod tidy
-)
+for dir in examples test; do
+	(
+		cd "$dir"
+		trap 'go mod edit -dropreplace "$core" -dropreplace "$core/kube"' EXIT
+		go mod edit -replace "$core=../" -replace "$core/kube=../kube"
+		go mod tidy
+	)
+done

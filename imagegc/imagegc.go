@@ -196,9 +196,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
+// Policy returns the policy with its defaults filled in. Its slices must not be changed.
+func (m *Manager) Policy() Policy {
+	policy, _ := m.cfg.Policy.validated() // New has returned its error
+	return policy
+}
+
 func (m *Manager) once(ctx context.Context) error {
-	policy, _ := m.cfg.Policy.validated() // New has seen to it
-	if policy.idle() {
+	if policy := m.Policy(); policy.idle() {
 		_, err := m.DryRun(ctx)
 		return err
 	}

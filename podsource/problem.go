@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Problem is something that a [File] source cannot use (L-32).
@@ -50,7 +50,7 @@ func settle(manifests []manifest, old []Problem, now time.Time) (pods []*v1.Pod,
 	for _, m := range manifests {
 		p := Problem{Path: m.path, Err: m.err, Since: now}
 		if pod := m.pod; pod != nil {
-			name := staticpod.FullName(pod)
+			name := runtime.PodFullName(pod)
 			first, what := names[name], fmt.Sprintf("pod %q", name)
 			if first == "" {
 				first, what = uids[pod.UID], fmt.Sprintf("pod UID %q", pod.UID)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Static returns the static pod that a node makes of a manifest: decoded,
@@ -27,7 +29,7 @@ import (
 //     pod, and the same one is the same pod after a restart. The derivation is
 //     over the manifest's own JSON and not over the Go type, so that no new
 //     version of the library or of the API changes it.
-//   - The annotation [HashAnnotation] holds the derived value also where the
+//   - The annotation [runtime.HashAnnotation] holds the derived value also where the
 //     manifest has a UID of its own (lq-25).
 //   - It tolerates every NoExecute taint (src-19).
 func Static(manifest []byte, nodeName, origin string) (*v1.Pod, error) {
@@ -81,7 +83,7 @@ func static(manifest []byte, nodeName, origin string, localObjects bool) (*v1.Po
 	if pod.Annotations == nil {
 		pod.Annotations = make(map[string]string)
 	}
-	pod.Annotations[HashAnnotation] = hash
+	pod.Annotations[runtime.HashAnnotation] = hash
 	return pod, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestStaticMarksThePod(t *testing.T) {
@@ -19,7 +20,7 @@ func TestStaticMarksThePod(t *testing.T) {
 	assert.Equal(t, "Node-1", pod.Spec.NodeName, "src-17")
 	assert.Equal(t, v1.PodPending, pod.Status.Phase, "src-17")
 	assert.Equal(t, []v1.Toleration{{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}}, pod.Spec.Tolerations, "src-19")
-	assert.Equal(t, string(pod.UID), pod.Annotations[podsource.HashAnnotation], "src-18")
+	assert.Equal(t, string(pod.UID), pod.Annotations[runtime.HashAnnotation], "src-18")
 	assert.Regexp(t, "^[0-9a-f]{32}$", pod.UID, "src-16")
 	assert.Equal(t, v1.RestartPolicyAlways, pod.Spec.RestartPolicy, "src-14")
 }
@@ -65,7 +66,7 @@ func TestAnExplicitUIDIsKeptAndTheHashFollowsTheContent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "my-uid", string(a.UID), "src-16")
 	assert.Equal(t, a.UID, b.UID)
-	assert.NotEqual(t, a.Annotations[podsource.HashAnnotation], b.Annotations[podsource.HashAnnotation], "lq-25")
+	assert.NotEqual(t, a.Annotations[runtime.HashAnnotation], b.Annotations[runtime.HashAnnotation], "lq-25")
 }
 
 func TestStaticRefusesWhatCannotBeAStaticPod(t *testing.T) {

@@ -3,6 +3,8 @@ package podsource
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // staticMayNot begins what is said of such references.
@@ -21,8 +23,8 @@ func ValidateStatic(pod *v1.Pod) (errs field.ErrorList) {
 			errs = append(errs, field.Forbidden(path, staticMayNot+what))
 		}
 	}
-	if _, ok := pod.Annotations[MirrorAnnotation]; ok {
-		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(MirrorAnnotation), "marks the API server's copy of a static pod"))
+	if _, ok := pod.Annotations[runtime.MirrorAnnotation]; ok {
+		errs = append(errs, field.Forbidden(field.NewPath("metadata", "annotations").Key(runtime.MirrorAnnotation), "marks the API server's copy of a static pod"))
 	}
 	spec, path := &pod.Spec, field.NewPath("spec")
 	refuse(spec.ServiceAccountName != "", path.Child("serviceAccountName"), "serviceaccounts")

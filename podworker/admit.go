@@ -6,107 +6,78 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// An Admitter says whether a pod may run here. It is asked once per life,
-// before anything is done for the pod, and not for pods that run already
-// (lq-28), unless PipelineConfig.Readmit says so.
+// An Admitter decides whether a pod may run on the node. It is called before
+// anything is done for a pod, and again if it deferred the pod; it is not called
+// for pods that run already (lq-28), unless PipelineConfig.Readmit is set. It is
+// called for several pods at once.
 type Admitter interface {
-	// Admit returns nil, or why the pod may not run.
-	Admit(ctx context.Context, pod *v1.Pod) *Refusal
+	// Admit returns nil if the pod may run. It must not change the pod.
+	Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection
 }
 
-// AdmitFunc makes an Admitter of a function.
-type AdmitFunc func(ctx context.Context, pod *v1.Pod) *Refusal
+// AdmitFunc is a function that implements [Admitter].
+type AdmitFunc func(ctx context.Context, pod *v1.Pod) *runtime.Rejection
 
 // Admit calls f.
-func (f AdmitFunc) Admit(ctx context.Context, pod *v1.Pod) *Refusal { return f(ctx, pod) }
+func (f AdmitFunc) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection { return f(ctx, pod) }
 
-// Admitters is an Admitter that asks each in order; the first refusal counts
-// (adm-1, adm-9).
+// Admitters is an Admitter that calls each in order and returns the first
+// rejection (adm-1, adm-9).
 type Admitters []Admitter
 
 // Admit implements [Admitter].
-func (a Admitters) Admit(ctx context.Context, pod *v1.Pod) *Refusal {
+func (a Admitters) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	for _, admitter := range a {
-		if refused := admitter.Admit(ctx, pod); refused != nil {
-			return refused
+		if r := admitter.Admit(ctx, pod); r != nil {
+			return r
 		}
 	}
 	return nil
 }
 
-// A Refusal is why a pod may not run here, as its status says it (sl-18). It is
-// an error with that message.
-type Refusal struct {
-	Reason  string // "OutOfcpu", "NodeAffinity"
-	Message string
+// waits reports whether a rejected pod stays Pending.
+func waits(r *runtime.Rejection) bool { return r.Deferred || len(r.Preempt) > 0 }
 
-	// NotYet: what is missing may come, as a device whose plugin has not
-	// registered. The pod stays Pending and is asked about again, for
-	// PipelineConfig.AdmitWithin (L-61). Otherwise it has failed for good
-	// (adm-13).
-	NotYet bool
-
-	// Victims have to end so that the pod may run, which is then only not yet
-	// refused, whatever NotYet says: they are killed with their Ending, and the
-	// pod is asked about again when they have finished (adm-10). Those that
-	// are not known here, or are ending already, are no more than waited for.
-	Victims []Victim
-}
-
-// A Victim is a pod that gives way to another.
-type Victim struct {
-	UID  types.UID
-	Kill KillOptions
-
-	// Signal is what there was too little of, for metrics: "cpu". May be empty.
-	Signal string
-}
-
-func (r *Refusal) Error() string { return r.Message }
-
-func (r *Refusal) notYet() bool { return r.NotYet || len(r.Victims) > 0 }
-
-// admit asks the Admitter about a pod it has not answered about, unless
-// something of it runs.
-func (p *Pipeline) admit(ctx context.Context, w Work) *Refusal {
+// admit calls the Admitter for a pod that it has neither admitted nor rejected,
+// unless a container of the pod runs.
+func (p *Pipeline) admit(ctx context.Context, w Work) *runtime.Rejection {
 	p.mu.Lock()
-	since, waits := p.waiting[w.UID]
+	since, deferred := p.waiting[w.UID]
 	p.mu.Unlock()
-	if p.cfg.Admit == nil || !w.First && !waits || !p.cfg.Readmit && w.Status.Running() {
+	if p.cfg.Admit == nil || !w.First && !deferred || !p.cfg.Readmit && w.Status.Running() {
 		return nil
 	}
-	refused := p.cfg.Admit.Admit(ctx, w.Pod)
+	r := p.cfg.Admit.Admit(ctx, w.Pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	switch {
-	case refused == nil || !refused.notYet():
+	case r == nil || !waits(r):
 		delete(p.waiting, w.UID)
-	case !waits:
+	case !deferred:
 		p.waiting[w.UID] = now
 	case now.Sub(since) >= p.cfg.AdmitWithin:
 		delete(p.waiting, w.UID)
-		return &Refusal{Reason: refused.Reason, Message: refused.Message}
+		return &runtime.Rejection{Reason: r.Reason, Message: r.Message}
 	}
-	return refused
+	return r
 }
 
-// refuse ends a pod that may not run here, or lets it wait.
-func (p *Pipeline) refuse(w Work, refused *Refusal) (Next, error) {
-	p.event(w.Pod, v1.EventTypeWarning, refused.Reason, refused.Message)
-	if refused.notYet() {
+// reject fails a rejected pod, or keeps it Pending.
+func (p *Pipeline) reject(w Work, r *runtime.Rejection) (Next, error) {
+	p.event(w.Pod, v1.EventTypeWarning, r.Reason, r.Message)
+	if waits(r) {
 		p.report(w.Pod, w.Status, runtime.Ending{})
-		return Next{Victims: refused.Victims}, fmt.Errorf("podworker: not admitted yet: %w", refused)
+		return Next{}, fmt.Errorf("podworker: not admitted yet: %w", r)
 	}
-	if p.cfg.Hooks.Refused != nil {
-		p.cfg.Hooks.Refused(w.Pod, *refused)
+	if p.cfg.Hooks.Rejected != nil {
+		p.cfg.Hooks.Rejected(w.Pod, *r)
 	}
-	end := runtime.Ending{Failed: true, Reason: refused.Reason, Message: "Pod was rejected: " + refused.Message}
+	end := runtime.Ending{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
 	next := Next{Terminal: true, Ending: end}
 	end.Terminal = true
 	p.report(w.Pod, w.Status, end)

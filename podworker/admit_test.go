@@ -18,14 +18,14 @@ import (
 
 func TestAdmittersAreAskedInOrderAndTheFirstRefusalCounts(t *testing.T) { // adm-1, adm-9
 	var asked []string
-	admitter := func(name string, refused *podworker.Refusal) podworker.Admitter {
-		return podworker.AdmitFunc(func(context.Context, *v1.Pod) *podworker.Refusal {
+	admitter := func(name string, refused *runtime.Rejection) podworker.Admitter {
+		return podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 			asked = append(asked, name)
 			return refused
 		})
 	}
 	chain := podworker.Admitters{
-		admitter("sysctls", nil), admitter("resources", &podworker.Refusal{Reason: "OutOfcpu"}), admitter("shutdown", &podworker.Refusal{Reason: "NodeShutdown"}),
+		admitter("sysctls", nil), admitter("resources", &runtime.Rejection{Reason: "OutOfcpu"}), admitter("shutdown", &runtime.Rejection{Reason: "NodeShutdown"}),
 	}
 	assert.Equal(t, "OutOfcpu", chain.Admit(t.Context(), new(v1.Pod)).Reason)
 	assert.Equal(t, []string{"sysctls", "resources"}, asked)
@@ -48,13 +48,13 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 				var refused []string
 				p, err := podworker.NewPipeline(podworker.PipelineConfig{
 					Runtime: n, Status: n,
-					Admit: podworker.AdmitFunc(func(context.Context, *v1.Pod) *podworker.Refusal {
+					Admit: podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
 						if time.Since(began) >= tc.comes {
 							return nil
 						}
-						return &podworker.Refusal{Reason: "NoDevice", Message: "its plugin has not registered", NotYet: true}
+						return &runtime.Rejection{Reason: "NoDevice", Message: "its plugin has not registered", Deferred: true}
 					}),
-					Hooks: podworker.PipelineHooks{Refused: func(_ *v1.Pod, r podworker.Refusal) {
+					Hooks: podworker.PipelineHooks{Rejected: func(_ *v1.Pod, r runtime.Rejection) {
 						mu.Lock()
 						defer mu.Unlock()
 						refused = append(refused, r.Reason)
@@ -90,7 +90,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, L-60, sl-17
 	for readmit, want := range map[bool]bool{false: false, true: true} {
 		t.Run(fmt.Sprint("readmit ", readmit), func(t *testing.T) {
-			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &podworker.Refusal{Reason: "OutOfcpu"}}
+			n := &node{fail: map[string]error{}, phase: v1.PodRunning, refuse: &runtime.Rejection{Reason: "OutOfcpu"}}
 			p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: n, Admit: n, Readmit: readmit})
 			require.NoError(t, err)
 			w := firstWork(newPod("web", 0))
@@ -110,7 +110,7 @@ func TestWhoIsAskedAboutAgain(t *testing.T) { // adm-14, lq-28, L-60, sl-17
 
 func TestVolumesMayRefuseAPod(t *testing.T) { // sl-34
 	n, p := newNode(t)
-	n.fail["mount"] = fmt.Errorf("attach: %w", &podworker.Refusal{Reason: "VolumeAttachmentLimitExceeded", Message: "the node has 39 volumes"})
+	n.fail["mount"] = fmt.Errorf("attach: %w", &runtime.Rejection{Reason: "VolumeAttachmentLimitExceeded", Message: "the node has 39 volumes"})
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.True(t, next.Terminal)

@@ -42,7 +42,7 @@ func (g *granted) Resized(_ *v1.Pod, err error) {
 }
 func (g *granted) Release(types.UID) { _ = g.ask("release") }
 
-func (g *granted) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+func (g *granted) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	_ = g.ask("admit")
 	g.admit = pod
 	return g.refuse
@@ -85,7 +85,7 @@ func TestSubsystemsSeeWhatAPodWasGranted(t *testing.T) { // pw-8, al-3, L-55
 
 func TestARefusedPodIsGrantedNothing(t *testing.T) { // al-4
 	g, p := newGranted(t)
-	g.refuse = &podworker.Refusal{Reason: "OutOfcpu"}
+	g.refuse = &runtime.Rejection{Reason: "OutOfcpu"}
 	_, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.NotContains(t, g.asked, "allocate")

@@ -206,8 +206,9 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 		p.again = false
 		return news
 	}
-	if p.victims = nil; p.life.state == Syncing && len(next.Victims) > 0 {
-		d.preempted = w.preemptLocked(p, next.Victims)
+	p.victims = nil
+	if r, ok := errors.AsType[*runtime.Rejection](err); ok && p.life.state == Syncing {
+		d.preempted = w.preemptLocked(p, r)
 	}
 	if p.again {
 		w.wakeLocked(p)

@@ -86,16 +86,16 @@ type Hooks struct {
 	// Worked is called after each call of the Handler.
 	Worked func(WorkInfo)
 
-	// Preempted is called for each pod that is ended so that another may run
-	// (kubelet_preemptions, by Victim.Signal; ev-62).
+	// Preempted is called for each pod that is killed so that another may run
+	// (kubelet_preemptions, ev-62).
 	Preempted func(PreemptInfo)
 }
 
-// A PreemptInfo tells of a pod that gives way to another.
+// A PreemptInfo describes a pod that is killed so that another may run.
 type PreemptInfo struct {
 	Pod    *v1.Pod
 	By     types.UID // of the pod that may run then
-	Victim Victim
+	Reason string    // of that pod's rejection: "OutOfcpu"
 }
 
 // A WorkInfo tells of one call of the Handler.

@@ -18,21 +18,34 @@ const drainPeriod = 50 * time.Millisecond
 // now. The caller must have stopped the sources: a pod that is added during Drain
 // may keep running.
 //
-// It returns an error if ctx is done, in which case the pods continue to
-// terminate, or if Run returns, in which case they may keep running. It may be
-// called again. Safe for concurrent use.
-func (l *Loop) Drain(ctx context.Context) error {
+// It returns an error with the number of pods that are left if no pod has finished
+// for the longest grace period of those and 30 seconds more, or if runtime, which
+// reports why the runtime is down, has returned an error for 30 seconds. If runtime
+// is nil, only the first applies. It also returns an error if ctx is done. In these
+// cases the pods continue to terminate. They may keep running if it returns an error
+// because Run returns. It may be called again. Safe for concurrent use.
+func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 	ticker := time.NewTicker(drainPeriod)
 	defer ticker.Stop()
 	killed := map[types.UID]bool{}
+	var limit drainLimit
 	for {
 		l.Settle() // a pod that starts over has a new worker afterwards
-		left, ended := l.cfg.Workers.terminateAll(killed)
+		left, grace, ended := l.cfg.Workers.terminateAll(killed)
 		switch {
 		case left == 0:
 			return nil
 		case ended:
 			return fmt.Errorf("podworker: drain: %d pods left: %w", left, errRunReturned)
+		}
+		var down error
+		if runtime != nil {
+			down = runtime()
+		}
+		now := time.Now()
+		limit.observe(now, left, grace, down)
+		if err := limit.exceeded(now); err != nil {
+			return fmt.Errorf("podworker: drain: %w", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -45,10 +58,10 @@ func (l *Loop) Drain(ctx context.Context) error {
 var errRunReturned = errors.New("Run has returned")
 
 // terminateAll requests the termination of every pod and returns how many are not
-// Finished yet, and whether Run has returned. It adds to killed, and kills again
+// Finished yet, the longest of their grace periods, and whether Run has returned. It adds to killed, and kills again
 // only a pod that starts over. An orphan keeps the grace period that the runtime
 // recorded.
-func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, ended bool) {
+func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
 	for _, pod := range w.cfg.Pods() {
 		if running(pod) {
 			w.KillOrphan(pod) // has no effect if the pod has a worker
@@ -61,6 +74,7 @@ func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, ended bool)
 			continue
 		}
 		left++
+		grace = max(grace, gracePeriod(p.life.pod, p.life.grace))
 		terminating := p.life.state >= Stopping && !p.life.again
 		if !terminating || p.life.orphan == nil && !killed[uid] {
 			killed[uid] = true
@@ -72,5 +86,5 @@ func (w *Workers) terminateAll(killed map[types.UID]bool) (left int, ended bool)
 	for _, uid := range begin {
 		w.Kill(uid, KillOptions{})
 	}
-	return left, ended
+	return left, grace, ended
 }

@@ -2,6 +2,7 @@ package podworker_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,12 +29,12 @@ func TestDrainReturnsWhenEveryPodIsCleanedUp(t *testing.T) {
 		defer stop()
 		loop.AddPods([]*v1.Pod{newPod("web", 0), newPod("job", 0)})
 		synctest.Wait()
-		require.NoError(t, loop.Drain(t.Context()))
+		require.NoError(t, loop.Drain(t.Context(), nil))
 		for _, s := range workers.States() {
 			assert.Equal(t, podworker.Finished, s.State, s.UID)
 		}
 		assert.Len(t, workers.States(), 2, "they are still desired")
-		require.NoError(t, loop.Drain(t.Context()), "a second call has nothing to do")
+		require.NoError(t, loop.Drain(t.Context(), nil), "a second call has nothing to do")
 		time.Sleep(time.Hour)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -53,7 +54,7 @@ func TestDrainTerminatesPodsThatOnlyTheRuntimeKnows(t *testing.T) {
 		defer stop()
 		time.Sleep(time.Minute)
 		require.Len(t, w.list(), 3, "their source has not synced")
-		require.NoError(t, loop.Drain(t.Context()))
+		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Empty(t, w.list())
 		assert.Empty(t, workers.States())
 	})
@@ -71,7 +72,7 @@ func TestDrainEndsPodsThatAreAboutToStartOver(t *testing.T) {
 		loop.RemovePods([]*v1.Pod{pod})
 		synctest.Wait()
 		loop.AddPods([]*v1.Pod{pod})
-		require.NoError(t, loop.Drain(t.Context()))
+		require.NoError(t, loop.Drain(t.Context(), nil))
 		assert.Equal(t, 1, h.syncs, "the second time it does not start")
 		state, _ := workers.Known(pod.UID)
 		assert.Equal(t, podworker.Finished, state)
@@ -105,14 +106,54 @@ func TestDrainReportsHowManyPodsAreLeft(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := loop.Drain(ctx)
+		err := loop.Drain(ctx, nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.ErrorContains(t, err, "drain: 1 pods left")
 
 		began := time.Now()
 		time.AfterFunc(time.Second, stop)
-		assert.ErrorContains(t, loop.Drain(t.Context()), "drain: 1 pods left: Run has returned")
+		assert.ErrorContains(t, loop.Drain(t.Context(), nil), "drain: 1 pods left: Run has returned")
 		assert.Less(t, time.Since(began), 2*time.Second)
 		synctest.Wait()
 	})
+}
+
+// A runtime that is down and pods that never stop do not block Drain forever.
+func TestDrainGivesUp(t *testing.T) {
+	down := errors.New("container runtime is down")
+	for name, tc := range map[string]struct {
+		runtime func() error
+		grace   int64
+		after   time.Duration
+		fails   string
+	}{
+		"a pod that does not stop": {nil, 5, 35 * time.Second, "podworker: drain: 1 pods left: none terminated in 35s, with a grace period of 5s"},
+		"a runtime that is up":     {func() error { return nil }, 5, 35 * time.Second, "none terminated"},
+		"a runtime that is down":   {func() error { return down }, 3600, 30 * time.Second, "podworker: drain: 1 pods left: container runtime is down"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				loop, workers, stop := drainable(t, immortal{})
+				pod := newPod("web", 0)
+				pod.Spec.TerminationGracePeriodSeconds = &tc.grace
+				loop.AddPods([]*v1.Pod{pod})
+				synctest.Wait()
+				began := time.Now()
+				err := loop.Drain(t.Context(), tc.runtime)
+				require.ErrorContains(t, err, tc.fails)
+				assert.InDelta(t, tc.after, time.Since(began), float64(time.Second))
+				state, _ := workers.Known(pod.UID)
+				assert.Equal(t, podworker.Terminating, state, "it continues to terminate")
+				stop()
+			})
+		})
+	}
+}
+
+// immortal is a Handler whose pods never stop.
+type immortal struct{ silent }
+
+func (immortal) Terminate(ctx context.Context, _ podworker.Work) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -33,7 +33,7 @@ type Reporter interface {
 // Volumes get a pod's volumes ready and away.
 type Volumes interface {
 	// Mount waits until every volume of the pod that a container uses is ready,
-	// and returns where, by the names of the volumes. An error that is a *Refusal (wrapped, too)
+	// and returns where, by the names of the volumes. An error that wraps a *runtime.Rejection
 	// ends the pod: "VolumeAttachmentLimitExceeded" (sl-34).
 	Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error)
 
@@ -94,7 +94,7 @@ type PipelineConfig struct {
 	QuietMountTimeouts bool
 
 	// AdmitWithin is how long a pod waits for what Admit says may yet come
-	// (Refusal.NotYet). Zero: 5 minutes.
+	// (runtime.Rejection.Deferred). Zero: 5 minutes.
 	AdmitWithin time.Duration
 
 	// Allocation grants resources. Nil: pods have what they ask for.
@@ -194,8 +194,8 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
 	defer p.done(w.UID)
 	p.at(w.UID, "admission")
-	if refused := p.admit(ctx, w); refused != nil {
-		return p.refuse(w, refused)
+	if rejection := p.admit(ctx, w); rejection != nil {
+		return p.reject(w, rejection)
 	}
 	p.at(w.UID, "status")
 	if p.cfg.Allocation != nil {
@@ -240,8 +240,8 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 		var err error
 		p.at(w.UID, stepVolumes)
 		if volumes, err = p.cfg.Volumes.Mount(ctx, w.Pod); err != nil {
-			if refused, ok := errors.AsType[*Refusal](err); ok {
-				return p.refuse(w, refused)
+			if rejection, ok := errors.AsType[*runtime.Rejection](err); ok {
+				return p.reject(w, rejection)
 			}
 			if !p.cfg.QuietMountTimeouts || !errors.Is(err, context.DeadlineExceeded) {
 				p.failed(ctx, w.Pod, "FailedMount", "Unable to attach or mount volumes: %v", err)

@@ -32,7 +32,7 @@ type node struct {
 	left   *runtime.PodStatus // what the runtime shows after a kill
 	kill   runtime.KillRequest
 	sync   runtime.SyncRequest
-	refuse *podworker.Refusal
+	refuse *runtime.Rejection
 }
 
 func (n *node) ask(what string) error {
@@ -52,7 +52,7 @@ func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]runtime
 func (n *node) Finish(*v1.Pod) { _ = n.ask("finish") }
 func (n *node) Forget(*v1.Pod) { _ = n.ask("forget") }
 
-func (n *node) Admit(context.Context, *v1.Pod) *podworker.Refusal {
+func (n *node) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	_ = n.ask("admit")
 	return n.refuse
 }
@@ -179,7 +179,7 @@ func TestSyncStopsWhereASubsystemFails(t *testing.T) { // sl-31
 
 func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
 	n, p := newNode(t)
-	n.refuse = &podworker.Refusal{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu"}
+	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "Node didn't have enough resource: cpu"}
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.True(t, next.Terminal)

@@ -7,35 +7,45 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// preemptLocked kills those who give way to p, and has p called for when all of
-// them have finished: only then what they held is given back. Of two pods that
-// want the same one out of the way the later waits for it; the other tries again
+// preempted is the kill of a pod that is preempted, in the kubelet's words
+// (adm-10, ev-62).
+var preempted = KillOptions{Evict: true, Ending: runtime.Ending{
+	Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod",
+	Disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
+}}
+
+// preemptLocked kills the pods of r.Preempt and makes p due when all of them have
+// finished, which is when their resources are free. Pods that their source no
+// longer specifies, and orphans, terminate already and are only waited for. If two
+// pods preempt the same victim, the second waits for it; the first is retried
 // after the ordinary delay.
 //
-// It returns those that did not end anyway.
-func (w *Workers) preemptLocked(p *worker, victims []Victim) (preempted []PreemptInfo) {
-	for _, v := range victims {
-		victim, ok := w.pods[v.UID]
+// It returns the pods that did not terminate already.
+func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []PreemptInfo) {
+	for _, uid := range r.Preempt {
+		victim, ok := w.pods[uid]
 		if !ok || victim == p || victim.life.state == Finished {
 			continue
-		}
-		if victim.life.state < Stopping && victim.life.pod != nil {
-			preempted = append(preempted, PreemptInfo{Pod: victim.life.pod, By: p.uid, Victim: v})
 		}
 		if p.victims == nil {
 			p.victims = map[types.UID]struct{}{}
 		}
-		p.victims[v.UID] = struct{}{}
+		p.victims[uid] = struct{}{}
 		victim.preemptor = p
-		w.stepLocked(victim, killed{v.Kill})
+		if victim.life.removed || victim.life.pod == nil {
+			continue
+		}
+		if victim.life.state < Stopping {
+			killedPods = append(killedPods, PreemptInfo{Pod: victim.life.pod, By: p.uid, Reason: r.Reason})
+		}
+		w.stepLocked(victim, killed{preempted})
 	}
-	return preempted
+	return killedPods
 }
 
-// event is what is told of it.
 func (i PreemptInfo) event() runtime.Event {
 	return runtime.Event{
-		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: i.Victim.Kill.Ending.Reason, Message: i.Victim.Kill.Ending.Message,
+		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: preempted.Ending.Reason, Message: preempted.Ending.Message,
 	}
 }
 

@@ -2,7 +2,9 @@ package podworker_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,13 +35,7 @@ func (c *crowded) Sync(_ context.Context, w podworker.Work) (podworker.Next, err
 		c.trace(string(w.UID) + " runs")
 		return podworker.Next{}, nil
 	}
-	var victims []podworker.Victim
-	for uid := range c.held {
-		victims = append(victims, podworker.Victim{UID: uid, Signal: "cpu", Kill: podworker.KillOptions{
-			Ending: runtime.Ending{Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod", Disruption: "Pod was preempted by Kubelet to accommodate a critical pod."}, Evict: true,
-		}})
-	}
-	return podworker.Next{Victims: victims}, errors.New("no room yet")
+	return podworker.Next{}, fmt.Errorf("no room yet: %w", &runtime.Rejection{Reason: "OutOfcpu", Preempt: slices.Collect(maps.Keys(c.held))})
 }
 
 func (c *crowded) Terminate(_ context.Context, w podworker.Work) error {
@@ -64,7 +60,7 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev
 		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
 			events = append(events, e.Object.Name+" "+e.Type+" "+e.Reason+": "+e.Message)
 		}, Hooks: podworker.Hooks{Preempted: func(i podworker.PreemptInfo) {
-			counted = append(counted, i.Pod.Name+" for "+i.Victim.Signal+" of "+string(i.By))
+			counted = append(counted, i.Pod.Name+" for "+string(i.By)+": "+i.Reason)
 		}}})
 		require.NoError(t, err)
 		stop := run(t, w)
@@ -79,7 +75,28 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev
 		stop()
 		assert.Equal(t, []string{"0s web runs", "5s web has gone: Preempting: Pod was preempted by Kubelet to accommodate a critical pod.", "5s critical runs"}, trace, "no sooner and no later than there is room")
 		assert.Equal(t, []string{"web Warning Preempting: Preempted in order to admit critical pod"}, events)
-		assert.Equal(t, []string{"web for cpu of critical"}, counted)
+		assert.Equal(t, []string{"web for critical: OutOfcpu"}, counted)
+	})
+}
+
+func TestPodsThatTerminateAlreadyAreOnlyWaitedFor(t *testing.T) { // adm-10, sl-19
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var trace, events []string
+		h := &crowded{room: 1, held: map[types.UID]bool{}, trace: func(what string) {
+			trace = append(trace, time.Since(began).String()+" "+what)
+		}}
+		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Record: func(e runtime.Event) { events = append(events, e.Reason) }})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.Update(newPod("web", 0), true)
+		synctest.Wait()
+		w.Remove("web")
+		w.Update(newPod("next", 0), true)
+		time.Sleep(10 * time.Second)
+		stop()
+		assert.Equal(t, []string{"0s web runs", "5s web has gone: : ", "5s next runs"}, trace)
+		assert.Empty(t, events, "a pod that its source has deleted is not preempted")
 	})
 }
 
@@ -101,13 +118,13 @@ func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestARefusalWithVictimsIsNotYetOne(t *testing.T) { // adm-10, adm-13
+func TestARejectionWithPodsToPreemptIsDeferred(t *testing.T) { // adm-10, adm-13
 	n, p := newNode(t)
-	victims := []podworker.Victim{{UID: "web"}}
-	n.refuse = &podworker.Refusal{Reason: "OutOfcpu", Message: "no room", Victims: victims}
+	n.refuse = &runtime.Rejection{Reason: "OutOfcpu", Message: "no room", Preempt: []types.UID{"web"}}
 	next, err := p.Sync(t.Context(), firstWork(newPod("critical", 0)))
 	assert.EqualError(t, err, "podworker: not admitted yet: no room")
-	assert.Equal(t, podworker.Next{Victims: victims}, next)
+	require.ErrorIs(t, err, n.refuse)
+	assert.Zero(t, next)
 	assert.Equal(t, []string{"Warning OutOfcpu no room"}, n.events)
 	n.refuse = nil
 	work := firstWork(newPod("critical", 0))

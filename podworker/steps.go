@@ -5,14 +5,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // PipelineHooks are called as things happen, on the goroutine they happen on;
 // they must not block. Any may be nil.
 type PipelineHooks struct {
-	// Refused is called for each pod that may not run here
-	// (kubelet_admission_rejections_total, adm-15).
-	Refused func(*v1.Pod, Refusal)
+	// Rejected is called for each pod that fails because it may not run on the
+	// node (kubelet_admission_rejections_total, adm-15).
+	Rejected func(*v1.Pod, runtime.Rejection)
 
 	// Stepped is called after each step of a call (L-54): between them they
 	// take all of its time.

@@ -107,10 +107,6 @@ type Next struct {
 	// something changes, or at the next resync.
 	At time.Time
 
-	// Victims are to be killed, so that this pod may go on: it is called for
-	// again when they have finished, or as without them if that is sooner.
-	Victims []Victim
-
 	// Retry is when what failed may succeed: the end of a back-off. It goes
 	// with an error. Zero: not known, so the ordinary delay.
 	Retry time.Time

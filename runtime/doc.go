@@ -10,7 +10,7 @@
 // endpoint and gives it the kubelet's semantics; runtime/process supplies a
 // CRI runtime of plain host processes; runtime/runtimetest has one in memory.
 // A backend that takes whole pods (a cloud API, a VM manager) implements
-// Runtime directly; examples/virtualkubelet/cloud is one.
+// Runtime directly; test/cloud is one.
 //
 // # Vocabulary
 //

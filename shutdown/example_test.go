@@ -57,7 +57,7 @@ func ExampleManager() {
 
 	<-notice.Stop(time.Time{}) // the machine may stop now
 	fmt.Println(manager.Err())
-	fmt.Println(manager.Admit().Message)
+	fmt.Println(manager.Admit(context.Background(), nil).Message)
 	// Output:
 	// web has 20 s
 	// the API server knows it

@@ -125,14 +125,11 @@ func (m *Manager) Err() error {
 	return nil
 }
 
-// A Refusal is why a pod may not run here.
-type Refusal struct{ Reason, Message string }
-
-// Admit returns nil, or, while the machine is about to stop, why no pod may start
-// here any more (sh-6).
-func (m *Manager) Admit() *Refusal {
+// Admit implements podworker.Admitter: it rejects all pods while the machine is
+// about to stop (sh-6).
+func (m *Manager) Admit(context.Context, *v1.Pod) *runtime.Rejection {
 	if m.Err() != nil {
-		return &Refusal{NodeShutdown, NodeShutdownMessage}
+		return &runtime.Rejection{Reason: NodeShutdown, Message: NodeShutdownMessage}
 	}
 	return nil
 }

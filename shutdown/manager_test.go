@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -27,7 +28,7 @@ func TestPodsEndInOrder(t *testing.T) { // sh-5, sh-6, sh-7, sh-8
 		m := &machine{t: t, policy: twoGroups, all: append(webAndDNS(), podOf("job", 5, 60)), takes: map[string]time.Duration{"job": 7 * s}}
 		m.run()
 		require.NoError(t, m.Err())
-		require.Nil(t, m.Admit())
+		require.Nil(t, m.Admit(t.Context(), nil))
 		assert.Equal(t, 8*s, m.stop())
 		assert.Equal(t, []string{
 			"0s node: node is shutting down",
@@ -41,7 +42,7 @@ func TestPodsEndInOrder(t *testing.T) { // sh-5, sh-6, sh-7, sh-8
 			"8s recorded",
 		}, m.said()[6:])
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
-		assert.Equal(t, &shutdown.Refusal{Reason: "NodeShutdown", Message: "Pod was rejected as the node is shutting down."}, m.Admit())
+		assert.Equal(t, &runtime.Rejection{Reason: "NodeShutdown", Message: "Pod was rejected as the node is shutting down."}, m.Admit(t.Context(), nil))
 	})
 }
 
@@ -208,7 +209,7 @@ func TestAShutdownThatIsCalledOffOpensTheNodeAgain(t *testing.T) { // sh-5, F-62
 		m.manual.Cancel()
 		synctest.Wait()
 		require.NoError(t, m.Err())
-		require.Nil(t, m.Admit())
+		require.Nil(t, m.Admit(t.Context(), nil))
 		assert.Equal(t, []string{
 			"5s gave up slow",
 			"5s node: <nil>",
@@ -256,7 +257,7 @@ func TestWithoutAPolicyNothingIsDone(t *testing.T) { // sh-1
 		m.begin()
 		time.Sleep(time.Minute)
 		require.NoError(t, m.Err())
-		require.Nil(t, m.Admit())
+		require.Nil(t, m.Admit(t.Context(), nil))
 		assert.Empty(t, m.said())
 	})
 }

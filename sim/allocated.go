@@ -40,9 +40,9 @@ func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manag
 	m, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(r.dir, "allocation"), Node: allocation.NodeFacts{Allocatable: node},
 		Ready: inbox.Synced, Changed: inbox.PodChanged,
-		Admit: func(_ context.Context, req allocation.Request) *allocation.Refusal {
-			for _, refused := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
-				return &allocation.Refusal{Reason: refused.Reason, Message: refused.Message}
+		Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
+			for _, failure := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
+				return &failure.Rejection
 			}
 			if !a.ended() { // else nothing comes of it
 				r.note(Entry{Agent: a.agent, Kind: Granted, UID: req.Pod.UID, Object: req.Pod})
@@ -54,16 +54,6 @@ func (r *run) newAllocation(a *Agent, inbox *podworker.Inbox) (*allocation.Manag
 		return nil, fmt.Errorf("sim: %w", err)
 	}
 	return m, nil
-}
-
-// admitAllocated makes an Admitter of m.
-func admitAllocated(m *allocation.Manager) podworker.Admitter {
-	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-		if refused := m.Admit(ctx, pod); refused != nil {
-			return &podworker.Refusal{Reason: refused.Reason, Message: refused.Message}
-		}
-		return nil
-	})
 }
 
 // resize gives the container of a pod of the API another request, as the resize

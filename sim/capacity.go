@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A capacity lets as many pods into a node as there is room for: those that it
@@ -23,7 +24,7 @@ type capacity struct {
 }
 
 // Admit implements podworker.Admitter.
-func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
+func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	c.agent.pace("Admit", pod.UID) // who asks first gets the room
 	c.run.mu.Lock()
 	room, node := c.run.room, c.run.node
@@ -32,7 +33,7 @@ func (c *capacity) Admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
 	defer c.mu.Unlock()
 	if room > 0 && node != nil {
 		if used := c.others(pod.UID, node); used >= room {
-			return &podworker.Refusal{
+			return &runtime.Rejection{
 				Reason:  "OutOfpods",
 				Message: fmt.Sprintf("Node didn't have enough resource: pods, requested: 1, used: %d, capacity: %d", used, room),
 			}

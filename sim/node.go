@@ -195,15 +195,14 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 	if cfg.images != nil {
 		c.Images = cfg.images
 	}
-	if v := cfg.volumes; v != nil {
-		c.Volumes = v
-		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.Garbage = volumeGarbage{c.Garbage, cfg.Runtime, v} }
+	if cfg.volumes != nil {
+		c.Volumes = cfg.volumes
 	}
 	if cfg.Admit != nil {
 		c.Admitters = podworker.Admitters{cfg.Admit}
 	}
 	if cfg.allocated != nil {
-		c.Allocation, c.Admitters = cfg.allocated, append(c.Admitters, admitAllocated(cfg.allocated))
+		c.Allocation, c.Admitters = cfg.allocated, append(c.Admitters, cfg.allocated)
 	}
 	return agent.New(c)
 }

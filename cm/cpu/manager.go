@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/internal/runonce"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // ReasonSMT is the reason of a pod that asks for parts of cores where only whole
@@ -305,10 +306,10 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 	if m.cfg.Options.FullPCPUsOnly {
 		threads := m.cfg.Machine.ThreadsPerCore()
 		if n%threads != 0 {
-			return cpuset.New(), smtRefusal("requested %d cpus not multiple cpus per core = %d", n, threads)
+			return cpuset.New(), smtRejection("requested %d cpus not multiple cpus per core = %d", n, threads)
 		}
 		if free = wholeCores(m.cfg.Machine, free); free.Size() < n {
-			return cpuset.New(), smtRefusal("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free.Size(), n, threads)
+			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free.Size(), n, threads)
 		}
 	}
 	cpus, err := Place(m.cfg.Machine, m.cfg.Options, free, n, where)
@@ -323,8 +324,8 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 	return cpus, m.replaceLocked(next)
 }
 
-func smtRefusal(format string, args ...any) error {
-	return &topology.Refusal{Reason: ReasonSMT, Message: "SMT Alignment Error: " + fmt.Sprintf(format, args...)}
+func smtRejection(format string, args ...any) error {
+	return &runtime.Rejection{Reason: ReasonSMT, Message: "SMT Alignment Error: " + fmt.Sprintf(format, args...)}
 }
 
 // wholeCores returns those CPUs of which the whole core is in the set.

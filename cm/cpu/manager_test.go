@@ -23,6 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // pod has a container "c0", … for each amount of CPU.
@@ -184,9 +185,9 @@ func TestInitContainersHandTheirCPUsOn(t *testing.T) {
 func TestOnlyWholeCores(t *testing.T) {
 	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{FullPCPUsOnly: true}})
 	err := allocate(t, m, pod("a", "3"))
-	var refusal *topology.Refusal
+	var refusal *runtime.Rejection
 	require.ErrorAs(t, err, &refusal)
-	assert.Equal(t, topology.Refusal{Reason: "SMTAlignmentError", Message: "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"}, *refusal)
+	assert.Equal(t, runtime.Rejection{Reason: "SMTAlignmentError", Message: "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"}, *refusal)
 	require.ErrorAs(t, allocate(t, m, pod("a", "8")), &refusal)
 	assert.Equal(t, "SMT Alignment Error: not enough free physical CPUs: available physical CPUs = 6, requested CPUs = 8, CPUs per core = 2", refusal.Message)
 	require.NoError(t, allocate(t, m, pod("a", "6")))

@@ -9,14 +9,9 @@
 // # Usage
 //
 //	joint, err := topology.NewManager(topology.Config{Providers: managers.Providers(devices, cpus, memory), …})
-//	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices})
+//	m, err := managers.New(managers.Config{Topology: joint, CPU: cpus, Memory: memory, Device: devices, Active: active})
 //	cfg := cri.Config{Managers: m, …}
-//	// before anything is done for a pod:
-//	if r := m.Admit(ctx, pod); r != nil {
-//		return &podworker.Refusal{Reason: r.Reason, Message: r.Message, NotYet: r.NotYet}
-//	}
-//	// when pods have ended:
-//	m.Retain(func(uid types.UID) bool { return !finished(uid) })
+//	admitters := podworker.Admitters{…, m} // releases the resources of terminated pods
 //
 // # Concurrency
 //

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // AnnotationDevices is the annotation of a container that tells which devices it
@@ -27,6 +28,11 @@ type Config struct {
 	CPU      *cpu.Manager
 	Memory   *memory.Manager
 	Device   *device.Manager
+
+	// Active reports whether a container of the pod may still run. Before Admit
+	// allocates it releases the resources of all other pods (cpu-9, dev-12). If nil,
+	// only Retain releases resources.
+	Active func(uid types.UID) bool
 }
 
 // Managers gives containers what they were admitted with, when they are made. It is
@@ -57,20 +63,23 @@ func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.
 	return all
 }
 
-// Admit gives the pod's containers what they ask for, or says why not. Nil: it has
-// it.
-func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *topology.Refusal {
+// Admit implements podworker.Admitter: it gives the pod's containers the resources
+// that they request. A pod that is admitted again keeps its resources.
+func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if claims(pod) {
-		return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
+		return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: errClaims.Error(), Err: errClaims}
+	}
+	if m.cfg.Active != nil {
+		m.Retain(m.cfg.Active)
 	}
 	err := m.cfg.Topology.Admit(ctx, pod)
 	if err == nil {
 		return nil
 	}
-	if r, ok := errors.AsType[*topology.Refusal](err); ok {
+	if r, ok := errors.AsType[*runtime.Rejection](err); ok {
 		return r
 	}
-	return &topology.Refusal{Reason: topology.ReasonUnexpected, Message: err.Error(), NotYet: true, Err: err} // called off
+	return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: err.Error(), Deferred: true, Err: err} // ctx is done
 }
 
 // Retain takes back what all pods have but those of which is says yes.

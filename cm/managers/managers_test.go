@@ -60,7 +60,7 @@ func joined(t *testing.T, policy topology.Policy) (*managers.Managers, *cpu.Mana
 	require.Eventually(t, func() bool { return len(d.All()["example.com/widget"]) == 2 }, 90*time.Second, time.Millisecond)
 	joint, err := topology.NewManager(topology.Config{Machine: machine, Policy: policy, Providers: managers.Providers(d, c, m)})
 	require.NoError(t, err)
-	all, err := managers.New(managers.Config{Topology: joint, CPU: c, Memory: m, Device: d})
+	all, err := managers.New(managers.Config{Topology: joint, CPU: c, Memory: m, Device: d, Active: func(uid types.UID) bool { return uid != "finished" }})
 	require.NoError(t, err)
 	return all, c
 }
@@ -111,7 +111,7 @@ func TestAContainerIsMadeWithWhatItWasGiven(t *testing.T) {
 }
 
 // top-4, top-5, dev-9, F-51, dra-*: why not.
-func TestRefusals(t *testing.T) {
+func TestRejections(t *testing.T) {
 	m, c := joined(t, topology.SingleNUMANode)
 	r := m.Admit(t.Context(), pod("a", "2", 2))
 	require.NotNil(t, r)
@@ -120,12 +120,12 @@ func TestRefusals(t *testing.T) {
 	late.Spec.Containers[0].Resources.Limits["example.com/late"] = resource.MustParse("1")
 	r = m.Admit(t.Context(), late)
 	require.NotNil(t, r)
-	assert.True(t, r.NotYet)
+	assert.True(t, r.Deferred)
 	claim := pod("c", "2", 0)
 	claim.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu"}}
 	r = m.Admit(t.Context(), claim)
 	require.NotNil(t, r)
-	assert.False(t, r.NotYet)
+	assert.False(t, r.Deferred)
 	assert.Equal(t, "resource claims (dynamic resource allocation) are not supported", r.Message)
 	require.ErrorContains(t, m.PreparePod(t.Context(), claim), "are not supported")
 	assert.Empty(t, c.State().Assigned)
@@ -137,10 +137,18 @@ func TestRefusals(t *testing.T) {
 	cancel()
 	r = m.Admit(ended, pod("e", "2", 1))
 	if r != nil {
-		assert.True(t, r.NotYet, "called off is not refused")
+		assert.True(t, r.Deferred, "called off is not refused")
 	}
 	_, err := managers.New(managers.Config{})
 	require.EqualError(t, err, "managers: Config.Topology is nil")
+}
+
+func TestAdmitReleasesTheResourcesOfOtherPods(t *testing.T) { // cpu-9, dev-12
+	m, c := joined(t, topology.None)
+	require.Nil(t, m.Admit(t.Context(), pod("finished", "2", 1)))
+	require.Contains(t, c.State().Assigned, types.UID("finished"))
+	require.Nil(t, m.Admit(t.Context(), pod("next", "2", 2)), "both widgets are free")
+	assert.NotContains(t, c.State().Assigned, types.UID("finished"))
 }
 
 func TestWhichContainersHaveExclusiveCPUs(t *testing.T) {

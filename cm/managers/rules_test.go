@@ -10,7 +10,7 @@ import (
 // in the name of a case or in a comment, or else a reason here why it has none.
 func TestEachRuleOfTheManagersIsNamedByATest(t *testing.T) {
 	without := map[string]string{
-		"dra-1": "resource claims are refused: see TestRefusals",
+		"dra-1": "resource claims are refused: see TestRejections",
 		"dra-2": "as dra-1",
 		"dra-3": "as dra-1",
 		"dra-4": "as dra-1",

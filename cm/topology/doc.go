@@ -18,7 +18,7 @@
 //		Providers: []topology.Provider{devices, cpus, memory},
 //	})
 //	if err := manager.Admit(ctx, pod); err != nil {
-//		// a *topology.Refusal: its reason and message go into the pod's status
+//		// a *runtime.Rejection: its reason and message go into the pod's status
 //	}
 //
 // # Concurrency

@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Provider gives a kind of resource to containers: CPUs, memory, devices. The
@@ -24,7 +26,7 @@ type Provider interface {
 
 	// Allocate gives the container what it asks for, if possible from the nodes
 	// of the hint. What a container has already stays as it is. An error may be a
-	// *Refusal, whose reason then counts.
+	// *runtime.Rejection, whose reason then counts.
 	Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where Hint) error
 
 	// Free takes back all that the pod has. It may have nothing.
@@ -44,29 +46,11 @@ type Holder interface {
 	Holds(uid types.UID) bool
 }
 
-// Reasons of refusals.
+// Reasons of rejections.
 const (
 	ReasonAffinity   = "TopologyAffinityError"
 	ReasonUnexpected = "UnexpectedAdmissionError"
 )
-
-// A Refusal is why a pod can't get what it asks for. It is an error with that
-// message.
-type Refusal struct {
-	Reason  string
-	Message string
-
-	// NotYet: it may get it later.
-	NotYet bool
-
-	// Err is what a provider said; nil if none did.
-	Err error
-}
-
-func (r *Refusal) Error() string { return r.Message }
-
-// Unwrap returns what a provider said.
-func (r *Refusal) Unwrap() error { return r.Err }
 
 // Config says how a [Manager] works.
 type Config struct {
@@ -99,7 +83,7 @@ type Hooks struct {
 type AdmitInfo struct {
 	Pod   *v1.Pod
 	Took  time.Duration
-	Error error // *Refusal, or what ended the context; nil: admitted
+	Error error // *runtime.Rejection, or what ended the context; nil: admitted
 }
 
 // A Manager gives the containers of a pod what they ask for, close together as
@@ -134,7 +118,7 @@ func NewManager(cfg Config) (*Manager, error) {
 }
 
 // Admit gives a pod's containers what they ask for, all or nothing. An error is a
-// *[Refusal], or says that ctx ended. A pod that has all already stays as it is.
+// *[runtime.Rejection], or says that ctx ended. A pod that has all already stays as it is.
 func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	begun := time.Now()
 	defer func() {
@@ -146,7 +130,7 @@ func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	for _, p := range m.cfg.Providers {
 		if w, ok := p.(Waiter); ok {
 			if why := w.Wait(pod); why != nil {
-				return &Refusal{Reason: ReasonUnexpected, Message: why.Error(), NotYet: true, Err: why}
+				return &runtime.Rejection{Reason: ReasonUnexpected, Message: why.Error(), Deferred: true, Err: why}
 			}
 		}
 		concerned = concerned || p.Concerns(pod)
@@ -188,19 +172,19 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 	if m.cfg.Policy != None && m.cfg.Scope == PodScope {
 		var admitted bool
 		if where, admitted = m.merge(pod, nil); !admitted {
-			return affinityRefusal()
+			return affinityRejection()
 		}
 	}
 	for c := range containers(pod) {
 		if m.cfg.Policy != None && m.cfg.Scope == ContainerScope {
 			var admitted bool
 			if where, admitted = m.merge(pod, c); !admitted {
-				return affinityRefusal()
+				return affinityRejection()
 			}
 		}
 		for _, p := range m.cfg.Providers {
 			if err := p.Allocate(ctx, pod, c, where); err != nil {
-				return refusal(ctx, err)
+				return rejection(ctx, err)
 			}
 		}
 	}
@@ -216,20 +200,19 @@ func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 	return Merge(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, all)
 }
 
-// affinityRefusal is what top-4 says.
-func affinityRefusal() *Refusal {
-	return &Refusal{Reason: ReasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
+func affinityRejection() *runtime.Rejection {
+	return &runtime.Rejection{Reason: ReasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
 }
 
-// refusal is what top-5 makes of a failed allocation.
-func refusal(ctx context.Context, err error) error {
-	if r, ok := errors.AsType[*Refusal](err); ok {
+// rejection returns the error of Admit for a failed allocation (top-5).
+func rejection(ctx context.Context, err error) error {
+	if r, ok := errors.AsType[*runtime.Rejection](err); ok {
 		return r
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("topology: allocate: %w", context.Cause(ctx)) // called off, not failed
 	}
-	return &Refusal{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), Err: err}
+	return &runtime.Rejection{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), Err: err}
 }
 
 // containers yields those of a pod in the order in which they are served: what

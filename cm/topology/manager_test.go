@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A giver is a provider that does as it is told.
@@ -92,24 +93,24 @@ func TestProvidersAreAskedInOrder(t *testing.T) {
 func TestRefusalsSayWhy(t *testing.T) {
 	var log []string
 	unlike := errors.New("no luck")
-	own := &topology.Refusal{Reason: "SMTAlignmentError", Message: "SMT Alignment Error: odd"}
+	own := &runtime.Rejection{Reason: "SMTAlignmentError", Message: "SMT Alignment Error: odd"}
 	for name, tc := range map[string]struct {
 		giver *giver
-		want  topology.Refusal
+		want  runtime.Rejection
 		frees bool
 	}{
-		"affinity":   {&giver{hints: []topology.Hint{{Nodes: 1}}}, topology.Refusal{Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"}, true},
-		"allocation": {&giver{fail: map[string]error{"main": unlike}}, topology.Refusal{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no luck, which is unexpected", Err: unlike}, true},
+		"affinity":   {&giver{hints: []topology.Hint{{Nodes: 1}}}, runtime.Rejection{Reason: "TopologyAffinityError", Message: "Resources cannot be allocated with Topology locality"}, true},
+		"allocation": {&giver{fail: map[string]error{"main": unlike}}, runtime.Rejection{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no luck, which is unexpected", Err: unlike}, true},
 		"its own":    {&giver{fail: map[string]error{"init": fmt.Errorf("cpu: %w", own)}}, *own, true},
-		"late":       {&giver{late: unlike}, topology.Refusal{Reason: "UnexpectedAdmissionError", Message: "no luck", NotYet: true, Err: unlike}, false},
-		"had before": {&giver{holds: true, fail: map[string]error{"main": unlike}}, topology.Refusal{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no luck, which is unexpected", Err: unlike}, false},
+		"late":       {&giver{late: unlike}, runtime.Rejection{Reason: "UnexpectedAdmissionError", Message: "no luck", Deferred: true, Err: unlike}, false},
+		"had before": {&giver{holds: true, fail: map[string]error{"main": unlike}}, runtime.Rejection{Reason: "UnexpectedAdmissionError", Message: "Allocate failed due to no luck, which is unexpected", Err: unlike}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log = nil
 			tc.giver.name, tc.giver.log = "a", &log
 			m, err := topology.NewManager(topology.Config{Machine: topologytest.Machine(t, "xeon-2s"), Policy: topology.Restricted, Providers: []topology.Provider{tc.giver}})
 			require.NoError(t, err)
-			var got *topology.Refusal
+			var got *runtime.Rejection
 			require.ErrorAs(t, m.Admit(t.Context(), twoContainers()), &got)
 			assert.Equal(t, tc.want, *got)
 			if tc.frees {

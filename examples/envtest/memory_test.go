@@ -1,4 +1,4 @@
-package envtest_test
+package envtest
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubeparts/kubeparts/examples/envtest"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
@@ -35,7 +34,7 @@ func newWorld(t *testing.T) *world {
 
 // keep has the controller at work until the test ends.
 func keep(t *testing.T, api kubernetes.Interface) {
-	c, err := envtest.New(api)
+	c, err := New(api)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -1,4 +1,4 @@
-package envtest_test
+package envtest
 
 import (
 	"fmt"

@@ -1,25 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"math"
-	"os"
 	goruntime "runtime"
-	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
-	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
-	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 // thisNode is what pods are held against: the name, the system, and what there
@@ -45,150 +35,10 @@ func thisNode(name string, maxPods int32, allocatable v1.ResourceList) admission
 	return node
 }
 
-// fits says whether a pod may run on the node, and a resize be granted there. A pod
-// that is leaving is wanted no more, and has not stopped yet.
-func fits(this func() admission.Node, leaving func(types.UID) bool) func(context.Context, allocation.Request) *allocation.Refusal {
-	return func(_ context.Context, req allocation.Request) *allocation.Refusal {
-		node := this()
-		if req.Operation == allocation.Resize {
-			return first(admission.Fit(req.Pod, req.Others, node))
-		}
-		refusals := admission.Check(req.Pod, req.Others, node)
-		refusal := first(refusals)
-		onlyRoom := !slices.ContainsFunc(refusals, func(r admission.Refusal) bool { return r.Lack == nil })
-		if refusal == nil || !onlyRoom {
-			return refusal
-		}
-		if staying, going := divide(req.Others, leaving); len(going) > 0 && len(admission.Check(req.Pod, staying, node)) == 0 {
-			// The scheduler gives away at once what they had (sl-19, sl-23): the
-			// pod waits for them, where a kubelet runs it beside them.
-			refusal.Victims = going
-			return refusal
-		}
-		if !admission.Critical(req.Pod) {
-			return refusal
-		}
-		// Others give way to a critical pod (adm-10); not those of which only a
-		// record is there so far: they may be critical as well.
-		met := slices.DeleteFunc(slices.Clone(req.Others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
-		victims, err := admission.Victims(req.Pod, met, refusals)
-		if err != nil {
-			return &allocation.Refusal{
-				Reason:  "UnexpectedAdmissionError",
-				Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err), // adm-12
-			}
-		}
-		refusal.Victims = victims
-		return refusal
-	}
-}
-
-// divide tells those who stay from those who are leaving.
-func divide(pods []*v1.Pod, leaving func(types.UID) bool) (staying, going []*v1.Pod) {
-	for _, pod := range pods {
-		if leaving(pod.UID) {
-			going = append(going, pod)
-		} else {
-			staying = append(staying, pod)
-		}
-	}
-	return staying, going
-}
-
-// first is the refusal that counts (adm-9).
-func first(refusals []admission.Refusal) *allocation.Refusal {
-	if len(refusals) == 0 {
-		return nil
-	}
-	return &allocation.Refusal{Reason: refusals[0].Reason, Message: refusals[0].Message}
-}
-
-// admitters are asked, in this order, whether a pod may run here. The managers come
-// last: what they give to a pod that is refused after them would have to be taken back.
+// admitters decide, in this order, whether a pod may run here. The managers come
+// last because they allocate what they admit.
 func (a *assembly) admitters(g ground) podworker.Admitters {
-	of := func(ask func(pod *v1.Pod) *podconfig.Refusal) podworker.Admitter {
-		return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := ask(pod); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			}
-			return nil
-		})
-	}
-	return podworker.Admitters{
-		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			for _, check := range []func(*v1.Pod) *admission.Refusal{admission.Empty, admission.ResourceClaims} {
-				if r := check(pod); r != nil {
-					return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-				}
-			}
-			return nil
-		}),
-		admitUnderPressure(g.evictions),
-		of(g.rt.sysctls.Admit),
-		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-			if podconfig.AdmitGroups(pod, false) == nil {
-				return nil // it does not ask for it: the runtime need not be asked
-			}
-			has, err := g.rt.Features(ctx)
-			if err != nil {
-				return &podworker.Refusal{Reason: "RuntimeUnknown", Message: fmt.Sprintf("what the runtime supports is not known: %v", err), NotYet: true}
-			}
-			if r := podconfig.AdmitGroups(pod, has.SupplementalGroupsPolicy); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			}
-			return nil
-		}),
-		podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-			r := g.granted.Admit(ctx, pod)
-			if r == nil {
-				return nil
-			}
-			refusal := &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-			for _, victim := range r.Victims {
-				if a.pods.leaving(victim.UID) {
-					refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID}) // to be waited for
-					continue
-				}
-				refusal.Victims = append(refusal.Victims, podworker.Victim{UID: victim.UID, Signal: strings.TrimPrefix(r.Reason, "OutOf"), Kill: podworker.KillOptions{
-					Evict:  true,
-					Ending: runtime.Ending{Failed: true, Reason: admission.PreemptingReason, Message: admission.PreemptingMessage, Disruption: admission.PreemptingDisruption},
-				}})
-			}
-			return refusal
-		}),
-		of(func(pod *v1.Pod) *podconfig.Refusal { return podconfig.AdmitAppArmor(pod, cannotAppArmor()) }),
-		g.leaving,
-		g.rt.managers.admit(a.pods),
-		podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			a.reportIgnored(pod)
-			return nil
-		}),
-	}
-}
-
-// reportIgnored emits an event about the fields of an admitted pod that have no effect.
-func (a *assembly) reportIgnored(pod *v1.Pod) {
-	fields := admission.Ignored(pod)
-	if len(fields) == 0 {
-		return
-	}
-	const shown = 10
-	if more := len(fields) - shown; more > 0 {
-		fields = append(fields[:shown:shown], fmt.Sprintf("and %d more", more))
-	}
-	a.record(runtime.Event{
-		Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: admission.IgnoredFieldsReason, Message: strings.Join(fields, "; "),
-	})
-}
-
-// cannotAppArmor returns why this machine's kernel enforces no AppArmor profiles,
-// or nil if it does.
-func cannotAppArmor() error {
-	enabled, err := os.ReadFile("/sys/module/apparmor/parameters/enabled")
-	if err != nil || !strings.HasPrefix(string(enabled), "Y") {
-		return errors.New("AppArmor is not enabled on the host")
-	}
-	return nil
+	return podworker.Admitters{g.evictions, g.rt, g.granted, g.leaving, g.rt.managers, admission.IgnoredFields(a.record)}
 }
 
 // checkDNS returns what is wrong with the machine's resolv.conf, if anything: pods

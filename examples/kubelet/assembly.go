@@ -9,8 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	core "github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/status/printer"
 )
 
 // An assembly is what the parts of the agent share. Each part is made by a method of
@@ -18,7 +21,7 @@ import (
 type assembly struct {
 	opts    options
 	logger  *slog.Logger
-	out     *printer            // to people
+	out     *printer.Printer    // to users
 	count   *counters           // for Prometheus
 	cluster *cluster            // nil: the agent stands alone
 	record  func(runtime.Event) // to people and to the cluster
@@ -31,7 +34,7 @@ type assembly struct {
 
 	ports kubeletPorts   // of the kubelet's API
 	level *slog.LevelVar // from which on things are logged
-	seen  *recent        // what the page for people tells of the past
+	seen  *statuspage.History
 
 	machine admission.Node // what pods are held against; known with the runtime
 }
@@ -44,7 +47,7 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 		return nil, err
 	}
 	a := &assembly{
-		opts: opts, out: &printer{w: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(recent), logger: logger,
+		opts: opts, out: &printer.Printer{W: os.Stdout}, inbox: new(podworker.Inbox), pods: new(view), level: level, seen: new(statuspage.History), logger: logger,
 	}
 	for _, w := range opts.warnings {
 		a.say("warning: " + w)
@@ -61,12 +64,20 @@ func share(ctx context.Context, opts options) (*assembly, error) {
 	if a.cluster, err = join(ctx, opts, a.count, a.logger); err != nil {
 		return nil, err
 	}
-	a.hostIPs, a.record = a.cluster.hostIPs(configuredIPs(opts.cluster.nodeIPs, nodeIPs())), a.seen.beside(a.cluster.record(a.out.event))
+	a.hostIPs, a.record = a.cluster.hostIPs(configuredIPs(opts.cluster.nodeIPs, core.InterfaceIPs())), a.recorder(a.cluster.record(a.out.Record))
 	return a, nil
 }
 
+// recorder returns what is called with events: the status page has them, and next.
+func (a *assembly) recorder(next func(runtime.Event)) func(runtime.Event) {
+	return func(e runtime.Event) {
+		a.seen.Record(e)
+		next(e)
+	}
+}
+
 // say tells people something about the agent itself.
-func (a *assembly) say(what string) { a.out.line("agent", what) }
+func (a *assembly) say(what string) { a.out.Printf("agent", "%s", what) }
 
 // allocatable is what pods can have of the node; nothing until the runtime is known.
 func (a *assembly) allocatable() v1.ResourceList { return a.machine.Allocatable }

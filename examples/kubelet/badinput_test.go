@@ -310,9 +310,9 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 		"occupied address": {[]string{"--manifests=" + dir, "--root=" + dir + "/root", "--listen=" + busy.Addr().String()},
 			[]string{"choose another --listen, or end the agent that has it", busy.Addr().String()}},
 		"root is a file": {[]string{"--manifests=" + dir, "--root=" + file},
-			[]string{"--root=" + file + " can't be used; choose another", "not a directory"}},
+			[]string{"claim: create the root directory: mkdir " + file, "not a directory"}},
 		"root in use": {[]string{"--manifests=" + dir, "--root=" + filepath.Join(running.dir, "root"), "--listen=127.0.0.1:0"},
-			[]string{"end the agent that has it", fmt.Sprintf("another agent uses it (process %d)", running.cmd.Process.Pid)}},
+			[]string{"choose another --root or --runtime", fmt.Sprintf("another agent uses it (process %d)", running.cmd.Process.Pid)}},
 		"node name": {[]string{"--manifests=" + dir, "--root=" + dir + "/root2", "--node-name=my node", "--listen=127.0.0.1:0"},
 			[]string{`Invalid value: "my node"`}},
 	} {

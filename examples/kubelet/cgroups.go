@@ -289,19 +289,6 @@ func (n *podNode) forPods() podworker.Cgroups {
 	return n.groups
 }
 
-// clean removes the cgroups of pods that are gone; the list is older than what gone
-// answers from (hk-2). Those of pods that still have volumes stay a while (cm-44).
-func (n *podNode) clean(ctx context.Context, gone, hasVolumes func(types.UID) bool) error {
-	if n.groups == nil {
-		return nil
-	}
-	pods, err := n.groups.Pods()
-	if err != nil {
-		return err
-	}
-	return n.groups.Clean(ctx, pods, gone, hasVolumes)
-}
-
 // Run keeps the cgroups as they should be until ctx ends.
 func (n *podNode) Run(ctx context.Context) error {
 	if n.groups == nil {

@@ -13,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm"
@@ -74,28 +72,6 @@ func TestWhatIsReservedIsNotForPods(t *testing.T) {
 		_, err := ask(args)
 		assert.ErrorContains(t, err, says, args)
 	}
-}
-
-// A pod that is gone, and of which volumes are left, keeps its cgroup with the least
-// CPU (cm-44).
-func TestTheCgroupOfAPodStaysForItsVolumes(t *testing.T) {
-	tree := cgroups.NewTree(cgroups.Facts{Version: 1, Controllers: []string{"cpu", "memory"}})
-	m, err := cm.New(cm.Config{Tree: tree, Capacity: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}})
-	require.NoError(t, err)
-	require.NoError(t, m.Setup(t.Context()))
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}, Spec: v1.PodSpec{Containers: []v1.Container{{
-		Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}},
-	}}}}
-	require.NoError(t, m.Ensure(t.Context(), pod))
-	n, left := &podNode{groups: m}, true
-	gone, volumes := func(types.UID) bool { return true }, func(types.UID) bool { return left }
-	require.NoError(t, n.clean(t.Context(), gone, volumes))
-	has, err := tree.Read(m.PodName(pod))
-	require.NoError(t, err)
-	assert.EqualValues(t, 2, *has.CPUShares)
-	left = false
-	require.NoError(t, n.clean(t.Context(), gone, volumes))
-	assert.False(t, m.Has(pod))
 }
 
 const limited = `apiVersion: v1

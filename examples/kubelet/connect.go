@@ -31,9 +31,8 @@ type connected struct {
 	facts    podconfig.Node
 	node     *podNode
 	managers *nodeManagers
-	sysctls  *podconfig.Sysctls // that pods may set
-	ids      *userns.Allocator  // of user namespaces; nil: pods have none
-	noResize string             // why nothing can be resized in place; "" if it can
+	ids      *userns.Allocator // of user namespaces; nil: pods have none
+	noResize string            // why nothing can be resized in place; "" if it can
 	close    func(context.Context) error
 }
 
@@ -71,7 +70,7 @@ func (a *assembly) connect(ctx context.Context, vols *volumes, objects cri.Objec
 		Name: c.typ, Runtime: c.cri, Images: c.images,
 		Node: cri.Node{IPs: a.hostIPs, Facts: c.facts}, PodLogsDir: a.opts.logs, RootDir: a.opts.root,
 		Keyring: keyring, Objects: objects, Streams: new(streaming.Client), Record: a.record, Logger: a.logger,
-		Hooks: a.count.runtime(a.seen.planned),
+		Hooks: a.count.runtime(a.seen.Synced),
 	}
 	if err := c.configureEngine(a, &cfg); err != nil {
 		return c, err

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	goruntime "runtime"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -15,21 +13,17 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
-	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
 // configureEngine has the engine run pods as a KubeletConfiguration says.
 func (c *connected) configureEngine(a *assembly, cfg *cri.Config) (err error) {
 	k := a.opts.kubelet
-	cfg.DNS, cfg.CallTimeout = dnsOf(k), k.RuntimeRequestTimeout.Duration
+	cfg.DNS, cfg.CallTimeout, cfg.UnsafeSysctls = dnsOf(k), k.RuntimeRequestTimeout.Duration, k.AllowedUnsafeSysctls
 	if cfg.Backoff, err = backoffOf(k.CrashLoopBackOff); err != nil {
 		return err
 	}
 	if cfg.Pulls, err = pullsOf(k, a.count.remote.Images()); err != nil {
-		return err
-	}
-	if c.sysctls, err = sysctlsOf(k); err != nil {
 		return err
 	}
 	if c.ids, err = a.userNamespaces(); c.ids != nil {
@@ -88,16 +82,6 @@ func pullsOf(k kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.C
 		cfg.MaxParallel = images.Unlimited
 	}
 	return cfg, nil
-}
-
-// sysctlsOf is which sysctls pods may set, on this machine's kernel (se-15).
-func sysctlsOf(k kubeletconfig.KubeletConfiguration) (*podconfig.Sysctls, error) {
-	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease") // unknown: an old one
-	s, err := podconfig.NewSysctls(strings.TrimSpace(string(kernel)), k.AllowedUnsafeSysctls)
-	if err != nil {
-		return nil, fmt.Errorf("allowedUnsafeSysctls: %w", err)
-	}
-	return s, nil
 }
 
 // userNamespaces gives IDs to pods with hostUsers: false. Plain processes have no

@@ -74,16 +74,12 @@ func TestNamesAreResolvedAsTheConfigurationSays(t *testing.T) { // dn-4
 	}
 }
 
-func TestBackOffSysctlsAndIDsAreTheConfigurations(t *testing.T) {
+func TestBackOffAndIDsAreTheConfigurations(t *testing.T) {
 	b, err := backoffOf(of(t, "crashLoopBackOff: {maxContainerRestartPeriod: 20s}\n").CrashLoopBackOff)
 	require.NoError(t, err)
 	assert.Equal(t, 20*time.Second, b.Max)
 	_, err = backoffOf(of(t, "crashLoopBackOff: {maxContainerRestartPeriod: 301s}\n").CrashLoopBackOff)
 	require.EqualError(t, err, "crashLoopBackOff.maxContainerRestartPeriod is 5m1s: want 1s to 300s")
-	_, err = sysctlsOf(of(t, "allowedUnsafeSysctls: [vm.swappiness]\n")) // se-15
-	require.ErrorContains(t, err, `allowedUnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced`)
-	_, err = sysctlsOf(of(t, "allowedUnsafeSysctls: [net.*]\n"))
-	require.NoError(t, err)
 	a := &assembly{opts: options{runtime: "unix:///x", root: t.TempDir(), kubelet: of(t, "userNamespaces: {idsPerPod: -1}\n")}}
 	_, err = a.userNamespaces()
 	require.EqualError(t, err, "userNamespaces.idsPerPod is -1: want a multiple of 65536")

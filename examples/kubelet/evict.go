@@ -73,16 +73,6 @@ func pressure(m *eviction.Manager) func() node.Pressure {
 	}
 }
 
-// admitUnderPressure admits pods by the conditions of the node.
-func admitUnderPressure(m *eviction.Manager) podworker.Admitter {
-	return podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-		if r := m.Admit(pod); r != nil {
-			return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-		}
-		return nil
-	})
-}
-
 // An evictor is what evictions are made with.
 type evictor struct {
 	*assembly
@@ -111,7 +101,7 @@ func (e evictor) manager() (*eviction.Manager, error) {
 		MachineMemory: e.rt.facts.MemoryBytes,
 		Node:          e.nodeRef(),
 		Record:        e.record, Logger: e.logger,
-		Hooks: e.count.evictions(e.seen.measured(policy.Thresholds), func(c []v1.NodeConditionType) {
+		Hooks: e.count.evictions(e.seen.EvictionPass, func(c []v1.NodeConditionType) {
 			e.say(fmt.Sprintf("the node is under %v", c))
 		}),
 	}

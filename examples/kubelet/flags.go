@@ -23,8 +23,8 @@ type options struct {
 	root      string
 	logs      string
 	nodeName  string
-	listen    *string     // as given; nil: --listen was not given
-	page      pageAddress // of the status page
+	listen    *string // as given; nil: --listen was not given
+	page      string  // address of the status page; "": none
 
 	providers, providerBin string // of credentials for images
 

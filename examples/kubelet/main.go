@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -85,7 +86,7 @@ func run(opts options) error {
 	if err != nil {
 		return err
 	}
-	release, err := a.claim("/proc")
+	release, err := a.claim()
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func run(opts options) error {
 		return err
 	}
 	a.say(fmt.Sprintf("node %s, %s, pods from %s, state in %s", opts.nodeName, node.rt.name, a.cluster.from(known.local.from), opts.root))
-	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.server.where(), opts.stops()))
+	a.say(fmt.Sprintf("%s; Ctrl-C stops %s", care.page.where(), opts.stops()))
 	for _, where := range care.kubelet.says {
 		a.say(where)
 	}
@@ -122,10 +123,7 @@ func run(opts options) error {
 	for _, part := range slices.Concat(a.cluster.parts(a.pods.loop), node.parts(a), []part{known.agent.Run}, care.parts()) {
 		group.Go(func() error { return part(ctx) })
 	}
-	end := ending{
-		assembly: a, statuses: known.statuses, seen: known.changes.Healthy, runtime: known.health.Runtime, leaving: node.leaving,
-		noMorePods: func() { _ = known.agent.StopSources(ctx) }, // fails only if the agent stops
-	}
+	end := ending{assembly: a, agent: known.agent, leaving: node.leaving}
 	group.Go(func() error { return a.underSystemd(ctx) })
 	group.Go(func() error {
 		defer stop()
@@ -189,7 +187,7 @@ func (a *assembly) ground(ctx context.Context) (g ground, err error) {
 	a.machine = thisNode(a.opts.nodeName, a.opts.maxPods(), g.rt.node.allocatable)
 	g.granted, err = allocation.Open(allocation.Config{
 		Dir: filepath.Join(a.opts.root, "allocation"), Node: g.rt.resizes(a.opts.kubelet), AllInit: true,
-		Admit: fits(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
+		Admit: admission.ForNode(func() admission.Node { return a.cluster.place(a.machine) }, a.pods.leaving), Ready: a.inbox.Synced, Changed: a.inbox.PodChanged,
 		Hooks: a.count.Allocation(), Record: a.record, Logger: a.logger,
 	})
 	if err != nil {
@@ -215,7 +213,7 @@ func (g ground) parts(a *assembly) []part {
 // A care is how much may be logged, and how others see the node.
 type care struct {
 	logs    *logrotate.Rotator
-	server  *debugServer
+	page    *statusPage
 	kubelet kubelet
 	metrics map[string]http.Handler // by path
 }
@@ -225,15 +223,10 @@ func (a *assembly) care(g ground, k knowledge) (c care, err error) {
 		return c, err
 	}
 	checks := a.count.checks(
-		check{"runtime", k.health.Runtime}, check{"pleg", k.changes.Healthy}, check{"network", k.health.Network}, check{"manifests", k.local.check}, check{"evictions", g.evictions.Healthy},
+		append(statuspage.AgentChecks(k.agent), statuspage.Check{Name: "manifests", Check: k.local.check}, statuspage.Check{Name: "evictions", Check: g.evictions.Healthy})...,
 	)
-	people, err := a.forPeople(g, k, c, checks)
-	if err != nil {
-		return c, err
-	}
 	c.metrics = a.metrics(g, k, g.usage)
-	c.server, err = a.listen(k.statuses, checks, slices.Concat(g.leaving.pages(), scraped(c.metrics), []page{{"/stats/summary", summaryPage(g.usage)}, people})...)
-	if err != nil {
+	if c.page, err = a.statusPage(g, k, checks, c.metrics); err != nil {
 		return c, err
 	}
 	c.kubelet, err = a.serveKubelet(g, k, c)
@@ -241,5 +234,5 @@ func (a *assembly) care(g ground, k knowledge) (c care, err error) {
 }
 
 func (c care) parts() []part {
-	return append(c.kubelet.parts(), c.logs.Run, c.server.Run)
+	return append(c.kubelet.parts(), c.logs.Run, c.page.Run)
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/internal/quiet"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -89,9 +89,9 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 	if m.memory, err = a.openMemory(machine, reserved, running); err != nil {
 		return nil, err
 	}
+	active := func(uid types.UID) bool { return !a.pods.finished(uid) }
 	m.device, err = device.Open(device.Config{
-		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: a.logger,
-		Active: func(uid types.UID) bool { return !a.pods.finished(uid) },
+		Dir: opts.devicePlugins, Nodes: machine.AllNodes(), Adopt: adopt, Logger: a.logger, Active: active,
 		Runs: func(uid types.UID) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
 		},
@@ -117,7 +117,7 @@ func (a *assembly) readManagers(ctx context.Context, service internalapi.Runtime
 	if err != nil {
 		return nil, err
 	}
-	m.Managers, err = managers.New(managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device})
+	m.Managers, err = managers.New(managers.Config{Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active})
 	if err != nil {
 		return nil, err
 	}
@@ -257,18 +257,12 @@ func (m *nodeManagers) exclusiveCPUs(pod *v1.Pod) bool {
 	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
 }
 
-// admit asks the managers, which give a pod what it is admitted with.
-func (m *nodeManagers) admit(pods *view) podworker.Admitter {
-	return podworker.AdmitFunc(func(ctx context.Context, pod *v1.Pod) *podworker.Refusal {
-		if m == nil {
-			return nil
-		}
-		m.Retain(func(uid types.UID) bool { return !pods.finished(uid) }) // cpu-9, dev-12
-		if r := m.Admit(ctx, pod); r != nil {
-			return &podworker.Refusal{Reason: r.Reason, Message: r.Message, NotYet: r.NotYet}
-		}
+// Admit implements podworker.Admitter: without managers it admits every pod.
+func (m *nodeManagers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
+	if m == nil {
 		return nil
-	})
+	}
+	return m.Managers.Admit(ctx, pod)
 }
 
 // health tells how the devices of a pod are; nil: it can't have any.

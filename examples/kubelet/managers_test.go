@@ -222,7 +222,7 @@ func TestIntegrationAPodHasCPUsAndDevicesOfItsOwnOnContainerd(t *testing.T) {
 	a.eventually("the shared pod has all CPUs", func() bool {
 		return strings.HasSuffix(w.lastSaid("shared"), "\t"+machine.All().String())
 	})
-	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "gone") })
+	a.eventually("the pod is gone", func() bool { return strings.Contains(a.out.String(), "deleted") })
 
 	// The plugin goes and comes back while the agent runs: what comes meanwhile
 	// waits for it (dev-5, F-51).

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/cm/device"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"
@@ -63,14 +64,6 @@ func (a *assembly) metrics(g ground, k knowledge, usage *stats.Collector) map[st
 	return a.count.Handlers(s)
 }
 
-// scraped are the same for the debug listener.
-func scraped(handlers map[string]http.Handler) (all []page) {
-	for path, h := range handlers {
-		all = append(all, page{path, h.ServeHTTP})
-	}
-	return all
-}
-
 // machineOf is what the node has. What can't be read is not told.
 func machineOf(n *podNode) metrics.Machine {
 	root := os.DirFS("/")
@@ -103,9 +96,9 @@ func (c *cluster) certificateEnds() time.Time {
 }
 
 // checks returns what /healthz asks, counted.
-func (c *counters) checks(all ...check) []check {
+func (c *counters) checks(all ...statuspage.Check) []statuspage.Check {
 	for i := range all {
-		all[i].ask = c.Check("healthz", all[i].name, all[i].ask)
+		all[i].Check = c.Check("healthz", all[i].Name, all[i].Check)
 	}
 	return all
 }

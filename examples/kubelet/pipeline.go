@@ -67,7 +67,7 @@ func (a *assembly) agentConfig(ctx context.Context, g ground, said *remembered, 
 				c.Hooks, c.Resync = a.count.Workers(), a.opts.kubelet.SyncFrequency.Duration
 			},
 			Loop: func(c *podworker.LoopConfig) {
-				c.Garbage, c.Hooks = garbage{c.Garbage, g.rt, g.volumes, said, a.seen}, a.count.Loop()
+				c.Garbage, c.Hooks = garbage{c.Garbage, g.rt, said, a.seen}, a.count.Loop()
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Hooks = a.count.Sources() },
 		},

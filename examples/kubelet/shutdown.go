@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/shutdown"
 	"github.com/kubeparts/kubeparts/shutdown/logind"
@@ -139,9 +140,9 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 			d.byTerm = true
 			t = shutdown.Signals{On: []os.Signal{syscall.SIGTERM}, Got: a.opts.shutdown.terms, Done: sync.OnceFunc(func() { close(d.over) })}
 		case "http":
-			if page := a.opts.page; !page.onlyLocal() {
-				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address or a unix socket is only for this machine", page.address)
-			} else if page == (pageAddress{}) {
+			if local, err := statuspage.Local(a.opts.page); a.opts.page != "" && (err != nil || !local) {
+				return nil, fmt.Errorf("--shutdown-on=http: at --listen=%s anybody could end the pods; a loopback address or a unix socket is only for this machine", a.opts.page)
+			} else if a.opts.page == "" {
 				return nil, errors.New("--shutdown-on=http: there is no --listen to serve /shutdown at")
 			}
 			d.byHTTP = new(shutdown.Manual)
@@ -158,14 +159,6 @@ func (a *assembly) triggers(d *departure, enabled bool) (all []shutdown.Trigger,
 	return all, nil
 }
 
-// Admit implements podworker.Admitter (sh-6).
-func (d *departure) Admit(context.Context, *v1.Pod) *podworker.Refusal {
-	if r := d.Manager.Admit(); r != nil {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-	}
-	return nil
-}
-
 // unready is what the status says of a pod that is about to be ended (F-63).
 func (d *departure) unready(uid types.UID) status.Unready {
 	if d.Unready(uid) {
@@ -176,11 +169,11 @@ func (d *departure) unready(uid types.UID) status.Unready {
 
 // pages are what --listen serves of it. A page of another site can't begin a shutdown,
 // nor can who may not read the agent's files.
-func (d *departure) pages() []page {
+func (d *departure) pages() map[string]http.Handler {
 	if d.byHTTP == nil {
 		return nil
 	}
-	return []page{{"/shutdown", http.NewCrossOriginProtection().Handler(onlyWith(d.token, d.byHTTP)).ServeHTTP}}
+	return map[string]http.Handler{"/shutdown": http.NewCrossOriginProtection().Handler(onlyWith(d.token, d.byHTTP))}
 }
 
 // endForShutdown ends a pod; what nobody waits for any more goes on ending.

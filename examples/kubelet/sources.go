@@ -51,7 +51,7 @@ type wantedPods struct {
 func (a *assembly) sourcesOf() (wantedPods, error) {
 	opts := a.opts
 	w := wantedPods{sources: map[string]podsource.PodSource{}, from: opts.manifests}
-	hooks := podsource.FileHooks{Problem: a.out.problem, Mended: a.out.mended}
+	hooks := podsource.FileHooks{Problem: a.problem, Mended: a.mended}
 	if opts.manifests != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
 			Path: opts.manifests, NodeName: opts.nodeName, LocalObjects: opts.objects != "" && !opts.cluster.on(),
@@ -86,6 +86,17 @@ func (a *assembly) sourcesOf() (wantedPods, error) {
 	w.sources[podsource.HTTPSource], err = remembering(opts, podsource.HTTPSource, web, awayAfter, a.logger)
 	return w, err
 }
+
+// problem prints why a manifest is not used.
+func (a *assembly) problem(problem podsource.Problem) {
+	consequence := "not used"
+	if !problem.LastGood.IsZero() {
+		consequence = "its last good version stays"
+	}
+	a.out.Printf("manifests", "%v; %s", problem.Err, consequence)
+}
+
+func (a *assembly) mended(path string) { a.out.Printf("manifests", "%s is in order", path) }
 
 // remembering returns the source with a memory: an agent that starts while it is
 // away goes on with what it said last, after patience.

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/status/printer"
 )
 
 func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
@@ -21,7 +23,7 @@ func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	o, err = parseFlags([]string{"--config=" + file, "--root=" + t.TempDir(), "--manifest-url=http://user:secret@b/", "--manifest-url-header=A:1,B: 2", "--manifest-url-header=A:3"})
 	require.NoError(t, err)
 	assert.Equal(t, map[string][]string{"A": {"1", "3"}, "B": {"2"}}, o.kubelet.StaticPodURLHeader, "they replace those of the file")
-	w, err := (&assembly{opts: o, out: new(printer)}).sourcesOf()
+	w, err := (&assembly{opts: o, out: new(printer.Printer)}).sourcesOf()
 	require.NoError(t, err)
 	assert.Len(t, w.sources, 1)
 	assert.Equal(t, "http://user:xxxxx@b/", w.from)
@@ -29,7 +31,7 @@ func TestWhereManifestsAreFetchedComesFromTheFileOrTheFlags(t *testing.T) {
 	_, err = parseFlags([]string{"--manifest-url=http://b/", "--manifest-url-header=A"})
 	require.ErrorContains(t, err, `"A" is not key:value`)
 	o.kubelet.StaticPodURL = "b"
-	_, err = (&assembly{opts: o, out: new(printer)}).sourcesOf()
+	_, err = (&assembly{opts: o, out: new(printer.Printer)}).sourcesOf()
 	assert.ErrorContains(t, err, "--manifest-url")
 }
 

@@ -95,7 +95,7 @@ func TestATermEndsAnAgentWhoseRuntimeIsGone(t *testing.T) {
 		t.Skip("starts agents, one of which waits for pods that cannot be stopped")
 	}
 	t.Parallel()
-	for flag, fails := range map[string]string{"--stop-pods=false": "", "--stop-pods": "stop pods: 1 are left"} {
+	for flag, fails := range map[string]string{"--stop-pods=false": "", "--stop-pods": "agent: drain: at least 1 pods left: "} {
 		t.Run(flag, func(t *testing.T) {
 			t.Parallel()
 			fake := newFakeCRI(t)

@@ -3,21 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	mount "k8s.io/mount-utils"
 	"k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/configmap"
@@ -45,11 +40,8 @@ type volumes struct {
 // agent may mount and there is somebody who has what they are made from.
 func (a *assembly) makeVolumes(files *fileObjects) (*volumes, error) {
 	opts, joined := a.opts, a.cluster
-	v := &volumes{mounts: goruntime.GOOS == "linux" && os.Geteuid() == 0}
-	var mounter volume.Mounter = onDisk{mount.New("")}
-	if v.mounts {
-		mounter = mount.New("")
-	}
+	v := &volumes{mounts: volume.CanMount()}
+	mounter := volume.NewMounter(v.mounts)
 	cfg := volume.Config{
 		Root: opts.root, Mounter: mounter, StatsPeriod: opts.kubelet.VolumeStatsAggPeriod.Duration, Hooks: a.count.Volumes(), Record: a.record, Logger: a.logger,
 	}
@@ -158,49 +150,6 @@ func (v *volumes) runtime(cfg cri.Config) cri.Config {
 	}
 	return cfg
 }
-
-// collect removes what is left of pods that are removed, and that the runtime has
-// nothing of any more.
-func (v *volumes) collect(ctx context.Context, rt runtime.Lister, removed func(types.UID) bool) error {
-	pods, err := rt.Pods(ctx)
-	if err != nil {
-		return err
-	}
-	held := map[types.UID]bool{}
-	for _, p := range pods {
-		held[p.UID] = true
-	}
-	return v.Collect(ctx, func(uid types.UID) bool { return held[uid] || !removed(uid) })
-}
-
-// onDisk stands in for a mounter where this agent may not mount: what should be in
-// memory lies in the agent's directory, which is for its user alone, and what
-// cannot be had without a mount is refused.
-type onDisk struct{ mount.Interface }
-
-func (onDisk) Mount(_, target, fstype string, _ []string) error {
-	if fstype == "tmpfs" {
-		return nil
-	}
-	return fmt.Errorf("mount %s: this agent may mount nothing: it is not root", target)
-}
-
-func (d onDisk) MountSensitive(source, target, fstype string, options, _ []string) error {
-	return d.Mount(source, target, fstype, options)
-}
-
-func (d onDisk) MountSensitiveWithoutSystemd(source, target, fstype string, options, _ []string) error {
-	return d.Mount(source, target, fstype, options)
-}
-
-func (d onDisk) MountSensitiveWithoutSystemdWithMountFlags(source, target, fstype string, options, _, _ []string) error {
-	return d.Mount(source, target, fstype, options)
-}
-
-func (onDisk) List() ([]mount.MountPoint, error)          { return nil, nil }
-func (onDisk) IsMountPoint(string) (bool, error)          { return false, nil }
-func (onDisk) IsLikelyNotMountPoint(string) (bool, error) { return true, nil }
-func (onDisk) Unmount(string) error                       { return nil }
 
 // drivers are what the API server knows of CSI drivers.
 type drivers struct{ *cluster }

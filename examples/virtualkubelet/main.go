@@ -1,23 +1,20 @@
-// Virtualkubelet shows the parts in a virtual-kubelet provider, above and below. What it
-// plays is virtual-kubelet's side: it calls the methods that virtual-kubelet calls, in
-// that order, and prints what it is told. It needs nothing and takes some seconds.
+// Virtualkubelet is a virtual-kubelet provider in 30 lines: package kube/provider over a
+// runtime.Runtime. In place of virtual-kubelet, the program makes the calls that its pod
+// controller makes, and prints the reported statuses.
 //
 //	go run ./examples/virtualkubelet
 //
-// For a provider of your own, copy
+// A real provider passes the same value to virtual-kubelet:
 //
-//   - provider: what virtual-kubelet calls, over any runtime.Runtime. There is nothing
-//     to change in it but what your pods may be (provider.Config.Admit).
-//   - cloud: a runtime.Runtime over a backend that takes whole pods. Put your backend's
-//     client behind cloud.API; cloud's documentation says what else is yours.
-//   - cloud/conformance_test.go: the test that says which promise your backend breaks.
+//	controller, err := node.NewPodController(node.PodControllerConfig{Provider: p, …})
 //
-// cloud/fakecloud is the backend that is missing here.
+// The runtime here is in memory. Package runtime/cri implements runtime.Runtime for
+// containerd, and runtime/process for processes. For a backend that takes whole pods, such
+// as a cloud API, test/cloud in the repository is an implementation to start from.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,127 +22,92 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/cloud/fakecloud"
-	"github.com/kubeparts/kubeparts/examples/virtualkubelet/provider"
+	"github.com/kubeparts/kubeparts/kube/provider"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 func main() {
-	if err := play(context.Background(), os.Stdout); err != nil {
+	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "virtualkubelet:", err)
 		os.Exit(1)
 	}
 }
 
-// podLifecycleHandler and podNotifier are virtual-kubelet's, word for word.
-type podLifecycleHandler interface {
+// podController is the part of virtual-kubelet's interfaces that a provider implements:
+// node.PodLifecycleHandler and node.PodNotifier.
+type podController interface {
 	CreatePod(ctx context.Context, pod *v1.Pod) error
 	UpdatePod(ctx context.Context, pod *v1.Pod) error
 	DeletePod(ctx context.Context, pod *v1.Pod) error
 	GetPod(ctx context.Context, namespace, name string) (*v1.Pod, error)
 	GetPodStatus(ctx context.Context, namespace, name string) (*v1.PodStatus, error)
 	GetPods(context.Context) ([]*v1.Pod, error)
-}
-
-type podNotifier interface {
 	NotifyPods(context.Context, func(*v1.Pod))
 }
 
-// play runs a pod that crashes once, serves, and is deleted.
-func play(ctx context.Context, out io.Writer) error {
-	backend := flaky()
-	rt, err := cloud.New(cloud.Config{Cloud: backend, Node: "virtual"})
+// run creates a pod that crashes once, waits until it is ready again, and deletes it.
+func run(ctx context.Context, out io.Writer) error {
+	rt := new(runtimetest.Runtime)
+	rt.Behave("web:1", runtimetest.Behaviour{
+		Exit: &runtimetest.Exit{After: 300 * time.Millisecond, Code: 1}, Crashes: 1, StopDelay: 200 * time.Millisecond,
+	})
+	p, err := provider.New(provider.Config{Runtime: rt, NodeName: "virtual"})
 	if err != nil {
 		return err
 	}
-	p, err := provider.New(provider.Config{Runtime: rt})
-	if err != nil {
-		return err
-	}
-	var handler podLifecycleHandler = p
-	told := make(chan v1.PodStatus, 100)
-	podNotifier(p).NotifyPods(ctx, func(pod *v1.Pod) { told <- pod.Status })
-
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	ended := make(chan error, 1)
-	go func() { ended <- p.Run(ctx) }()
-
-	pod := web()
-	if err := handler.CreatePod(ctx, pod); err != nil {
+	stopped := make(chan error, 1)
+	go func() { stopped <- p.Run(ctx) }()
+	if err := control(ctx, p, out); err != nil {
 		return err
 	}
-	until := func(what string, want func(v1.PodStatus) bool) error {
-		for {
-			select {
-			case said := <-told:
-				fmt.Fprintln(out, "web", status.Summary(&said))
-				if want(said) {
-					return nil
-				}
-			case <-time.After(time.Minute):
-				return fmt.Errorf("a minute without word that web has %s", what)
-			}
-		}
-	}
-	err = until("been restarted", func(s v1.PodStatus) bool { return status.IsReady(&s) && s.ContainerStatuses[0].RestartCount == 1 })
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "kubectl delete pod web")
-	pod.DeletionTimestamp = new(metav1.Now())
-	if err := handler.DeletePod(ctx, pod); err != nil {
-		return err
-	}
-	err = until("ended", func(s v1.PodStatus) bool { return s.ContainerStatuses[0].State.Terminated != nil })
-	if err != nil {
-		return err
-	}
-	// virtual-kubelet deletes the object now, the provider forgets the pod, and its
-	// machine is destroyed.
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		left, err := handler.GetPods(ctx)
-		if err != nil {
-			return err
-		}
-		machines, err := backend.ListMachines(ctx, nil)
-		if err != nil {
-			return err
-		}
-		if len(left)+len(machines) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("after two minutes there are %d pods and %d machines left", len(left), len(machines))
-		}
-	}
-	_, err = handler.GetPod(ctx, pod.Namespace, pod.Name)
-	unknown, ok := errors.AsType[interface {
-		error
-		NotFound() bool
-	}](err)
-	fmt.Fprintln(out, "gone:", ok && unknown.NotFound())
 	stop()
-	return <-ended
+	return <-stopped
 }
 
-// flaky is a cloud in memory, on which a process exits once and then runs.
-func flaky() *fakecloud.Cloud {
-	c := &fakecloud.Cloud{Latency: 5 * time.Millisecond, Boot: 500 * time.Millisecond, Launch: 100 * time.Millisecond}
-	c.Behave("web:1", fakecloud.Program{After: 300 * time.Millisecond, Code: 1, Crashes: 1, Stop: 200 * time.Millisecond})
-	return c
-}
-
-func web() *v1.Pod {
-	grace := int64(5)
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("6f1e")},
+// control makes virtual-kubelet's calls.
+func control(ctx context.Context, p podController, out io.Writer) error {
+	statuses := make(chan v1.PodStatus, 100)
+	p.NotifyPods(ctx, func(pod *v1.Pod) { statuses <- pod.Status })
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "6f1e"},
 		Spec: v1.PodSpec{
-			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: &grace,
+			RestartPolicy: v1.RestartPolicyAlways, TerminationGracePeriodSeconds: new(int64(5)),
 			Containers: []v1.Container{{Name: "app", Image: "web:1"}},
 		},
+	}
+	if err := p.CreatePod(ctx, pod); err != nil {
+		return err
+	}
+	restarted := func(s v1.PodStatus) bool { return status.IsReady(&s) && s.ContainerStatuses[0].RestartCount == 1 }
+	if err := await(statuses, restarted, out); err != nil {
+		return err
+	}
+
+	fmt.Fprintln(out, "kubectl delete pod web")
+	pod.DeletionTimestamp = new(metav1.Now())
+	if err := p.DeletePod(ctx, pod); err != nil {
+		return err
+	}
+	terminated := func(s v1.PodStatus) bool { return s.ContainerStatuses[0].State.Terminated != nil }
+	return await(statuses, terminated, out)
+}
+
+// await prints statuses until one satisfies the condition.
+func await(statuses <-chan v1.PodStatus, condition func(v1.PodStatus) bool, out io.Writer) error {
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case s := <-statuses:
+			fmt.Fprintln(out, "web", status.Summary(&s))
+			if condition(s) {
+				return nil
+			}
+		case <-timeout:
+			return fmt.Errorf("no such status within a minute")
+		}
 	}
 }

@@ -266,7 +266,7 @@ a field has no row, if a test that is named does not exist, or if this file is o
 - **honored**: the node acts on it. The proof is a test, or a pod in runtime/cri/podconfig/testdata/pods for which a test
   shows that the CRI request differs without the field.
 - **refused**: a pod that has it does not start, for the reason given.
-- **warned**: it has no effect, and the reference agent reports it in an event (` + "`IgnoredFields`, `admission.Ignored`" + `).
+- **warned**: it has no effect, and the reference agent reports it in an event (` + "`admission.IgnoredFields`" + `).
 - **elsewhere**: it is not for the node, and a kubelet does nothing about it either. Fields below it are not listed.
 
 A type that several fields have is listed once. The rows of Container hold for init and ephemeral containers.

@@ -70,9 +70,9 @@ func (a *agent) parts(t *testing.T, api kubernetes.Interface, node string, owner
 	a.whole, err = core.New(core.Config{
 		Runtime: a.runtime, Sink: sink, Mirrors: mirrors, Record: a.record,
 		Sources: map[string]podsource.PodSource{podsource.APISource: a.pods, podsource.FileSource: a.static},
-		Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-			if r := admission.Empty(pod); r != nil {
-				return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+		Admitters: podworker.Admitters{podworker.AdmitFunc(func(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+			for _, failure := range admission.Check(pod, nil, admission.Node{}) {
+				return &failure.Rejection
 			}
 			return nil
 		})},

@@ -128,21 +128,18 @@ func (a *agent) run(ctx context.Context) error {
 	return together(ctx, runs...)
 }
 
-// admit refuses pods that cannot be run, and those whose behaviour cannot be read:
+// admit rejects pods that cannot be run, and those whose behaviour cannot be read:
 // their status then says what is wrong.
-func (a *agent) admit(_ context.Context, pod *v1.Pod) *podworker.Refusal {
-	if r := admission.Empty(pod); r != nil {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
-	}
+func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if _, err := a.of.cfg.behaviours(pod); err != nil {
-		return &podworker.Refusal{Reason: "UnknownBehaviour", Message: err.Error()}
+		return &runtime.Rejection{Reason: "UnknownBehaviour", Message: err.Error()}
 	}
 	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity}
 	if o := a.node.Object(); o != nil {
 		is.Labels, is.Taints = o.Labels, o.Spec.Taints
 	}
-	for _, r := range admission.Check(pod, a.alive(pod), is) {
-		return &podworker.Refusal{Reason: r.Reason, Message: r.Message}
+	for _, failure := range admission.Check(pod, a.alive(pod), is) {
+		return &failure.Rejection
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -139,7 +138,7 @@ func TestTheSeriesOfAProbeGoWithIt(t *testing.T) {
 func TestReasonsOfRefusedPodsAreFew(t *testing.T) {
 	w := newWorld(t)
 	for _, reason := range []string{"OutOfcpu", "NodeAffinity", "OutOfvendor.com/gpu", "OutOfelse", "made up", ""} {
-		w.Pipeline().Refused(web(), podworker.Refusal{Reason: reason})
+		w.Pipeline().Rejected(web(), runtime.Rejection{Reason: reason})
 	}
 	assert.Equal(t, []string{
 		`kubelet_admission_rejections_total{reason="NodeAffinity"} 1`, `kubelet_admission_rejections_total{reason="Other"} 2`,

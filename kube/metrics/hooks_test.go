@@ -43,10 +43,10 @@ func (w world) live(t testing.TB) world {
 	g.Relisted(pleg.RelistInfo{Err: errBroken})
 	g.Inspected(pleg.InspectInfo{Duration: second})
 	w.Workers().Worked(podworker.WorkInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
-	w.Workers().Preempted(podworker.PreemptInfo{Victim: podworker.Victim{Signal: "cpu"}})
+	w.Workers().Preempted(podworker.PreemptInfo{Reason: "OutOfcpu"})
 	w.Loop().Orphan(nil)
 	w.Loop().Restarted(pod)
-	w.Pipeline().Refused(pod, podworker.Refusal{Reason: "OutOfcpu"})
+	w.Pipeline().Rejected(pod, runtime.Rejection{Reason: "OutOfcpu"})
 	w.Pipeline().Stepped(podworker.StepInfo{Step: "volumes", End: at, Begin: at})
 	w.liveStatus(pod)
 	for _, r := range []prober.RunInfo{{Result: runtime.ProbeSuccess}, {Result: runtime.ProbeFailure}, {Err: errBroken}} {

@@ -3,8 +3,8 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	"strings"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -29,7 +29,7 @@ func (w *workerMetrics) declare(s *family.Set) {
 	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Pods that were ended so that another may run, by what there was too little of.", "preemption_signal")
 	w.orphans = s.Counter("podworker.LoopHooks.Orphan", "kubelet_orphaned_runtime_pods_total", "Pods that were ended because nobody wants them.")
 	w.restarted = s.Counters("podworker.LoopHooks.Restarted", "kubelet_restarted_pods_total", "Pods that were wanted anew when they had ended.", "static")
-	w.refused = s.Counters("podworker.PipelineHooks.Refused", "kubelet_admission_rejections_total", "Pods that may not run here, by why.", "reason")
+	w.refused = s.Counters("podworker.PipelineHooks.Rejected", "kubelet_admission_rejections_total", "Pods that may not run here, by why.", "reason")
 	w.steps = s.Histograms("podworker.PipelineHooks.Stepped", "kubeparts_pod_step_duration_seconds", "How long one step of a call took.", quick, "step")
 }
 
@@ -58,7 +58,9 @@ func (m *Metrics) Workers() podworker.Hooks {
 				w.containers.Observe(float64(len(i.Pod.Spec.Containers)))
 			}
 		},
-		Preempted: func(i podworker.PreemptInfo) { w.preemptions.WithLabelValues(i.Victim.Signal).Inc() },
+		Preempted: func(i podworker.PreemptInfo) {
+			w.preemptions.WithLabelValues(strings.TrimPrefix(i.Reason, "OutOf")).Inc()
+		},
 	}
 }
 
@@ -75,15 +77,15 @@ func (m *Metrics) Loop() podworker.LoopHooks {
 func (m *Metrics) Pipeline() podworker.PipelineHooks {
 	w := &m.worker
 	return podworker.PipelineHooks{
-		Refused: func(_ *v1.Pod, r podworker.Refusal) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
-		Stepped: func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
+		Rejected: func(_ *v1.Pod, r runtime.Rejection) { w.refused.WithLabelValues(rejection(r.Reason)).Inc() },
+		Stepped:  func(i podworker.StepInfo) { w.steps.WithLabelValues(i.Step).Observe(i.End.Sub(i.Begin).Seconds()) },
 	}
 }
 
 // static says whether a pod is a static one, as a label: a kubelet's is empty for those
 // that are not.
 func static(pod *v1.Pod) string {
-	if pod != nil && staticpod.Is(pod) {
+	if pod != nil && runtime.IsStatic(pod) {
 		return "true"
 	}
 	return ""

@@ -16,5 +16,5 @@ func TestEachRuleOfContainerLogsIsNamedByATest(t *testing.T) {
 	without := map[string]string{
 		"la-5": "Config.Pods has each pod with its status of the moment; a static pod is known by its own name",
 	}
-	ruletest.Check(t, ruletest.Named(t, ruletest.Files(t, "containerlog*_test.go", "../../runtime/cri/logread/*_test.go")...), without, rules...)
+	ruletest.Check(t, ruletest.Named(t, ruletest.Files(t, "containerlog*_test.go", "../internal/podlog/*_test.go", "../../runtime/cri/logread/*_test.go")...), without, rules...)
 }

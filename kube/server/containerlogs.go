@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/kubeparts/kubeparts/kube/internal/podlog"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/logread"
 )
@@ -64,7 +66,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		}
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
-	var want logOptions
+	var want v1.PodLogOptions
 	if err == nil {
 		want, err = decodeLogOptions(query)
 	}
@@ -72,7 +74,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusBadRequest, `{"message": "Unable to decode query."}`)
 		return
 	}
-	if !want.valid() {
+	if !podlog.Valid(&want) {
 		refuse(w, http.StatusUnprocessableEntity, `{"message": "Invalid request."}`)
 		return
 	}
@@ -94,11 +96,12 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusNotFound, "this node has no logs of containers")
 		return
 	}
-	if s.cfg.ContainerLogs.NoSplitStreams && want.stream != logread.All {
+	req := podlog.Request(&want, time.Now())
+	if s.cfg.ContainerLogs.NoSplitStreams && req.Stream != logread.All {
 		refuse(w, http.StatusBadRequest, "the streams of a log cannot be had one by one")
 		return
 	}
-	id, err := logContainer(name, &pod.Status, container, want.previous)
+	id, err := podlog.ContainerID(name, &pod.Status, container, want.Previous)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
@@ -109,7 +112,6 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		return
 	}
 	out := newLogWriter(w, s.cfg.ContainerLogs)
-	req := want.request(time.Now())
 	req.Path, req.Gap = path, out.gap
 	req.Running = func(ctx context.Context) (bool, error) {
 		out.begin() // so that who follows a container that says nothing knows that he does

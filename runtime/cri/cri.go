@@ -65,6 +65,11 @@ type Config struct {
 	// no such file can hold is an error of New.
 	DNS DNS
 
+	// UnsafeSysctls are the sysctls that pods may set besides the safe ones: names,
+	// or prefixes that end with "*". Each must be namespaced (se-15). Runtime.Admit
+	// rejects pods with others.
+	UnsafeSysctls []string
+
 	// RuntimeClass returns the runtime handler of a class (rt-20). Nil: a pod
 	// that names a class is not run.
 	RuntimeClass func(name string) (handler string, err error)
@@ -198,6 +203,7 @@ type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
 	images  *images.Manager
+	sysctls *podconfig.Sysctls
 	journal *journal
 	ended   *endings
 	unable  *unable
@@ -273,12 +279,16 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cri: Config.Backoff: %w", err)
 	}
+	sysctls, err := podconfig.NewSysctls(cfg.Node.Facts.Kernel, cfg.UnsafeSysctls)
+	if err != nil {
+		return nil, fmt.Errorf("cri: Config.UnsafeSysctls: %w", err)
+	}
 	local, _ := cfg.Runtime.(LocalStreams)
 	how := calls{timeout: cfg.CallTimeout, hook: cfg.Hooks.Called}
 	cfg.Runtime = &runtimeCalls{how, cfg.Runtime}
 	cfg.Images = &imageCalls{how, cfg.Images}
 	r := &Runtime{
-		cfg: cfg, backoff: backoff, log: cfg.Logger,
+		cfg: cfg, backoff: backoff, sysctls: sysctls, log: cfg.Logger,
 		journal: newJournal(filepath.Join(cfg.RootDir, "pods"), cfg.Logger), ended: newEndings(), unable: newUnable(), local: local,
 	}
 	cfg.Pulls.Service, cfg.Pulls.Logger = cfg.Images, cfg.Logger

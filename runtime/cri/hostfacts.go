@@ -13,8 +13,8 @@ import (
 
 // ReadFacts reads from a Linux machine what the configuration of containers
 // depends on, for [Node].Facts: memory and swap, the version of its cgroups, the
-// sizes of its huge pages, whether SELinux is enabled, and where it shows its
-// temperature. What is a matter of
+// sizes of its huge pages, the release of its kernel, whether AppArmor and SELinux
+// are enabled, and where it shows its temperature. What is a matter of
 // configuration is left at its default. root is the machine's, os.DirFS("/").
 //
 // What a machine does not have reads as nothing. The error is a file that is
@@ -61,8 +61,16 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	for _, dir := range hot {
 		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
 	}
+	n.Kernel = content(root, "proc/sys/kernel/osrelease")
+	n.AppArmor = strings.HasPrefix(content(root, "sys/module/apparmor/parameters/enabled"), "Y")
 	n.SELinux = seLinux(root)
 	return n, nil
+}
+
+// content returns the trimmed content of a file; "" if it cannot be read.
+func content(root fs.FS, path string) string {
+	data, _ := fs.ReadFile(root, path)
+	return strings.TrimSpace(string(data))
 }
 
 // seLinux reports whether SELinux is enabled: its file system is mounted and a policy is

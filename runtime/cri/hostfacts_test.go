@@ -37,6 +37,10 @@ func TestFactsOfAMachine(t *testing.T) { // se-8, cm-34, cm-37, cm-40
 		"cgroup v1": {fstest.MapFS{
 			"proc/meminfo": memory, "sys/fs/cgroup/memory/memory.memsw.limit_in_bytes": file,
 		}, podconfig.Node{MemoryBytes: 16 << 20, CgroupVersion: 1, Swap: podconfig.Swap{Controller: true, Bytes: 2 << 20}}},
+		"AppArmor": {fstest.MapFS{
+			"sys/module/apparmor/parameters/enabled": {Data: []byte("Y\n")}, "proc/sys/kernel/osrelease": {Data: []byte("6.1.0-18-amd64\n")},
+		}, podconfig.Node{AppArmor: true, Kernel: "6.1.0-18-amd64"}},
+		"AppArmor is disabled": {fstest.MapFS{"sys/module/apparmor/parameters/enabled": {Data: []byte("N\n")}}, podconfig.Node{}},
 		"SELinux": {fstest.MapFS{
 			"sys/fs/selinux/enforce": file, "proc/self/attr/current": {Data: []byte("system_u:system_r:unconfined_t:s0\x00")},
 		}, podconfig.Node{SELinux: true}},

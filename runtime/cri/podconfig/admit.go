@@ -1,23 +1,23 @@
 package podconfig
 
 import (
-	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// AdmitAppArmor returns why a pod that wants AppArmor profiles may not run on a
-// machine that cannot enforce them: cannot says why not, nil that it can (se-3).
-// A pod that wants none, or wants to be unconfined, runs anywhere.
-func AdmitAppArmor(pod *v1.Pod, cannot error) *Refusal {
-	if cannot == nil || !wantsAppArmor(pod) {
+// AdmitAppArmor rejects a pod that requires an AppArmor profile if the kernel of the
+// node does not enforce them (se-3). Unconfined pods require none.
+func AdmitAppArmor(pod *v1.Pod, enabled bool) *runtime.Rejection {
+	if enabled || !requiresAppArmor(pod) {
 		return nil
 	}
-	return &Refusal{Reason: "AppArmor", Message: fmt.Sprintf("Cannot enforce AppArmor: %v", cannot)}
+	return &runtime.Rejection{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
 }
 
-func wantsAppArmor(pod *v1.Pod) bool {
+func requiresAppArmor(pod *v1.Pod) bool {
 	wants := func(p *v1.AppArmorProfile) bool { return p != nil && p.Type != v1.AppArmorProfileTypeUnconfined }
 	if sc := pod.Spec.SecurityContext; sc != nil && wants(sc.AppArmorProfile) {
 		return true
@@ -37,14 +37,14 @@ func wantsAppArmor(pod *v1.Pod) bool {
 	return false
 }
 
-// AdmitGroups returns why a pod may not run on a node whose runtime cannot keep
-// the groups of an image away from a process, if the pod asks for that (se-6).
-func AdmitGroups(pod *v1.Pod, supported bool) *Refusal {
+// AdmitGroups rejects a pod with strict supplemental groups, which exclude those of
+// the image, if the runtime does not support them (se-6).
+func AdmitGroups(pod *v1.Pod, supported bool) *runtime.Rejection {
 	sc := pod.Spec.SecurityContext
 	if supported || sc == nil || sc.SupplementalGroupsPolicy == nil || *sc.SupplementalGroupsPolicy != v1.SupplementalGroupsPolicyStrict {
 		return nil
 	}
-	return &Refusal{
+	return &runtime.Rejection{
 		Reason:  "SupplementalGroupsPolicyNotSupported",
 		Message: "supplementalGroupsPolicy: Strict is not supported by the runtime of this node",
 	}

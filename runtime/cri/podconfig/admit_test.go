@@ -1,12 +1,13 @@
 package podconfig
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
@@ -20,8 +21,7 @@ func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
 	annotated := func(p string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{appArmorAnnotation + "a": p}}}
 	}
-	cannot := errors.New("AppArmor is not enabled on the host")
-	want := &Refusal{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+	want := &runtime.Rejection{Reason: "AppArmor", Message: "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
 	for name, tc := range map[string]struct {
 		pod    *v1.Pod
 		needed bool
@@ -34,11 +34,11 @@ func TestPodsThatNeedAppArmor(t *testing.T) { // se-3
 		"annotated to be off": {annotated("unconfined"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Nil(t, AdmitAppArmor(tc.pod, nil))
+			assert.Nil(t, AdmitAppArmor(tc.pod, true))
 			if tc.needed {
-				assert.Equal(t, want, AdmitAppArmor(tc.pod, cannot))
+				assert.Equal(t, want, AdmitAppArmor(tc.pod, false))
 			} else {
-				assert.Nil(t, AdmitAppArmor(tc.pod, cannot))
+				assert.Nil(t, AdmitAppArmor(tc.pod, false))
 			}
 		})
 	}

@@ -16,8 +16,8 @@
 // hostname and the content of /etc/hosts. Package podenv makes the environment.
 //
 // Beside them are the readers of the labels and annotations ([HashOf] and the
-// others), and three answers to "may this pod run here?" that can be given
-// before anything of it is made: [Sysctls], [AdmitAppArmor] and [AdmitGroups].
+// others), and three admission checks: [Sysctls], [AdmitAppArmor] and [AdmitGroups];
+// cri.Runtime.Admit calls them.
 //
 // # Usage
 //

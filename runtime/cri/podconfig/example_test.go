@@ -1,6 +1,7 @@
 package podconfig_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -49,7 +50,7 @@ func ExampleSysctls_Admit() {
 		{Name: "net.core.somaxconn", Value: "1024"},
 		{Name: "kernel.msgmax", Value: "65536"},
 	}}}}
-	if no := sysctls.Admit(pod); no != nil {
+	if no := sysctls.Admit(context.Background(), pod); no != nil {
 		fmt.Println(no.Reason+":", no.Message)
 	}
 	// Output: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted

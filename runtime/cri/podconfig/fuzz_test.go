@@ -44,8 +44,8 @@ func FuzzContainer(f *testing.F) {
 			in.UserNamespace = &runtimeapi.UserNamespace{Uids: []*runtimeapi.IDMapping{nil}, Gids: []*runtimeapi.IDMapping{nil}}
 		}
 		_, _ = podconfig.Sandbox(in, 1)
-		new(podconfig.Sysctls).Admit(pod)
-		podconfig.AdmitAppArmor(pod, os.ErrInvalid)
+		new(podconfig.Sysctls).Admit(t.Context(), pod)
+		podconfig.AdmitAppArmor(pod, false)
 		podconfig.AdmitGroups(pod, false)
 		podconfig.AsksHandler(pod)
 		for i := range pod.Spec.Containers {

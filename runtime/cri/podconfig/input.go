@@ -102,6 +102,14 @@ type Node struct {
 	// SeccompRoot is the directory of the seccomp profiles on this machine.
 	SeccompRoot string
 
+	// Kernel is the release of the kernel, "6.1.0-18-amd64", which decides which
+	// sysctls are safe. Empty: those of old kernels.
+	Kernel string
+
+	// AppArmor reports that the kernel enforces AppArmor profiles. If false, pods
+	// that require one are rejected (se-3).
+	AppArmor bool
+
 	// SELinux: it is enabled on the machine. False: no mount is relabelled.
 	SELinux bool
 

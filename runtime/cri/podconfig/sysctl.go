@@ -1,18 +1,15 @@
 package podconfig
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
-
-// A Refusal is why a pod may not run on this node: the reason and the message
-// of its status. It is an error with that message.
-type Refusal struct{ Reason, Message string }
-
-func (r *Refusal) Error() string { return r.Message }
 
 // safeSysctls touch nothing but the pod, from the kernel on that is given here
 // (se-14).
@@ -54,9 +51,9 @@ func NewSysctls(kernel string, unsafe []string) (*Sysctls, error) {
 	return s, nil
 }
 
-// Admit returns why the pod may not run here, or nil if its sysctls do not stand
-// in the way (se-16).
-func (s *Sysctls) Admit(pod *v1.Pod) *Refusal {
+// Admit implements podworker.Admitter: it rejects a pod with a sysctl that pods of
+// this node may not set (se-16).
+func (s *Sysctls) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	if pod.Spec.SecurityContext == nil {
 		return nil
 	}
@@ -73,7 +70,7 @@ func (s *Sysctls) Admit(pod *v1.Pod) *Refusal {
 		default:
 			continue
 		}
-		return &Refusal{Reason: "SysctlForbidden", Message: fmt.Sprintf("forbidden sysctl: %q %s", name, why)}
+		return &runtime.Rejection{Reason: "SysctlForbidden", Message: fmt.Sprintf("forbidden sysctl: %q %s", name, why)}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestSysctlNames(t *testing.T) {
@@ -58,15 +60,15 @@ func TestSysctlsThatPodsMaySet(t *testing.T) {
 			s, err := NewSysctls(tc.kernel, tc.unsafe)
 			require.NoError(t, err)
 			tc.spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: tc.sysctl, Value: "1"}}}
-			refusal := s.Admit(&v1.Pod{Spec: tc.spec})
+			refusal := s.Admit(t.Context(), &v1.Pod{Spec: tc.spec})
 			if tc.want == "" {
 				assert.Nil(t, refusal)
 			} else {
-				assert.Equal(t, &Refusal{Reason: "SysctlForbidden", Message: tc.want}, refusal)
+				assert.Equal(t, &runtime.Rejection{Reason: "SysctlForbidden", Message: tc.want}, refusal)
 			}
 		})
 	}
-	assert.Nil(t, new(Sysctls).Admit(&v1.Pod{}), "a pod that sets none")
+	assert.Nil(t, new(Sysctls).Admit(t.Context(), &v1.Pod{}), "a pod that sets none")
 }
 
 func TestAllowedSysctlsMustBeNamespaced(t *testing.T) { // se-15

@@ -1,0 +1,85 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// ForNode returns the function allocation.Config.Admit of a node: a new pod must
+// pass [Check], a resize must pass [Fit], and the first failure is reported.
+//
+// A pod that lacks only resources may be preceded by others, which the rejection
+// lists in Preempt: pods that terminate, if the pod fits without them (the
+// scheduler assigns the resources of a deleted pod at once; a kubelet runs both,
+// rules sl-19 and sl-23); else, for a critical pod, the [Victims] (rule adm-10).
+//
+// The function node returns the current state of the node. The function
+// terminating reports whether a pod is terminating and no source specifies it any
+// more. Both are called while a pod is admitted, on its goroutine, must not block
+// and must not call the allocation.Manager.
+func ForNode(node func() Node, terminating func(uid types.UID) bool) func(context.Context, allocation.Request) *runtime.Rejection {
+	return func(_ context.Context, req allocation.Request) *runtime.Rejection {
+		if req.Operation == allocation.Resize {
+			return first(Fit(req.Pod, req.Others, node()))
+		}
+		return admit(req.Pod, req.Others, node(), terminating)
+	}
+}
+
+func admit(pod *v1.Pod, others []*v1.Pod, node Node, terminating func(types.UID) bool) *runtime.Rejection {
+	failures := Check(pod, others, node)
+	rejection := first(failures)
+	if rejection == nil || slices.ContainsFunc(failures, func(f Failure) bool { return f.Lack == nil }) {
+		return rejection
+	}
+	var stay, leave []*v1.Pod
+	for _, other := range others {
+		if terminating(other.UID) {
+			leave = append(leave, other)
+		} else {
+			stay = append(stay, other)
+		}
+	}
+	if len(leave) > 0 && len(Check(pod, stay, node)) == 0 {
+		rejection.Preempt = uids(leave)
+		return rejection
+	}
+	if !Critical(pod) {
+		return rejection
+	}
+	// A pod without annotations is known from its allocation record only
+	// (allocation.Request): it may be critical as well.
+	preemptable := slices.DeleteFunc(slices.Clone(others), func(p *v1.Pod) bool { return len(p.Annotations) == 0 })
+	victims, err := Victims(pod, preemptable, failures)
+	if err != nil {
+		return &runtime.Rejection{
+			Reason:  unexpectedError,
+			Message: fmt.Sprintf("Unexpected error while attempting to recover from admission failure: %v", err), // adm-12
+			Err:     err,
+		}
+	}
+	rejection.Preempt = uids(victims)
+	return rejection
+}
+
+// first returns the failure that is reported (adm-9).
+func first(failures []Failure) *runtime.Rejection {
+	for _, f := range failures {
+		return &f.Rejection
+	}
+	return nil
+}
+
+func uids(pods []*v1.Pod) (uids []types.UID) {
+	for _, pod := range pods {
+		uids = append(uids, pod.UID)
+	}
+	return uids
+}

@@ -1,0 +1,48 @@
+// Package claim reserves the root directory and the container runtime of a node agent for
+// one process.
+//
+// An agent removes what it takes for orphaned: containers of pods that no source
+// specifies, directories, cgroups. Two agents with the same runtime, or an agent and a
+// kubelet, would therefore remove each other's pods.
+//
+// # What it decides
+//
+// Whether an agent may start: nothing else may use its root directory, its runtime, its
+// directory of pod logs or its root of pod cgroups.
+//
+// # Usage
+//
+//	release, err := claim.Take(claim.Config{Root: root, RuntimeEndpoint: endpoint, PodLogsDir: logs})
+//	if err != nil {
+//		return err // errors.Is(err, claim.ErrInUse)
+//	}
+//	defer release()
+//
+// # Concurrency
+//
+// Take and the function that it returns are safe for concurrent use.
+//
+// # Guarantees and limits
+//
+//   - Agents are detected by locks of files, which the kernel releases when the process
+//     ends, on Linux and macOS. A lock next to the runtime's socket that cannot be
+//     created is not an error.
+//   - Kubelets are detected by their processes in /proc, their command lines and the
+//     files of their --config, on Linux. Only those of root and of the agent's user in
+//     the agent's mount namespace are considered: another user can start a program named
+//     kubelet with any command line.
+//   - A KubeletConfiguration is read leniently, up to 4 MiB; unknown and invalid fields
+//     are ignored, and drop-in directories are not read.
+//
+// # Differences from the kubelet
+//
+// The kubelet checks only its own lock file, if --lock-file is set.
+//
+// # Testing
+//
+// Kubelets are directories in the format of /proc.
+//
+// # Stability
+//
+// Experimental: expect it to change.
+package claim

@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// keeper is a runtime, volumes and cgroups that record in which order they are collected.
+type keeper struct {
+	runtime.Runtime
+	calls []string
+	fail  map[string]error
+}
+
+func (k *keeper) Pods(context.Context) ([]*runtime.Pod, error) {
+	return []*runtime.Pod{{UID: "listed"}}, k.fail["list"]
+}
+
+func (k *keeper) CollectGarbage(context.Context, runtime.GCPolicy) error {
+	k.calls = append(k.calls, "runtime")
+	return k.fail["runtime"]
+}
+
+type keptVolumes struct{ *keeper }
+
+func (keptVolumes) Mount(context.Context, *v1.Pod) (map[string]runtime.Volume, error) {
+	return nil, nil
+}
+func (keptVolumes) Unmount(context.Context, *v1.Pod) error { return nil }
+func (keptVolumes) HasVolumes(uid types.UID) bool          { return uid == "listed" }
+
+func (v keptVolumes) Collect(_ context.Context, keep func(types.UID) bool) error {
+	v.calls = append(v.calls, fmt.Sprintf("volumes: listed %v, removed %v, desired %v", keep("listed"), keep("removed"), keep("desired")))
+	return v.fail["volumes"]
+}
+
+type keptCgroups struct{ *keeper }
+
+func (keptCgroups) Ensure(context.Context, *v1.Pod) error   { return nil }
+func (keptCgroups) Remove(context.Context, types.UID) error { return nil }
+
+func (c keptCgroups) Collect(_ context.Context, removed, hasVolumes func(types.UID) bool) error {
+	c.calls = append(c.calls, fmt.Sprintf("cgroups: removed %v, with volumes %v", removed("removed"), hasVolumes != nil && hasVolumes("listed")))
+	return c.fail["cgroups"]
+}
+
+func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
+	k := &keeper{fail: map[string]error{}}
+	g := newGarbage(Config{Runtime: k, Volumes: keptVolumes{k}, Cgroups: keptCgroups{k}}, nil)
+	policy := runtime.GCPolicy{Removed: func(uid types.UID) bool { return uid != "desired" }}
+	require.NoError(t, g.CollectGarbage(t.Context(), policy))
+	assert.Equal(t, []string{"runtime", "volumes: listed true, removed false, desired true", "cgroups: removed true, with volumes true"}, k.calls)
+
+	k.calls = nil
+	require.NoError(t, g.CollectGarbage(t.Context(), runtime.GCPolicy{}))
+	assert.Equal(t, []string{"runtime"}, k.calls, "which pods are removed is not known")
+
+	k.calls, k.fail = nil, map[string]error{"runtime": errors.New("a"), "volumes": errors.New("b"), "cgroups": errors.New("c")}
+	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "a\nb\nc")
+	assert.Len(t, k.calls, 3, "a failure does not skip the others")
+
+	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
+	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes: list the pods of the runtime: down")
+	assert.Len(t, k.calls, 2, "no volume is removed if it is not known which pods run")
+
+	k.calls, k.fail = nil, nil
+	g = newGarbage(Config{Runtime: k, Cgroups: keptCgroups{k}}, nil)
+	require.NoError(t, g.CollectGarbage(t.Context(), policy))
+	assert.Equal(t, []string{"runtime", "cgroups: removed true, with volumes false"}, k.calls)
+	assert.Nil(t, newGarbage(Config{}, nil))
+}

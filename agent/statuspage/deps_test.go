@@ -1,0 +1,20 @@
+package statuspage_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "agent/statuspage", Max: 450,
+		House: []string{
+			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint",
+			"internal/pause", "internal/podhttp", "internal/qos", "internal/quiet", "internal/restart", "internal/runonce",
+			"internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podworker", "prober", "runtime",
+			"runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
+			"status", "volume",
+		},
+	}.Check(t)
+}

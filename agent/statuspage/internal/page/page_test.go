@@ -1,0 +1,304 @@
+package page_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
+)
+
+func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
+	w, doc := get(t, node(2), "/")
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Equal(t, []string{"worker-1"}, texts(doc.all("h1")))
+	assert.Equal(t, []string{"What is wrong with the node", "Pods", "Pressure", "Probes", "Volumes", "Images", "Events"}, texts(doc.all("h2")))
+	assert.Equal(t, []string{
+		"5 pods", "1 in trouble", "1 not ready yet", "2 well", "1 done", "runtime well", "network not well", "MemoryPressure",
+	}, texts(doc.all("header")[0].all("li")))
+	assert.Contains(t, doc.text(), "The agent has been up for 1 d 2 h and uses 41 MiB of memory.")
+
+	pods := doc.table(t, "5 pods, those in trouble first").rows()
+	require.Len(t, pods, 5)
+	assert.Equal(t, []string{
+		"crash default", "CrashLoopBackOff", "0/1", "7",
+		"init prepare exited with code 0 server waiting (CrashLoopBackOff), 7 restarts",
+		"Last plan: start container server, restart 8: it exited with code 3; not before 2026-11-21T12:04:00Z (back-off 5m0s). " +
+			"syncing, for 1m0s. It backs off for another 4m1s. Last seen: server exited with code 3 (Error) 12s ago.",
+		"0.012", "34.0 MiB", "3 h",
+	}, pods[0])
+	assert.Equal(t, "young default", pods[1][0])
+	assert.Equal(t, []string{
+		"web-0 default", "Running", "1/1", "0", "server running",
+		"Last plan: create a sandbox, attempt 0; start container server: it has not run yet.", "0.012", "34.0 MiB", "3 h",
+	}, pods[2])
+	assert.Equal(t, []string{"job default", "Succeeded"}, pods[4][:2])
+
+	assert.Equal(t, []string{"crash server", "readiness", "GET :8080/index.html", "10 s", "✗ ✓ ✓", "2 ms", "nothing"}, doc.table(t, "Probes").rows()[0])
+	assert.Equal(t, []string{"crash", "data", "empty-dir", "uncertain", "5.0 MiB", `configmap "conf" not found Tried again in 4 s.`}, doc.table(t, "Volumes").rows()[0])
+	assert.Equal(t, []string{"registry.example/old:1.0", "200 MiB", "unused", "yes", "nobody has used it for 3 weeks"}, doc.table(t, "Images").rows()[0])
+	events := doc.table(t, "The last 2 events").rows()
+	assert.Equal(t, []string{"Warning", "BackOff", "default/crash[server]"}, events[0][1:4])
+	assert.Contains(t, events[0][0], "41 times since")
+}
+
+func TestASignalIsDrawnAgainstItsThresholds(t *testing.T) {
+	_, doc := get(t, node(0), "/")
+	charts := doc.all("svg")
+	require.Len(t, charts, 4)
+	assert.Equal(t, "memory.available: 676 MiB of 8.0 GiB available (8 %)", charts[0].attr("aria-label"))
+	assert.Len(t, charts[0].all("line"), 2)
+	points := strings.Fields(charts[0].all("polyline")[0].attr("points"))
+	assert.Len(t, points, 180)
+	assert.Equal(t, []string{"0.0,32.0", "300.0,57.9"}, []string{points[0], points[len(points)-1]}, "from half of it down to a twelfth")
+	assert.Equal(t, "62.2", charts[0].all("line")[0].attr("y1"))
+	assert.Len(t, charts[3].all("polyline"), 0, "nothing was measured")
+	cards := doc.all("li")
+	assert.Contains(t, texts(cards), "memory.available 676 MiB of 8.0 GiB available (8 %) Below 1Gi for 2 min. Pods are evicted below 100Mi. Pods are evicted below 1Gi for 1 min 30 s. Over 29 min.")
+	assert.Contains(t, texts(cards), "nodefs.inodesFree 6,012,345 of 6,553,600 available (91 %) Pods are evicted below 5% (327,680).")
+	assert.Contains(t, texts(cards), "pid.available not measured yet No threshold is set: nothing is evicted for it.")
+}
+
+func TestThePageOfAPodSaysAllOfIt(t *testing.T) {
+	for _, path := range []string{"/pod/default/crash", "/pod?uid=uid-crash", "/pod/default/web-0?uid=uid-crash"} {
+		w, doc := get(t, node(2), path)
+		require.Equal(t, http.StatusOK, w.Code, path)
+		assert.Equal(t, []string{"crash"}, texts(doc.all("h1")))
+		assert.Equal(t, []string{"Why it is where it is", "Containers", "Probes", "Volumes", "About it", "Events"}, texts(doc.all("h2")))
+		assert.Equal(t, [][]string{{"StartContainer server", `failed to "StartContainer" for "server" with CrashLoopBackOff`}}, doc.table(t, "What came of it").rows())
+		containers := doc.table(t, "Containers").rows()
+		require.Len(t, containers, 2)
+		assert.Equal(t, []string{"server", "waiting (CrashLoopBackOff): back-off 5m0s restarting failed container=server pod=crash_default(uid-crash)", "3 h", "no", "7",
+			"registry.example/web:1.2", "exited with code 3 (Error) 12 s ago, after 2 s"}, containers[1])
+		runs := doc.table(t, "The last runs").rows()
+		require.Len(t, runs, 3)
+		assert.Equal(t, []string{"failed", "3 ms", "HTTP probe failed with statuscode: 503"}, runs[0][1:])
+		assert.Len(t, doc.table(t, "Its events").rows(), 1)
+		assert.Contains(t, doc.text(), "Class BestEffort Addresses 10.88.0.7 Uses 0.012 CPU, 34.0 MiB of memory Age 3 h")
+	}
+}
+
+func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
+	w, doc := get(t, page.Node{}, "/")
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Empty(t, doc.all("table"))
+	assert.Len(t, doc.all("h2"), 6)
+	for _, text := range []string{
+		"No pods are wanted here", "Nothing was measured yet", "No container here has a probe.", "No pod here has a volume.",
+		"There are no images on this node.", "Nothing has happened since the agent started.",
+	} {
+		assert.Contains(t, doc.text(), text)
+	}
+	bare := page.Node{At: noon, Pods: []page.Pod{{UID: "u", Namespace: "n", Name: "p"}}}
+	_, doc = get(t, bare, "/")
+	assert.Equal(t, []string{"p n", "Unknown", "0/0", "0", "none seen yet", "", "–", "–", "–"}, doc.table(t, "1 pod,").rows()[0])
+	_, doc = get(t, bare, "/pod/n/p")
+	for _, text := range []string{"No plan was made yet.", "Nobody works on it.", "Nothing was seen of its containers yet.", "It has no volumes.", "None of the node's last events is about it."} {
+		assert.Contains(t, doc.text(), text)
+	}
+	for path, words := range map[string]string{
+		"/pod/n/q": "There is no pod n/q here.", "/pod?uid=%3Cb%3E": "There is no pod with the UID “<b>” here.", "/favicon.ico": "There is no page /favicon.ico here.",
+	} {
+		w, doc := get(t, bare, path)
+		assert.Equal(t, http.StatusNotFound, w.Code, path)
+		assert.Contains(t, doc.text(), words)
+	}
+}
+
+func TestAPodOfATwinIsFoundByItsUID(t *testing.T) {
+	n := node(0)
+	old, young := well(1), well(2)
+	young.Name, old.Deleting = old.Name, true
+	n.Pods = []page.Pod{old, young}
+	_, doc := get(t, n, "/")
+	var links []string
+	for _, th := range doc.table(t, "2 pods").all("th") {
+		for _, a := range th.all("a") {
+			links = append(links, a.attr("href"))
+		}
+	}
+	assert.Equal(t, []string{"pod?uid=uid-1", "pod?uid=uid-2"}, links)
+}
+
+func TestHostileNamesDoNoHarm(t *testing.T) {
+	n := hostile()
+	evil := n.Pods[len(n.Pods)-1].UID
+	w, doc := get(t, n, "/")
+	pages := []tree{doc}
+	bodies := []string{w.Body.String()}
+	for _, a := range doc.all("a") {
+		assert.Regexp(t, `^(#|\?refresh=0$|pod[/?]|healthz$|pods$|explain$|stats/summary$)`, a.attr("href"))
+		if strings.HasPrefix(a.attr("href"), "pod?uid=%22") {
+			path, _, _ := strings.Cut(a.attr("href"), "#")
+			w, doc := get(t, n, "/"+path)
+			require.Equal(t, http.StatusOK, w.Code)
+			pages, bodies = append(pages, doc), append(bodies, w.Body.String())
+		}
+	}
+	require.Greater(t, len(pages), 1, "the pod of UID %q has a page", evil)
+	for i, doc := range pages {
+		scripts := doc.all("script")
+		require.Len(t, scripts, 1)
+		assert.Equal(t, "page.js", scripts[0].attr("src"))
+		assert.Empty(t, doc.all("img", "iframe", "object", "embed", "style", "form"))
+		for d := range doc.Descendants() {
+			for _, a := range d.Attr {
+				assert.False(t, strings.HasPrefix(a.Key, "on") || a.Key == "style", "%s %s=%q", d.Data, a.Key, a.Val)
+			}
+		}
+		assert.NotRegexp(t, regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f]|\u202e"), bodies[i], "nothing that speaks to a terminal or turns text around")
+	}
+}
+
+func TestAPageHasABound(t *testing.T) {
+	w, doc := get(t, verbose(), "/")
+	assert.Less(t, w.Body.Len(), 1<<20)
+	assert.Len(t, doc.table(t, "110 pods").rows(), 110)
+	assert.Len(t, doc.table(t, "The last 200 events").rows(), 200)
+	assert.True(t, strings.Contains(doc.text(), "802 more are not shown"))
+	w, _ = get(t, verbose(), "/pod?uid=uid-7")
+	assert.Equal(t, http.StatusOK, w.Code)
+	assert.Less(t, w.Body.Len(), 1<<20)
+	many := page.Node{At: noon}
+	for i := range 2000 {
+		many.Pods = append(many.Pods, page.Pod{UID: strings.Repeat("u", i%7), Name: strings.Repeat("p", i%300)})
+	}
+	w, doc = get(t, many, "/")
+	assert.Less(t, w.Body.Len(), 1<<20)
+	assert.True(t, strings.Contains(doc.text(), "1500 more are not shown"))
+}
+
+// What a person with a screen reader, or a narrow screen, depends on.
+func TestPagesAreAccessible(t *testing.T) {
+	for _, path := range []string{"/", "/pod/default/crash", "/pod/default/nobody"} {
+		_, doc := get(t, node(3), path)
+		assert.Equal(t, "en", doc.all("html")[0].attr("lang"))
+		assert.NotEmpty(t, doc.all("title")[0].text())
+		assert.Len(t, doc.all("h1"), 1)
+		assert.Len(t, doc.all("main"), 1)
+		ids := map[string]bool{}
+		for d := range doc.Descendants() {
+			if id := (tree{d}).attr("id"); id != "" {
+				assert.False(t, ids[id], "two elements have the id %s", id)
+				ids[id] = true
+			}
+		}
+		for _, s := range doc.all("section") {
+			assert.True(t, ids[s.attr("aria-labelledby")], "a section has no heading: %s", s.attr("aria-labelledby"))
+		}
+		for _, a := range doc.all("a") {
+			assert.NotEmpty(t, a.text())
+			if at, ok := strings.CutPrefix(a.attr("href"), "#"); ok {
+				assert.True(t, ids[at], "nothing is at %s", at)
+			}
+		}
+		for _, svg := range doc.all("svg") {
+			assert.Equal(t, "img", svg.attr("role"))
+			assert.NotEmpty(t, svg.attr("aria-label"))
+		}
+		for _, table := range doc.all("table") {
+			require.Len(t, table.all("caption"), 1)
+			heads := table.all("thead")[0].all("th")
+			for _, th := range heads {
+				assert.Equal(t, "col", th.attr("scope"))
+			}
+			for _, tr := range table.all("tbody")[0].all("tr") {
+				cells := tr.all("th", "td")
+				assert.Len(t, cells, len(heads))
+				assert.Len(t, tr.all("th"), 1)
+				assert.Equal(t, "row", tr.all("th")[0].attr("scope"))
+				for _, cell := range cells {
+					assert.NotEmpty(t, cell.attr("data-label"))
+				}
+			}
+		}
+	}
+}
+
+func TestAPageLoadsNothingFromElsewhere(t *testing.T) {
+	for path, kind := range map[string]string{
+		"/": "text/html; charset=utf-8", "/page.css": "text/css; charset=utf-8", "/page.js": "text/javascript; charset=utf-8", "/icon.svg": "image/svg+xml",
+		"/nothing": "text/html; charset=utf-8",
+	} {
+		w, _ := get(t, node(1), path)
+		assert.Equal(t, kind, w.Header().Get("Content-Type"), path)
+		policy := w.Header().Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+			assert.Contains(t, policy, want)
+		}
+		assert.NotContains(t, policy, "unsafe")
+		assert.Equal(t, "nosniff", w.Header().Get("X-Content-Type-Options"))
+		assert.NotRegexp(t, `(src|href|url|@import)[=( ]*"?(https?:)?//`, w.Body.String())
+	}
+}
+
+func TestAPageIsRenewedAlsoWithoutJavaScript(t *testing.T) {
+	for path, want := range map[string]string{"/": "5", "/?refresh=60": "60", "/?refresh=0": "", "/?refresh=-1": "5", "/?refresh=x": "5", "/?refresh=99999999999": "5"} {
+		w, doc := get(t, node(1), path)
+		assert.Contains(t, w.Body.String(), `data-refresh="`)
+		if want == "" {
+			assert.NotContains(t, w.Body.String(), `http-equiv`)
+			assert.Contains(t, doc.text(), "It stays as it is; renew it every 5 s")
+			continue
+		}
+		assert.Contains(t, w.Body.String(), `<noscript><meta http-equiv="refresh" content="`+want+`"></noscript>`, path)
+		assert.Contains(t, w.Body.String(), `data-refresh="`+want+`"`)
+	}
+}
+
+func TestOnlyReadingIsPossible(t *testing.T) {
+	h, err := page.New(page.Config{Node: func(context.Context) page.Node { return node(1) }})
+	require.NoError(t, err)
+	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil))
+		assert.Equal(t, http.StatusMethodNotAllowed, w.Code, method)
+	}
+	_, err = page.New(page.Config{})
+	assert.EqualError(t, err, "page: Config.Node is nil")
+}
+
+func TestManyReadersAskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked, now atomic.Int32
+		h, err := page.New(page.Config{Node: func(context.Context) page.Node {
+			asked.Add(1)
+			assert.EqualValues(t, 1, now.Add(1), "never twice at a time")
+			defer now.Add(-1)
+			time.Sleep(100 * time.Millisecond)
+			return node(1)
+		}})
+		require.NoError(t, err)
+		read := func(ctx context.Context) int {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+			return w.Body.Len()
+		}
+		for range 50 {
+			go read(t.Context())
+		}
+		synctest.Wait()
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		assert.EqualValues(t, 1, asked.Load())
+		time.Sleep(time.Second)
+		assert.NotZero(t, read(t.Context()))
+		assert.EqualValues(t, 2, asked.Load())
+
+		// Who goes away early takes nobody with him.
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.Zero(t, read(ctx))
+		assert.NotZero(t, read(t.Context()))
+	})
+}

@@ -1,0 +1,81 @@
+// Package provider is the pod side of a virtual-kubelet provider, over any
+// runtime.Runtime.
+//
+// # What it decides
+//
+// Which pods the agent runs: those that virtual-kubelet passed to CreatePod and
+// UpdatePod, and, while a new process adopts them, those that the runtime runs already.
+// What happens to a pod is decided by package agent and its parts: the lifecycle by UID,
+// restarts with back-off, graceful termination, probes, phase, conditions and the
+// delivery of statuses.
+//
+// virtual-kubelet keeps the node object, its lease, the watch of pods, environment
+// variables from ConfigMaps and Secrets, and the HTTP server.
+//
+// # Usage
+//
+//	p, err := provider.New(provider.Config{Runtime: rt})
+//	go p.Run(ctx)
+//	controller, err := node.NewPodController(node.PodControllerConfig{Provider: p, …})
+//	err = controller.Run(ctx, workers)
+//
+// This module does not import virtual-kubelet. [Provider] implements the interfaces whose
+// signatures consist of Kubernetes types: node.PodLifecycleHandler, node.PodNotifier and
+// the method PortForward of nodeutil.Provider. The other methods of nodeutil.Provider have
+// parameters of virtual-kubelet's own types; [Provider.Logs], [Provider.Exec] and
+// [Provider.Attach] do their work, and a program adds the conversions:
+//
+//	type full struct{ *provider.Provider }
+//
+//	func (f full) RunInContainer(ctx context.Context, namespace, pod, container string, cmd []string, io api.AttachIO) error {
+//		return f.Exec(ctx, namespace, pod, container, cmd, streams(io))
+//	}
+//
+// test/provider/convert_test.go has all of them. GetMetricsResource is Gather of a Prometheus
+// registry with the collectors of package metrics; GetStatsSummary is a conversion of the
+// summary of cm/stats.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use; Run must be called once. No method of
+// PodLifecycleHandler blocks on a pod or on the runtime. The function that NotifyPods
+// registers is called from several goroutines, in order for each pod; while it blocks,
+// later statuses are delayed and nothing else.
+//
+// # Guarantees and limits
+//
+//   - A pod that DeletePod was called for has its grace period. GetPods and GetPodStatus
+//     report it until all its containers have terminated and its volumes are unmounted;
+//     the last notification contains the exit codes. GetPod reports NotFound at once,
+//     because virtual-kubelet does not create a pod while GetPod returns one of the same
+//     name, and a pod may be recreated under its name.
+//   - Pods are identified by UID. The statuses of a pod that has been replaced under its
+//     name are not reported to virtual-kubelet, which identifies pods by name.
+//   - A process that starts again adopts running pods. Until virtual-kubelet has passed
+//     each of them to CreatePod or DeletePod, or Config.AdoptWithin has passed, no pod is
+//     started or terminated. Afterwards, running pods that it has not passed are
+//     terminated.
+//   - Errors for an unknown pod have the method NotFound() bool, which
+//     errdefs.IsNotFound of virtual-kubelet recognizes; a container without log or a
+//     runtime without the capability is an error that is runtime.ErrUnsupported.
+//   - virtual-kubelet deletes the object of a pod in the API when the grace period is
+//     over, whether or not the pod has terminated. It discards deletions that it learns of
+//     from a list after its watch was interrupted; such a pod runs until virtual-kubelet
+//     starts again.
+//
+// # Differences from the kubelet
+//
+// Those of package agent. There are no static pods and no mirror pods, and the
+// environment of containers is resolved by virtual-kubelet once, when a pod is created.
+//
+// # Testing
+//
+// The tests here call the methods as virtual-kubelet does, in virtual time.
+// test/provider runs a Provider under a pod controller over client-go informers and an API
+// server in memory, which follows virtual-kubelet's.
+//
+// # Stability
+//
+// Growing: more will come; a minor version may change what is here, and
+// CHANGELOG.md says how to follow.
+package provider

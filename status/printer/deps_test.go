@@ -1,0 +1,16 @@
+package printer_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{
+		Package: "status/printer", Max: 300,
+		House: []string{
+			"internal/checkpoint", "internal/qos", "internal/restart", "internal/runonce", "internal/terminal", "runtime", "status",
+		},
+	}.Check(t)
+}

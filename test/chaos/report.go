@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// versionsOf names what the run is made of.
+func (w *world) versionsOf(ctx context.Context) []string {
+	versions := []string{"containerd " + w.daemon.Version, "Kubernetes " + strings.TrimPrefix(lab.KubernetesVersion, "v")}
+	if v, err := w.cri.Version(ctx, ""); err == nil {
+		versions = append(versions, "CRI "+v.RuntimeApiVersion)
+	}
+	return append(versions, fmt.Sprintf("%s on %s/%s with %d processors", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()))
+}
+
+// A recovery is how long it took after faults of one kind.
+type recovery struct {
+	kind     string
+	times    []time.Duration // sorted
+	never    int
+	p50, p99 time.Duration
+}
+
+// recoveries returns one of each kind, in the order of kinds.
+func (r result) recoveries() (all []recovery) {
+	by := map[string]*recovery{}
+	for kind, times := range r.later {
+		by[kind] = &recovery{kind: kind, times: slices.Clone(times)}
+	}
+	for _, o := range r.outcomes {
+		k := o.round.kind()
+		if r.later[k] != nil {
+			continue
+		}
+		if by[k] == nil {
+			by[k] = &recovery{kind: k}
+		}
+		if o.recovery < 0 {
+			by[k].never++
+		} else {
+			by[k].times = append(by[k].times, o.recovery)
+		}
+	}
+	for _, name := range append(kindNames(), "two at once") {
+		if one := by[name]; one != nil {
+			slices.Sort(one.times)
+			one.p50, one.p99 = quantile(one.times, 50), quantile(one.times, 99)
+			all = append(all, *one)
+		}
+	}
+	return all
+}
+
+// quantile returns the least time that so many percent are not above.
+func quantile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max(0, (len(sorted)*percent+99)/100-1)]
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// summary prints the recoveries and the laws as tables.
+func (r result) summary(out io.Writer) {
+	fmt.Fprintf(out, "\n%-22s %6s %9s %9s\n", "fault", "rounds", "p50", "p99")
+	for _, rec := range r.recoveries() {
+		fmt.Fprintf(out, "%-22s %6d %9s %9s\n", rec.kind, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
+	}
+	fmt.Fprintf(out, "\n%-24s %8s %10s\n", "law", "checked", "violations")
+	for _, l := range laws {
+		fmt.Fprintf(out, "%-24s %8d %10d\n", l.name, r.judge.checked[l.name], r.violations(l.name))
+	}
+	for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
+		fmt.Fprintf(out, "tolerated, %d times: %s\n", r.judge.tolerated[what], what)
+	}
+	fmt.Fprintln(out)
+}
+
+func (r result) violations(law string) (n int) {
+	for _, v := range r.judge.broken() {
+		if v.law == law {
+			n++
+		}
+	}
+	return n
+}
+
+// markdown is the report.
+func (r result) markdown() string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	o := r.options
+	p("# Reliability: a run of chaos\n")
+	p("Made by `go run ./test/chaos` on %s. The reference agent (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
+		r.began.Format(time.DateOnly), o.pods, len(shapes))
+	p("    go run ./test/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
+	p("| | |\n|---|---|")
+	p("| with | %s |", strings.Join(r.versions, ", "))
+	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.judge.pods))
+	p("| until all pods ran for the first time | %s |", seconds(r.setup))
+	p("| until nothing was left in the end, logs included | %s |", seconds(r.cleared))
+	p("| laws checked | %d times |", r.judge.total())
+	p("| **violations** | **%d** |\n", len(r.judge.broken()))
+
+	p("## Faults, and how long it took until all was well again\n")
+	p("From the end of the fault until, at the same time, each pod was what is wanted of it, its status said what the runtime says, agent and node were well, and nothing was left of pods that were deleted meanwhile. A container that a fault has ended is started again after a back-off of 10 s and more, and those that are deleted may take 4 s of their grace: that is part of the times. The look itself takes a quarter of a second. With few rounds of a kind, p99 is the longest.\n")
+	p("| fault | what happens | rounds | p50 | p99 |\n|---|---|---|---|---|")
+	for _, rec := range r.recoveries() {
+		says := "two of the others, the second while the first lasts"
+		if k := kindNamed(rec.kind); k != nil {
+			says = k.says
+		}
+		p("| %s | %s | %d | %s | %s |", rec.kind, says, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
+	}
+	p("\n## Laws\n")
+	p("| law | what holds | checked | violations |\n|---|---|---|---|")
+	for _, l := range laws {
+		p("| %s | %s | %d | %d |", l.name, l.says, r.judge.checked[l.name], r.violations(l.name))
+	}
+	if broken := r.judge.broken(); len(broken) > 0 {
+		p("\n### Violations\n")
+		for _, v := range broken {
+			p("- %s, %s", v.at.Format(time.TimeOnly), v)
+		}
+	}
+	if len(r.judge.tolerated) > 0 {
+		p("\n## What was tolerated\n")
+		for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
+			p("- %d times: %s", r.judge.tolerated[what], strings.ReplaceAll(what, "\n", " "))
+		}
+	}
+	p("\n## The rounds\n")
+	p("| at | fault | lasted until | well again after | |\n|---|---|---|---|---|")
+	for _, out := range r.outcomes {
+		well := seconds(out.recovery)
+		if out.recovery < 0 {
+			well = "**never**"
+		}
+		p("| %s | %s | %s | %s | %s |", seconds(out.began.Sub(r.began)), faultsInWords(out.round), seconds(out.lifted), well, strings.ReplaceAll(strings.Join(out.notes, "; "), "|", "/"))
+	}
+	return b.String()
+}
+
+func faultsInWords(r round) string {
+	var words []string
+	for _, s := range r.steps {
+		if s.fault != "" {
+			words = append(words, s.String())
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+func (r result) faults() (n int) {
+	for _, o := range r.outcomes {
+		n += len(slices.DeleteFunc(o.round.faults(), func(name string) bool { return name == nothing }))
+	}
+	return n
+}

@@ -1,0 +1,176 @@
+package fakecloud
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kubeparts/kubeparts/test/cloud"
+)
+
+// What a process exits with when a signal ends it: 128 + its number.
+const (
+	exitTERM = 143
+	exitKILL = 137
+)
+
+// A Program is how the processes of an image behave. The zero value runs until it gets
+// TERM, and exits at once then.
+type Program struct {
+	// After this time it exits with Code and Message. Zero: it runs on.
+	After   time.Duration
+	Code    int32
+	Message string
+
+	// Crashes is how many processes exit like that, the first ones; the others run on.
+	// Zero: all.
+	Crashes int
+
+	// Stop is how long it takes to exit after TERM. Stubborn: it ignores TERM.
+	Stop     time.Duration
+	Stubborn bool
+
+	// Missing: the cloud does not find the image.
+	Missing bool
+}
+
+// Behave says how the processes of an image behave from now on.
+func (c *Cloud) Behave(image string, p Program) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.programs == nil {
+		c.programs, c.launched = map[string]Program{}, map[string]int{}
+	}
+	c.programs[image] = p
+}
+
+type process struct {
+	cloud.Process
+	token   string
+	machine *machine
+	program Program
+	up      chan struct{} // closed when it is no longer starting
+	ended   chan struct{} // closed when it has ended
+	told    bool          // to exit, by TERM
+	kill    *time.Timer   // ends it when its grace is over; nil: nobody has stopped it
+}
+
+// StartProcess implements [cloud.Processes].
+func (c *Cloud) StartProcess(ctx context.Context, id string, start cloud.NewProcess) error {
+	return c.call(ctx, "StartProcess", func() (<-chan struct{}, error) {
+		m, err := c.machineLocked(id)
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(m.processes, func(p *process) bool { return p.token == start.Token }); i >= 0 {
+			return m.processes[i].up, nil
+		}
+		program := c.programs[start.Image]
+		switch {
+		case m.State == cloud.Ended:
+			return nil, fmt.Errorf("machine %s has ended", id)
+		case program.Missing:
+			return nil, fmt.Errorf("image %s: %w", start.Image, cloud.ErrNoImage)
+		}
+		p := &process{token: start.Token, machine: m, program: program, up: make(chan struct{}), ended: make(chan struct{})}
+		p.ID, p.Tags, p.Image, p.Created = c.idLocked("p"), maps.Clone(start.Tags), start.Image, time.Now()
+		m.processes = append(m.processes, p)
+		if m.State == cloud.Running {
+			c.launchLocked(p)
+		}
+		c.changedLocked(m)
+		return p.up, nil
+	})
+}
+
+func (c *Cloud) launchLocked(p *process) {
+	time.AfterFunc(c.Launch, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if p.State != cloud.Starting {
+			return
+		}
+		p.State, p.Started = cloud.Running, time.Now()
+		close(p.up)
+		c.changedLocked(p.machine)
+		if p.program.After <= 0 {
+			return
+		}
+		if c.launched[p.Image]++; p.program.Crashes == 0 || c.launched[p.Image] <= p.program.Crashes {
+			c.exitAfter(p.program.After, p, p.program.Code, p.program.Message)
+		}
+	})
+}
+
+func (c *Cloud) exitAfter(d time.Duration, p *process, code int32, message string) *time.Timer {
+	return time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.exitLocked(p, code, message)
+	})
+}
+
+// exitLocked ends a process, unless it has ended.
+func (c *Cloud) exitLocked(p *process, code int32, message string) {
+	if p.State == cloud.Ended {
+		return
+	}
+	p.Ended, p.ExitCode, p.Message = time.Now(), code, message
+	if p.State == cloud.Starting {
+		p.Started = p.Ended
+		close(p.up)
+	}
+	p.State = cloud.Ended
+	close(p.ended)
+	if p.kill != nil {
+		p.kill.Stop()
+	}
+	c.changedLocked(p.machine)
+}
+
+// StopProcess implements [cloud.Processes].
+func (c *Cloud) StopProcess(ctx context.Context, id string, grace time.Duration) error {
+	return c.call(ctx, "StopProcess", func() (<-chan struct{}, error) {
+		p, err := c.processLocked(id)
+		if err != nil {
+			return nil, err
+		}
+		if p.kill != nil {
+			p.kill.Stop()
+		}
+		switch {
+		case p.State == cloud.Ended:
+		case p.State == cloud.Starting || grace <= 0:
+			c.exitLocked(p, exitKILL, "")
+		default:
+			p.kill = c.exitAfter(grace, p, exitKILL, "")
+			switch {
+			case p.told || p.program.Stubborn:
+			case p.program.Stop <= 0:
+				c.exitLocked(p, exitTERM, "")
+			default:
+				c.exitAfter(p.program.Stop, p, exitTERM, "")
+			}
+			p.told = true
+		}
+		return p.ended, nil
+	})
+}
+
+// RemoveProcess implements [cloud.Processes].
+func (c *Cloud) RemoveProcess(ctx context.Context, id string) error {
+	return c.call(ctx, "RemoveProcess", func() (<-chan struct{}, error) {
+		p, err := c.processLocked(id)
+		switch {
+		case err != nil:
+			return nil, err
+		case p.State != cloud.Ended:
+			return nil, fmt.Errorf("process %s has not ended", id)
+		}
+		p.machine.processes = slices.DeleteFunc(p.machine.processes, func(other *process) bool { return other == p })
+		c.changedLocked(p.machine)
+		return nil, nil
+	})
+}

@@ -1,0 +1,59 @@
+// Conformance runs Kubernetes' node conformance tests against the reference agent, as
+// the only node of a real cluster on a real containerd:
+//
+//	bash .ci/run conformance
+//	go run ./test/conformance --focus 'Probing container'
+//
+// docs/node-conformance.md is the report of such a run.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
+)
+
+func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }
+
+// conformance does what o says, and returns the exit code.
+func conformance(ctx context.Context, o options, out io.Writer) int {
+	say := cli.Sayer(out)
+	r := report{on: time.Now(), focus: o.focus}
+	err := lab.Program(ctx, out, func(t testing.TB) error {
+		w := newWorld(t, o, say)
+		if err := w.nodeReady(ctx); err != nil {
+			return err
+		}
+		r.containerd = w.daemon.Version
+		var err error
+		r.results, err = w.suite(ctx, o, say)
+		r.took = time.Since(r.on)
+		return err
+	})
+	if err != nil {
+		say("it could not be done: %v", err)
+		return 2
+	}
+	table(out, r.results)
+	if o.report != "" {
+		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
+			say("the report could not be written: %v", err)
+		}
+	}
+	n := count(r.results)
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", n[passed], n[failed], n[skipped])
+	switch {
+	case n[failed] > 0:
+		return 1
+	case n[passed] == 0:
+		say("no test was run: --focus and --skip leave none")
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// A report is what a run was, and what came of it, as docs/node-conformance.md has it.
+type report struct {
+	on         time.Time
+	took       time.Duration
+	focus      string
+	containerd string // version
+	results    []result
+}
+
+const introduction = `# Node conformance: a run of Kubernetes' own tests
+
+Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests that are named [NodeConformance] are what any node has to pass. Here they ran against the reference agent (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
+
+| | |
+|---|---|
+| tests | those of test/e2e/common and test/e2e/node of Kubernetes %s whose names match ` + "`%s`" + ` |
+| with | containerd %s, Kubernetes %s, %s on %s/%s with %d processors |
+| took | %s |
+| passed | %d |
+| **failed** | **%d** |
+| skipped by themselves | %d |
+| left out | %d |
+
+    bash .ci/run conformance                       # all of it, on Debian as root; builds what it needs
+    go run ./test/conformance --focus 'Probing container' --logs /tmp/logs
+
+What is left out, and why, is in [excluded.txt](../test/conformance/excluded.txt); ` + "`--all`" + ` runs that, too.
+
+No registry was to be had: the suite's images are made of Debian's busybox, bash, curl and netcat, and of the programs of Kubernetes' test/images, and are pulled from a mirror in the process. Those of nginx, of the tests of DNS and of image volumes are busybox in disguise. The cluster has no kube-proxy and no DNS; no test of the name asks for them.
+
+## Each test
+
+`
+
+// markdown is the report as a document.
+func (r report) markdown() string {
+	var b strings.Builder
+	n := count(r.results)
+	fmt.Fprintf(&b, introduction, r.on.Format(time.DateOnly), lab.KubernetesVersion, r.focus, r.containerd, strings.TrimPrefix(lab.KubernetesVersion, "v"),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[left])
+	b.WriteString("| | took | test |\n|---|---|---|\n")
+	for _, one := range sorted(r.results) {
+		name := cell(one.name)
+		if one.why != "" {
+			name += "<br>" + cell(one.why)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", one.is, one.took.Round(time.Second), name)
+	}
+	return b.String()
+}
+
+// cell makes text fit into one of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(text)
+}

@@ -1,0 +1,153 @@
+package provider_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/provider"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+)
+
+// Types of virtual-kubelet's package node/api.
+type (
+	termSize struct{ Width, Height uint16 }
+
+	attachIO interface {
+		Stdin() io.Reader
+		Stdout() io.WriteCloser
+		Stderr() io.WriteCloser
+		TTY() bool
+		Resize() <-chan termSize
+	}
+
+	containerLogOpts struct {
+		Tail         int
+		LimitBytes   int
+		Timestamps   bool
+		Follow       bool
+		Previous     bool
+		SinceSeconds int
+		SinceTime    time.Time
+	}
+)
+
+// nodeProvider is nodeutil.Provider without statistics.
+type nodeProvider interface {
+	asyncProvider
+	GetContainerLogs(ctx context.Context, namespace, pod, container string, opts containerLogOpts) (io.ReadCloser, error)
+	RunInContainer(ctx context.Context, namespace, pod, container string, cmd []string, attach attachIO) error
+	AttachToContainer(ctx context.Context, namespace, pod, container string, attach attachIO) error
+	PortForward(ctx context.Context, namespace, pod string, port int32, stream io.ReadWriteCloser) error
+}
+
+// full is what a program adds to a Provider to make it a nodeutil.Provider.
+type full struct{ *provider.Provider }
+
+var _ nodeProvider = full{}
+
+func (f full) GetContainerLogs(ctx context.Context, namespace, pod, container string, opts containerLogOpts) (io.ReadCloser, error) {
+	return f.Logs(ctx, namespace, pod, container, logOptions(opts))
+}
+
+func (f full) RunInContainer(ctx context.Context, namespace, pod, container string, cmd []string, attach attachIO) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return f.Exec(ctx, namespace, pod, container, cmd, streams(ctx, attach))
+}
+
+func (f full) AttachToContainer(ctx context.Context, namespace, pod, container string, attach attachIO) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return f.Attach(ctx, namespace, pod, container, streams(ctx, attach))
+}
+
+// logOptions converts options, in which zero means that an option is not set.
+func logOptions(opts containerLogOpts) *v1.PodLogOptions {
+	positive := func(n int) *int64 {
+		if n <= 0 {
+			return nil
+		}
+		return new(int64(n))
+	}
+	out := &v1.PodLogOptions{
+		Follow: opts.Follow, Previous: opts.Previous, Timestamps: opts.Timestamps,
+		TailLines: positive(opts.Tail), LimitBytes: positive(opts.LimitBytes), SinceSeconds: positive(opts.SinceSeconds),
+	}
+	if !opts.SinceTime.IsZero() {
+		out.SinceTime = new(metav1.NewTime(opts.SinceTime))
+	}
+	return out
+}
+
+// streams converts streams; sizes are passed on until ctx is done.
+func streams(ctx context.Context, from attachIO) runtime.Streams {
+	s := runtime.Streams{Stdin: from.Stdin(), TTY: from.TTY()}
+	if out := from.Stdout(); out != nil { // an interface that holds nil would not be nil
+		s.Stdout = out
+	}
+	if out := from.Stderr(); out != nil {
+		s.Stderr = out
+	}
+	if sizes := from.Resize(); sizes != nil {
+		to := make(chan runtime.TerminalSize)
+		s.Resize = to
+		go func() {
+			for {
+				select {
+				case size := <-sizes:
+					select {
+					case to <- runtime.TerminalSize(size):
+					case <-ctx.Done():
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	return s
+}
+
+// A call's streams, as virtual-kubelet's HTTP handler makes them.
+type callIO struct{ out *strings.Builder }
+
+func (callIO) Stdin() io.Reader         { return nil }
+func (c callIO) Stdout() io.WriteCloser { return nopCloser{c.out} }
+func (callIO) Stderr() io.WriteCloser   { return nil }
+func (callIO) TTY() bool                { return false }
+func (callIO) Resize() <-chan termSize  { return nil }
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+func TestACommandRunsThroughVirtualKubeletsTypes(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.rt.Behave("web:1", runtimetest.Behaviour{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
+			return runtime.ExecResult{Stdout: []byte(strings.Join(cmd, " ")), ExitCode: int32(len(cmd) - 1)}, nil
+		}})
+		p, stop := c.start()
+		defer stop()
+		c.create("web", "web:1")
+		c.after(time.Second, "web")
+		out := new(strings.Builder)
+		require.NoError(t, full{p}.RunInContainer(t.Context(), "default", "web", "app", []string{"date"}, callIO{out}))
+		assert.Equal(t, "date", out.String())
+		err := full{p}.RunInContainer(t.Context(), "default", "web", "app", []string{"test", "-e", "x"}, callIO{out})
+		exit, ok := err.(interface{ ExitStatus() int })
+		require.True(t, ok, "%v", err)
+		assert.Equal(t, 2, exit.ExitStatus())
+		_, err = full{p}.GetContainerLogs(t.Context(), "default", "web", "app", containerLogOpts{Tail: 10})
+		assert.ErrorIs(t, err, runtime.ErrUnsupported, "the runtime in memory has no logs")
+	})
+}

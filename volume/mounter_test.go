@@ -1,0 +1,35 @@
+package volume_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+func TestAMounterWithoutMountsLeavesDirectories(t *testing.T) {
+	m := volume.NewMounter(false)
+	for name, mount := range map[string]func(fstype string) error{
+		"Mount":                        func(f string) error { return m.Mount("none", "/t", f, nil) },
+		"MountSensitive":               func(f string) error { return m.MountSensitive("none", "/t", f, nil, nil) },
+		"MountSensitiveWithoutSystemd": func(f string) error { return m.MountSensitiveWithoutSystemd("none", "/t", f, nil, nil) },
+		"MountSensitiveWithoutSystemdWithMountFlags": func(f string) error {
+			return m.MountSensitiveWithoutSystemdWithMountFlags("none", "/t", f, nil, nil, nil)
+		},
+	} {
+		require.NoError(t, mount("tmpfs"), name)
+		require.EqualError(t, mount("ext4"), `mount /t of type "ext4": the process may not mount: it is not root on Linux`, name)
+	}
+	mounted, err := m.IsMountPoint("/t")
+	require.NoError(t, err)
+	assert.False(t, mounted)
+	not, err := m.IsLikelyNotMountPoint("/proc")
+	require.NoError(t, err)
+	assert.True(t, not)
+	all, err := m.List()
+	require.NoError(t, err)
+	assert.Empty(t, all)
+	assert.NoError(t, m.Unmount("/t"))
+}
