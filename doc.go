@@ -76,7 +76,8 @@
 //	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         the node: images, pressure, cgroups, what is used
 //	        ◀── prober ──▶ podenv                               whether containers are well
 //	        ◀── volume                                          volumes of pods
-//	admission                                                   whether a pod fits a node: pure, imports none of them
+//	admission ──▶ allocation                                    whether a pod fits a node: pure
+//	podsource ──▶ podsource/manifest                            manifests, decoded, defaulted and validated
 //
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //

@@ -1,6 +1,7 @@
-package podsource
+package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,23 +12,34 @@ import (
 	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// The bounds of a list of pods. maxList is the kubelet's limit of an HTTP answer, in
-// bytes; a list in YAML has those of one manifest, since parsing YAML costs far more.
-const (
-	maxList       = 10 << 20
-	maxListValues = 10 * yamljson.MaxValues
-)
+// MaxListBytes is the largest list of pods, in bytes: the kubelet's limit of an HTTP
+// response. A list in YAML is limited to [MaxBytes], because parsing YAML costs far more.
+const MaxListBytes = 10 << 20
 
-// An item is one pod of a list: its manifest, and what distinguishes it from the
-// others, "#namespace/name"; empty for a manifest that is no list.
-type item struct {
-	name string
-	data []byte
+const maxListValues = 10 * yamljson.MaxValues
+
+// An Item is the manifest of one pod of a list.
+type Item struct {
+	// Name identifies the item in later versions of the list: "#namespace/name", or
+	// its index if it has no name. Empty if the manifest is not a list.
+	Name string
+	Data []byte
 }
 
-// splitList returns the pods of a PodList, or a List (src-14); nil, and no error,
-// if data is something else, such as a Pod. The items need not say what they are.
-func splitList(data []byte) ([]item, error) {
+// Split returns the manifests in data, which is a PodList, a List (src-14) or a single
+// manifest. The items of a list may omit apiVersion and kind. The cost is bounded: a
+// list with more than 1,000,000 values or 10,000 items is an error, and so is an item
+// that exceeds the limits of [Decode]. The items are not decoded otherwise.
+func Split(data []byte) ([]Item, error) {
+	list, err := splitList(data)
+	if err != nil || list != nil {
+		return list, err
+	}
+	return []Item{{Data: bytes.Clone(data)}}, nil
+}
+
+// splitList returns nil without an error if data is not a list.
+func splitList(data []byte) ([]Item, error) {
 	doc, err := toJSON(data)
 	if err != nil {
 		return nil, err
@@ -40,7 +52,7 @@ func splitList(data []byte) ([]item, error) {
 		Kind       any               `json:"kind"`
 		Items      []json.RawMessage `json:"items"`
 	}
-	// What is no list is for decode to judge.
+	// Decode reports what is wrong with other documents.
 	if kjson.UnmarshalCaseSensitivePreserveInts(doc, &list) != nil || list.Kind != "PodList" && list.Kind != "List" {
 		return nil, nil
 	}
@@ -50,10 +62,10 @@ func splitList(data []byte) ([]item, error) {
 	if n := len(list.Items); n > maxItems {
 		return nil, field.TooMany(field.NewPath("items"), n, maxItems)
 	}
-	items := make([]item, 0, len(list.Items))
+	items := make([]Item, 0, len(list.Items))
 	for i, raw := range list.Items {
-		if len(raw) > maxManifest {
-			return nil, fmt.Errorf("items[%d]: %w", i, tooLarge(int64(len(raw))))
+		if len(raw) > MaxBytes {
+			return nil, fmt.Errorf("items[%d]: %w", i, tooLarge(len(raw)))
 		}
 		if err := yamljson.CheckJSON(raw, yamljson.MaxValues); err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)
@@ -78,13 +90,12 @@ func splitList(data []byte) ([]item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
-		items = append(items, item{nameOf(pod, i), data})
+		items = append(items, Item{nameOf(pod, i), data})
 	}
 	return items, nil
 }
 
-// nameOf returns by what an item is known from one answer to the next: its name,
-// else its place.
+// nameOf returns Item.Name.
 func nameOf(pod map[string]any, i int) string {
 	meta, _ := pod["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)

@@ -1,11 +1,11 @@
-package podsource_test
+package manifest_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // What could harm a node, or other pods on it, if it were run as it is written: each
@@ -62,7 +62,7 @@ func TestWhatWouldHurtANodeIsRefused(t *testing.T) {
 		"a namespace that climbs":         {"apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: ../x}\nspec:\n" + c, "metadata.namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := podsource.Static([]byte(tc.manifest), "n", "test")
+			_, err := manifest.Static([]byte(tc.manifest), "n", "test", manifest.StaticOptions{})
 			assert.ErrorContains(t, err, tc.field)
 		})
 	}

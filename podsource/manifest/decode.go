@@ -1,4 +1,4 @@
-package podsource
+package manifest
 
 import (
 	"bytes"
@@ -19,22 +19,25 @@ import (
 	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// Decode reads the one Pod in data, YAML or JSON (src-14). It applies no
-// defaults and checks no values: see [Default] and [Validate].
+// MaxBytes is the largest manifest of one pod, in bytes: the API server stores no larger
+// object.
+const MaxBytes = yamljson.MaxBytes
+
+// Decode decodes the one Pod in data, YAML or JSON (src-14). It applies no defaults and
+// checks no values: see [Default] and [Validate].
 //
-// It is strict, since a manifest has no other reader who would object: a field
-// that does not exist, or that is there twice, is an error, and so is a
-// document of another kind and a second document (the kubelet overlooks it).
-// An error names the line where the text is malformed, else the field and, if
-// there is one, its value.
+// It is strict, because no API server rejects a bad manifest: an unknown or duplicate
+// field, a document of another kind and a second document, which the kubelet ignores,
+// are errors. An error names the line if the text is malformed, else the field and its
+// value.
 //
-// The cost is bounded: a manifest with more than 1.5 MiB, with more than 100,000
+// The cost is bounded: a manifest with more than [MaxBytes], with more than 100,000
 // values (aliases expanded), with a list or map of more than 10,000 items, or nested
 // more than 100 levels deep is an error.
 func Decode(data []byte) (*v1.Pod, error) {
 	pod, _, err := decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("podsource: decode: %w", err)
+		return nil, fmt.Errorf("manifest: decode: %w", err)
 	}
 	return pod, nil
 }
@@ -42,8 +45,8 @@ func Decode(data []byte) (*v1.Pod, error) {
 // decode also returns the manifest as canonical JSON: keys sorted, no blanks,
 // nothing added or left out.
 func decode(data []byte) (*v1.Pod, []byte, error) {
-	if len(data) > maxManifest {
-		return nil, nil, tooLarge(int64(len(data)))
+	if len(data) > MaxBytes {
+		return nil, nil, tooLarge(len(data))
 	}
 	manifest, err := toJSON(data)
 	if err != nil {
@@ -184,7 +187,11 @@ func lineAt(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
-// checkKind refuses what does not call itself a v1 Pod.
+func tooLarge(size int) error {
+	return fmt.Errorf("has %d bytes; a manifest may have %d", size, MaxBytes)
+}
+
+// checkKind returns an error if the manifest is not of a v1 Pod.
 func checkKind(manifest []byte) error {
 	var meta struct {
 		APIVersion any `json:"apiVersion"`

@@ -1,4 +1,4 @@
-package podsource_test
+package manifest_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 const webYAML = `apiVersion: v1
@@ -40,7 +40,7 @@ func TestDecodeTakesOnePod(t *testing.T) {
 		"content on the marker's line ": `--- {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: nginx, image: "nginx:1.29"}]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod, err := podsource.Decode([]byte(data))
+			pod, err := manifest.Decode([]byte(data))
 			require.NoError(t, err)
 			assert.Equal(t, "web", pod.Name)
 			require.Len(t, pod.Spec.Containers, 1)
@@ -114,7 +114,7 @@ func TestDecodeNamesTheCulprit(t *testing.T) {
 			[]string{`spec.containers: Invalid value: "{}"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod, err := podsource.Decode([]byte(tc.data))
+			pod, err := manifest.Decode([]byte(tc.data))
 			require.Error(t, err)
 			assert.Nil(t, pod)
 			for _, want := range tc.want {
@@ -135,7 +135,7 @@ func badFields(n int) string {
 }
 
 func TestNumbersInTextAreNoQuantities(t *testing.T) {
-	_, err := podsource.Decode([]byte(strings.Replace(webYAML, "name: web", "name: web\n  labels: {a: \"1e99999999\"}", 1)))
+	_, err := manifest.Decode([]byte(strings.Replace(webYAML, "name: web", "name: web\n  labels: {a: \"1e99999999\"}", 1)))
 	assert.NoError(t, err)
 }
 
@@ -152,17 +152,17 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(podHead + "  x: {a: {b: [[[[{}]]]]}}\n  ? [a]\n  : b\n"))
 	f.Add([]byte(podHead + "  containers: [{name: 1, env: [{}, {name: [a]}]}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pod, err := podsource.Decode(data)
+		pod, err := manifest.Decode(data)
 		if err != nil {
 			require.Nil(t, pod)
 			require.NotEmpty(t, err.Error())
 			require.Less(t, len(err.Error()), 16<<10)
 			return
 		}
-		defaulted := podsource.Default(pod)
-		for _, err := range append(podsource.Validate(defaulted), podsource.ValidateStatic(defaulted)...) {
+		defaulted := manifest.Default(pod)
+		for _, err := range manifest.Validate(defaulted) {
 			require.NotEmpty(t, err.Error())
 		}
-		_, _ = podsource.Static(data, "node", "fuzz")
+		_, _ = manifest.Static(data, "node", "fuzz", manifest.StaticOptions{})
 	})
 }

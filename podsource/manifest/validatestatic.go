@@ -1,4 +1,4 @@
-package podsource
+package manifest
 
 import (
 	v1 "k8s.io/api/core/v1"
@@ -7,20 +7,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// staticMayNot begins what is said of such references.
-const staticMayNot = "static pods may not reference "
+// mustNotReference begins the details of errors about references.
+const mustNotReference = "static pods may not reference "
 
-// ValidateStatic says what in a pod a static pod may not have, since it would
-// need the API server (src-21): a node's static pods have to start without it,
-// and must not be a way to read secrets around its permissions. Errors say
-// "static pods may not reference" with the resource.
-//
-// A mirror pod's annotation is refused too: a manifest with it is the API
-// server's copy of some pod, saved to a file, and would pass for one.
-func ValidateStatic(pod *v1.Pod) (errs field.ErrorList) {
+// validateStatic returns an error for each reference of a static pod to an object of an
+// API server (src-21), and for the annotation of a mirror pod.
+func validateStatic(pod *v1.Pod) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {
-			errs = append(errs, field.Forbidden(path, staticMayNot+what))
+			errs = append(errs, field.Forbidden(path, mustNotReference+what))
 		}
 	}
 	if _, ok := pod.Annotations[runtime.MirrorAnnotation]; ok {
@@ -63,7 +58,7 @@ func ValidateStatic(pod *v1.Pod) (errs field.ErrorList) {
 func validateStaticVolume(v *v1.Volume, path *field.Path) (errs field.ErrorList) {
 	refuse := func(set bool, path *field.Path, what string) {
 		if set {
-			errs = append(errs, field.Forbidden(path, staticMayNot+what))
+			errs = append(errs, field.Forbidden(path, mustNotReference+what))
 		}
 	}
 	refuse(v.Secret != nil, path.Child("secret"), "secrets")

@@ -1,4 +1,4 @@
-package podsource_test
+package manifest_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // Each row puts lines of YAML into a pod that is valid without them: at the
@@ -102,9 +102,9 @@ func TestValidate(t *testing.T) { // src-20
 			} else {
 				data += "  " + put + "\n"
 			}
-			pod, err := podsource.Decode([]byte(data))
+			pod, err := manifest.Decode([]byte(data))
 			require.NoError(t, err)
-			errs := podsource.Validate(podsource.Default(pod))
+			errs := manifest.Validate(manifest.Default(pod))
 			var all []string
 			for _, err := range errs {
 				all = append(all, err.Error())
@@ -130,9 +130,9 @@ func TestValidateMetadata(t *testing.T) {
 		"uid":        {"{name: a, namespace: a, uid: a/b}", `metadata.uid: Invalid value: "a/b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pod, err := podsource.Decode([]byte("apiVersion: v1\nkind: Pod\nmetadata: " + tc.meta + "\nspec: {containers: [{name: a, image: a}]}"))
+			pod, err := manifest.Decode([]byte("apiVersion: v1\nkind: Pod\nmetadata: " + tc.meta + "\nspec: {containers: [{name: a, image: a}]}"))
 			require.NoError(t, err)
-			errs := podsource.Validate(podsource.Default(pod))
+			errs := manifest.Validate(manifest.Default(pod))
 			require.Len(t, errs, 1)
 			assert.ErrorContains(t, errs[0], tc.want)
 		})

@@ -1,4 +1,4 @@
-package podsource_test
+package manifest_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // fullYAML uses each field that Default knows.
@@ -54,10 +54,10 @@ spec:
 `
 
 func TestDefaultFillsInWhatTheAPIServerWould(t *testing.T) {
-	pod, err := podsource.Decode([]byte(fullYAML))
+	pod, err := manifest.Decode([]byte(fullYAML))
 	require.NoError(t, err)
 	before := pod.DeepCopy()
-	got := podsource.Default(pod)
+	got := manifest.Default(pod)
 	assert.Equal(t, before, pod, "the argument is left alone")
 
 	var want v1.Pod
@@ -123,11 +123,11 @@ spec:
   - {name: claim, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], volumeMode: Filesystem, resources: {requests: {storage: 1Gi}}}}}}
 `), &want))
 	assert.Equal(t, asYAML(t, &want), asYAML(t, got))
-	assert.Equal(t, asYAML(t, got), asYAML(t, podsource.Default(got)), "idempotent")
+	assert.Equal(t, asYAML(t, got), asYAML(t, manifest.Default(got)), "idempotent")
 }
 
 func TestDefaultKeepsWhatIsSet(t *testing.T) {
-	pod, err := podsource.Decode([]byte(`apiVersion: v1
+	pod, err := manifest.Decode([]byte(`apiVersion: v1
 kind: Pod
 metadata: {name: a}
 spec:
@@ -151,7 +151,7 @@ spec:
   - {name: v, secret: {secretName: s, defaultMode: 256}}
 `))
 	require.NoError(t, err)
-	assert.Equal(t, asYAML(t, pod), asYAML(t, podsource.Default(pod)))
+	assert.Equal(t, asYAML(t, pod), asYAML(t, manifest.Default(pod)))
 }
 
 func TestPullPolicyFollowsTheTag(t *testing.T) {
@@ -170,7 +170,7 @@ func TestPullPolicyFollowsTheTag(t *testing.T) {
 		"registry.example:443/a/b:v1":  v1.PullIfNotPresent,
 		"registry.example:443/a/b/c/d": v1.PullAlways,
 	} {
-		pod := podsource.Default(&v1.Pod{Spec: v1.PodSpec{
+		pod := manifest.Default(&v1.Pod{Spec: v1.PodSpec{
 			EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{Image: image}}},
 		}})
 		assert.Equal(t, want, pod.Spec.EphemeralContainers[0].ImagePullPolicy, "%q", image)
