@@ -9,7 +9,7 @@
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
 //	$ crictl -r unix:///tmp/fakecri.sock run container.json pod.json
 //	… or with the reference agent, whose pods then live here:
-//	$ go run ./examples/kubelet --manifests=examples/kubelet/pods --runtime=unix:///tmp/fakecri.sock \
+//	$ go run ./examples/kubelet --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock \
 //	    --root=/tmp/fakecri-agent --pod-logs-dir=/tmp/fakecri-agent/logs
 //	Ctrl-C ends it, and all that it pretended to run.
 package main
