@@ -82,6 +82,9 @@
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
 //	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline assembled; nothing else assembles it
+//	   ◀── agent/statuspage ──▶ eviction, imagegc, volume, cm/stats, runtime/cri   the state of an agent over HTTP
+//	agent/claim                                                 one agent for a root directory and a runtime
+//	status ◀── status/printer                                   statuses for a terminal
 //
 //	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
 //	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
@@ -134,6 +137,7 @@
 //	internal/script      scenarios as text                      tests
 //	internal/seedrun     a test over many seeds                 tests
 //	internal/mutants     planted bugs that the laws must find   tests
+//	internal/terminal    makes text safe to print               agent/statuspage, status/printer
 //
 //	kube/kubelet ──▶ agent and everything above                 the complete node; kube/kubelet/config reads its configuration
 //

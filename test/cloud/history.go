@@ -12,12 +12,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A past is what is kept of instances of a container that are removed while their pod
-// goes on, in a tag of its newest machine: restart counts only grow, a container that
-// has had its run has had it, and back-off goes on.
-type past struct {
+// A history summarizes the removed instances of a container whose pod still exists. It is
+// stored in a tag of the newest machine, so that restart counts only grow, a container that
+// must not run again does not, and back-off continues.
+type history struct {
 	Restarts int32 `json:"restarts"`
-	Exit     *exit `json:"exit,omitempty"` // nil: it does not count
+	Exit     *exit `json:"exit,omitempty"` // nil: disregarded
 }
 
 type exit struct {
@@ -28,8 +28,8 @@ type exit struct {
 	Finished time.Time `json:"finished"`
 }
 
-// forget removes an instance, once it is written down. What is not there any more needs
-// neither.
+// forget removes an instance after it was recorded in the history. An instance that does not
+// exist is ignored.
 func (r *Runtime) forget(ctx context.Context, machines []Machine, id string, exitCounts bool) error {
 	status := statusOf("", machines)
 	for i := range status.Containers {
@@ -37,8 +37,8 @@ func (r *Runtime) forget(ctx context.Context, machines []Machine, id string, exi
 		if c.ID != id {
 			continue
 		}
-		if was, ok := pastOf(machines)[c.Name]; !ok || was.Restarts <= c.RestartCount {
-			if err := r.note(ctx, &machines[0], c, exitCounts); err != nil {
+		if was, ok := historyOf(machines)[c.Name]; !ok || was.Restarts <= c.RestartCount {
+			if err := r.record(ctx, &machines[0], c, exitCounts); err != nil {
 				return err
 			}
 		}
@@ -49,8 +49,9 @@ func (r *Runtime) forget(ctx context.Context, machines []Machine, id string, exi
 	return nil
 }
 
-func (r *Runtime) note(ctx context.Context, newest *Machine, c *runtime.ContainerStatus, exitCounts bool) error {
-	p := past{Restarts: c.RestartCount}
+// record stores the history of a container in a tag.
+func (r *Runtime) record(ctx context.Context, newest *Machine, c *runtime.ContainerStatus, exitCounts bool) error {
+	p := history{Restarts: c.RestartCount}
 	if exitCounts {
 		p.Exit = &exit{Code: c.ExitCode, Hash: c.Hash, Created: c.CreatedAt, Started: c.StartedAt, Finished: c.FinishedAt}
 	}
@@ -58,31 +59,31 @@ func (r *Runtime) note(ctx context.Context, newest *Machine, c *runtime.Containe
 	if err != nil {
 		return err
 	}
-	tag := map[string]string{tagPast + c.Name: string(text)}
+	tag := map[string]string{tagHistory + c.Name: string(text)}
 	if err := r.cloud.TagMachine(ctx, newest.ID, tag); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 		return err
 	}
-	maps.Copy(newest.Tags, tag) // for the next one that goes
+	maps.Copy(newest.Tags, tag) // for the next record
 	return nil
 }
 
-// pastOf reads what is kept, by container. A tag that somebody spoilt is none.
-func pastOf(machines []Machine) map[string]past {
-	all := map[string]past{}
+// historyOf returns the history by container. An invalid tag is ignored.
+func historyOf(machines []Machine) map[string]history {
+	all := map[string]history{}
 	for tag, text := range carried(machines, map[string]string{}) {
-		var p past
+		var p history
 		if json.Unmarshal([]byte(text), &p) == nil {
-			all[strings.TrimPrefix(tag, tagPast)] = p
+			all[strings.TrimPrefix(tag, tagHistory)] = p
 		}
 	}
 	return all
 }
 
-// carried adds the past of a pod to the tags of its next machine.
+// carried adds the history of a pod to the tags of its next machine.
 func carried(machines []Machine, tags map[string]string) map[string]string {
 	if len(machines) > 0 {
 		for tag, text := range machines[0].Tags {
-			if strings.HasPrefix(tag, tagPast) {
+			if strings.HasPrefix(tag, tagHistory) {
 				tags[tag] = text
 			}
 		}
@@ -90,10 +91,10 @@ func carried(machines []Machine, tags map[string]string) map[string]string {
 	return tags
 }
 
-// remember tells the planner of the past.
-func remember(in *plan.Input, machines []Machine) {
+// addHistory adds the history to the input of the plan.
+func addHistory(in *plan.Input, machines []Machine) {
 	in.Counts, in.Over, in.Ended = map[string]int32{}, map[string]int32{}, map[string]*runtime.ContainerStatus{}
-	for name, p := range pastOf(machines) {
+	for name, p := range historyOf(machines) {
 		in.Counts[name] = p.Restarts
 		if e := p.Exit; e != nil {
 			in.Over[name] = e.Code

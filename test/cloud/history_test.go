@@ -14,20 +14,20 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
-// until takes steps, a second apart and with a look of their own, until ok.
+// until syncs the pod once a second until ok reports true.
 func until(t *testing.T, rt runtime.Runtime, pod *v1.Pod, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	for range 600 {
 		_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		time.Sleep(time.Second)
-		if status := look(t, rt, pod.UID); ok(status) {
+		if status := inspect(t, rt, pod.UID); ok(status) {
 			return status
 		}
 	}
-	require.Fail(t, "after ten minutes it is still not so that "+what)
+	require.Fail(t, "not within ten minutes: "+what)
 	return nil
 }
 
-func TestARunThatIsOverIsNotBegunAnewWhenItsRemainsAreCollected(t *testing.T) {
+func TestACompletedContainerIsNotRunAgainAfterGarbageCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		rt := over(t, below)
@@ -35,19 +35,19 @@ func TestARunThatIsOverIsNotBegunAnewWhenItsRemainsAreCollected(t *testing.T) {
 		pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 		until(t, rt, pod, "once has exited", func(s *runtime.PodStatus) bool { return s.Container("once").State == runtime.ContainerExited })
 		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-		require.Nil(t, look(t, rt, "a").Container("once"))
+		require.Nil(t, inspect(t, rt, "a").Container("once"))
 		next := over(t, below)
 		_, err := next.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.NoError(t, err)
-		assert.Nil(t, look(t, next, "a").Container("once"), "it was begun anew")
+		assert.Nil(t, inspect(t, next, "a").Container("once"), "it was started again")
 
-		require.NoError(t, below.Crash(look(t, rt, "a").Sandboxes[0].ID))
+		require.NoError(t, below.Crash(inspect(t, rt, "a").Sandboxes[0].ID))
 		until(t, next, pod, "app runs again", func(s *runtime.PodStatus) bool { return s.Running() })
-		assert.Nil(t, look(t, next, "a").Container("once"), "it was begun anew on another machine")
+		assert.Nil(t, inspect(t, next, "a").Container("once"), "it was started again on another machine")
 	})
 }
 
-func TestRestartCountsOutliveMachinesAndAgents(t *testing.T) {
+func TestRestartCountsSurviveMachinesAndProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		rt := over(t, below)
@@ -57,24 +57,24 @@ func TestRestartCountsOutliveMachinesAndAgents(t *testing.T) {
 			return c.RestartCount == 2 && c.State == runtime.ContainerExited
 		})
 		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
-		require.NoError(t, below.Crash(look(t, rt, "a").Sandboxes[0].ID))
-		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{})) // which needs what is written on it
+		require.NoError(t, below.Crash(inspect(t, rt, "a").Sandboxes[0].ID))
+		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{})) // it is kept, it has the history
 		rt = over(t, below)
-		begun := time.Now()
+		began := time.Now()
 		status := until(t, rt, pod, "app was restarted once more", func(s *runtime.PodStatus) bool { return s.Container("app") != nil })
 		assert.EqualValues(t, 3, status.Container("app").RestartCount)
 		assert.EqualValues(t, 1, status.Sandboxes[0].Attempt)
-		assert.Greater(t, time.Since(begun), 5*time.Second, "its back-off was forgotten with its exits")
+		assert.Greater(t, time.Since(began), 5*time.Second, "back-off continues")
 
-		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{})) // the old machine is empty
-		require.Len(t, look(t, rt, "a").Sandboxes, 1)
+		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{})) // the old machine has no processes
+		require.Len(t, inspect(t, rt, "a").Sandboxes, 1)
 		require.NoError(t, rt.CollectGarbage(t.Context(), runtime.GCPolicy{}))
 		status = until(t, rt, pod, "app was restarted once more", func(s *runtime.PodStatus) bool { return s.Container("app") != nil })
 		assert.EqualValues(t, 4, status.Container("app").RestartCount)
 	})
 }
 
-func TestAMachineIsDestroyedWhenItsPodIsGone(t *testing.T) {
+func TestMachinesOfRemovedPodsAreDestroyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		rt := over(t, below)
@@ -100,7 +100,7 @@ func TestAMachineIsDestroyedWhenItsPodIsGone(t *testing.T) {
 			}
 			return uids
 		}
-		assert.Len(t, left(), 4, "they are young")
+		assert.Len(t, left(), 4, "MinAge has not passed")
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, map[types.UID]bool{"stays": true, "runs": true}, left())
 	})

@@ -31,17 +31,17 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 
 // PodStatus implements [runtime.Lister].
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	begun := time.Now()
+	began := time.Now()
 	machines, err := r.machinesOf(ctx, uid)
 	if err != nil {
-		return nil, fmt.Errorf("cloud: look at pod %s: %w", uid, err)
+		return nil, fmt.Errorf("cloud: inspect pod %s: %w", uid, err)
 	}
 	status := statusOf(uid, machines)
-	status.ObservedAt = begun
+	status.ObservedAt = began
 	return status, nil
 }
 
-// Watch implements [runtime.Watcher] by the cloud's events, if it has any.
+// Watch implements [runtime.Watcher] if the cloud is an Eventer.
 func (r *Runtime) Watch(ctx context.Context, changed func(types.UID)) error {
 	eventer, ok := r.cloud.(Eventer)
 	if !ok {
@@ -54,7 +54,7 @@ func (r *Runtime) Watch(ctx context.Context, changed func(types.UID)) error {
 	})
 }
 
-// machines returns the node's machines by their pods, the newest of a pod first.
+// machines returns the machines of the node by pod, the newest one first.
 func (r *Runtime) machines(ctx context.Context) (map[types.UID][]Machine, error) {
 	list, err := r.cloud.ListMachines(ctx, map[string]string{tagNode: r.node})
 	pods := map[types.UID][]Machine{}
@@ -65,7 +65,7 @@ func (r *Runtime) machines(ctx context.Context) (map[types.UID][]Machine, error)
 	return pods, err
 }
 
-// machinesOf returns those of one pod.
+// machinesOf returns the machines of a pod, the newest one first.
 func (r *Runtime) machinesOf(ctx context.Context, uid types.UID) ([]Machine, error) {
 	list, err := r.cloud.ListMachines(ctx, map[string]string{tagNode: r.node, tagUID: string(uid)})
 	return newestFirst(list), err
@@ -78,7 +78,7 @@ func newestFirst(machines []Machine) []Machine {
 	return machines
 }
 
-// statusOf translates: a machine is a sandbox, a process an instance of a container.
+// statusOf converts machines to sandboxes, and processes to instances of containers.
 func statusOf(uid types.UID, machines []Machine) *runtime.PodStatus {
 	s := &runtime.PodStatus{UID: uid}
 	for i, m := range machines {
@@ -130,7 +130,7 @@ func containerOf(m *Machine, p *Process) runtime.ContainerStatus {
 	return c
 }
 
-// scheme makes the ID of a process that of a container, and bare undoes it.
+// scheme is the prefix that makes the ID of a process a container ID.
 const scheme = "cloud://"
 
 func bare(containerID string) string { return strings.TrimPrefix(containerID, scheme) }
