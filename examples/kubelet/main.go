@@ -101,10 +101,12 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 		cfg.Shutdown.Triggers = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}
 		signals = signals[:1]
 	case o.shutdownOn == "http" && local:
-		var trigger *shutdown.HTTP
-		trigger, err = shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
-		cfg.Shutdown.Triggers = []shutdown.Trigger{trigger}
-		page.Handle("/shutdown", trigger)
+		cfg.Adjust.Shutdown = func(s *shutdown.Config) error { // after RootDir was locked
+			trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
+			s.Triggers = []shutdown.Trigger{trigger}
+			page.Handle("/shutdown", trigger)
+			return err
+		}
 	default:
 		err = fmt.Errorf("--shutdown-on=%s: want sigterm, or http with --listen at a unix socket or a loopback address", o.shutdownOn)
 	}
