@@ -72,7 +72,7 @@ type Config struct {
 	// unspecified address such as 0.0.0.0 selects a family. Nil: they are detected.
 	NodeIPs []net.IP
 
-	// NodeLabels are labels of the Node object.
+	// NodeLabels are labels of the Node object. A standalone kubelet has none.
 	NodeLabels map[string]string
 
 	// RememberPods makes a kubelet that starts while the API server is unreachable run
@@ -248,7 +248,9 @@ func (c Config) complete() (Config, error) {
 	if k.PodLogsDir == "" && c.Runtime.Processes {
 		k.PodLogsDir = filepath.Join(c.RootDir, "log", "pods")
 	}
-	k.PodLogsDir = or(k.PodLogsDir, "/var/log/pods")
+	if k.PodLogsDir, err = filepath.Abs(or(k.PodLogsDir, "/var/log/pods")); err != nil {
+		return c, fmt.Errorf("kubelet: podLogsDir: %w", err)
+	}
 	c.DevicePluginsDir = or(c.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
 	c.PodResourcesDir = or(c.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
 	c.Cluster.CertDir = or(c.Cluster.CertDir, filepath.Join(c.RootDir, "pki"))
@@ -275,10 +277,14 @@ func (c Config) check() error {
 		return errors.New("kubelet: only one of Config.CredentialProviderConfig and Config.CredentialProviderBinDir is set")
 	case c.Cluster.InCluster && (c.Cluster.Kubeconfig != "" || c.Cluster.BootstrapKubeconfig != ""):
 		return errors.New("kubelet: Config.Cluster.InCluster excludes a kubeconfig")
+	case c.Cluster.BootstrapKubeconfig != "" && c.Cluster.Kubeconfig == "":
+		return errors.New("kubelet: Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
 	case c.RememberPods && !c.clustered():
 		return errors.New("kubelet: Config.RememberPods requires a cluster: Config.Cluster or Config.Client")
 	case *k.OOMScoreAdj < -1000 || *k.OOMScoreAdj > 1000:
 		return fmt.Errorf("kubelet: oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
+	case k.Logging.Format != "text" && k.Logging.Format != "json":
+		return fmt.Errorf("kubelet: logging.format is %q: want text or json", k.Logging.Format)
 	case k.MaxOpenFiles < 0:
 		return fmt.Errorf("kubelet: maxOpenFiles is negative: %d", k.MaxOpenFiles)
 	}

@@ -16,8 +16,8 @@ import (
 type connection struct {
 	*client.Connection
 
-	// closeIdle closes all connections, which may hang. Nil: they are the caller's.
-	closeIdle func()
+	// closeAll closes all connections. Nil: they are the caller's.
+	closeAll func()
 
 	// expires returns when the client certificate expires. Nil: it is not rotated.
 	expires func() time.Time
@@ -34,7 +34,7 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	cluster := b.cfg.Cluster
 	cfg := client.Config{
 		Kubeconfig: cluster.Kubeconfig, UserAgent: "kubelet/" + Version,
-		QPS: rateLimit(b.k.KubeAPIQPS), Burst: int(b.k.KubeAPIBurst),
+		QPS: float32(deref(b.k.KubeAPIQPS)), Burst: int(b.k.KubeAPIBurst),
 		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.metrics.api.Client,
 		JSON: b.k.ContentType == "application/json",
 	}
@@ -58,7 +58,7 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	var out connection
 	if rest.CertFile != certificates.Current() {
 		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
-		rest.Dial, out.closeIdle = dialer.DialContext, dialer.CloseAll
+		rest.Dial, out.closeAll = dialer.DialContext, dialer.CloseAll
 		out.Connection, err = client.ConnectTo(rest, cfg)
 		return out, err
 	}
@@ -66,13 +66,21 @@ func newConnection(ctx context.Context, b base) (connection, error) {
 	if err != nil {
 		return out, err
 	}
-	out.closeIdle, out.expires, out.run = rotation.CloseConnections, rotation.Expires, []component{rotation.Run}
+	out.closeAll, out.expires, out.run = rotation.CloseConnections, rotation.Expires, []component{rotation.Run}
 	out.Connection, err = client.ConnectTo(rotation.Config(), cfg)
 	return out, err
 }
 
-// rateLimit returns calls per second for package client, where a negative value is no
-// limit; 0 is none in a KubeletConfiguration.
+// close closes the connections of a kubelet that has stopped.
+func (c connection) close() error {
+	if c.closeAll != nil {
+		c.closeAll()
+	}
+	return nil
+}
+
+// rateLimit returns events per second for package client, where a negative value is no
+// limit. In a KubeletConfiguration 0 is none.
 func rateLimit(perSecond *int32) float32 {
 	if perSecond != nil && *perSecond == 0 {
 		return -1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -37,7 +38,8 @@ type Kubelet struct {
 	page       http.Handler
 	components []component
 	cleanups   cleanups
-	ran        atomic.Bool
+	released   atomic.Bool // Run or Close was called
+	apiAddr    net.Addr
 }
 
 // New constructs a kubelet. It locks RootDir, opens the listeners, connects to the runtime
@@ -86,6 +88,9 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		return err
 	}
 	k.cleanups.add(open.close)
+	if open.api != nil {
+		k.apiAddr = open.api.Addr()
+	}
 
 	var joined *cluster
 	var object *nodeObject
@@ -94,6 +99,7 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 		if err != nil {
 			return err
 		}
+		k.cleanups.add(conn.close)
 		events, err := newEvents(b, conn)
 		if err != nil {
 			return err
@@ -265,11 +271,11 @@ func newAllocation(b base, rt podRuntime, noResize string, total capacity, objec
 // Run runs the kubelet until ctx is done and returns nil when it has stopped; the pods keep
 // running, unless Drain has terminated them. Statuses that are not delivered within 5
 // seconds of that are delivered by the next kubelet. Run returns the error of a component
-// that fails, after it has stopped the others. It must be called once: a second call
-// returns an error.
+// that fails, after it has stopped the others. It must be called once: a second call, and
+// a call after Close, return an error.
 func (k *Kubelet) Run(ctx context.Context) (err error) {
-	if k.ran.Swap(true) {
-		return errors.New("kubelet: Run was called before")
+	if k.released.Swap(true) {
+		return errors.New("kubelet: Run or Close was called before")
 	}
 	defer func() { err = errors.Join(err, k.cleanups.run()) }()
 	if h := k.agent.Health(); h != nil {
@@ -307,11 +313,21 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 // server does not replace them while their objects exist.
 func (k *Kubelet) Drain(ctx context.Context) error { return k.agent.Drain(ctx) }
 
-// Close releases what New has acquired. It must be called only if Run is not.
-func (k *Kubelet) Close() error { return k.cleanups.run() }
+// Close releases what New has acquired, if Run is not called. After Run or Close it has no
+// effect, since Run releases it when it returns.
+func (k *Kubelet) Close() error {
+	if k.released.Swap(true) {
+		return nil
+	}
+	return k.cleanups.run()
+}
 
 // Agent returns the agent, with the parts of the pod pipeline.
 func (k *Kubelet) Agent() *agent.Agent { return k.agent }
+
+// APIAddr returns the address of the kubelet's API, such as the one that was chosen for
+// port: -1. It is nil if the API is not served.
+func (k *Kubelet) APIAddr() net.Addr { return k.apiAddr }
 
 // StatusPage returns the handler of package agent/statuspage for this kubelet: the status
 // page, /healthz, /pods, /explain, /metrics and /stats/summary, without authentication and

@@ -81,7 +81,7 @@ func newNode(ctx context.Context, b base, d nodeDeps) (*node.Node, error) {
 		// A Configuration with the update frequency only has both, as with the kubelet.
 		ReportPeriod:  or(b.k.NodeStatusReportFrequency.Duration, b.k.NodeStatusUpdateFrequency.Duration),
 		LeaseDuration: time.Duration(b.k.NodeLeaseDurationSeconds) * time.Second,
-		Setters:       facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeIdle, Logger: b.logger,
+		Setters:       facts.Setters(), Refresh: d.agent.Health().Check, Record: b.record, Unreachable: d.cluster.conn.closeAll, Logger: b.logger,
 		Seen: func(n *v1.Node) {
 			d.cluster.object.seen(n)
 			if m := d.link.get(); m != nil {

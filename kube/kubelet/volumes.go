@@ -45,7 +45,7 @@ type objectFiles struct{ *objectdir.Dir }
 func (objectFiles) Services(context.Context, string) ([]*v1.Service, bool) { return nil, true }
 
 func newObjectFiles(b base, volumes *link[volume.Manager]) (*objectFiles, error) {
-	if b.cfg.ObjectsDir == "" {
+	if b.cfg.ObjectsDir == "" || b.cfg.clustered() {
 		return nil, nil
 	}
 	dir, err := objectdir.New(objectdir.Config{
