@@ -76,7 +76,8 @@
 //	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         the node: images, pressure, cgroups, what is used
 //	        ◀── prober ──▶ podenv                               whether containers are well
 //	        ◀── volume                                          volumes of pods
-//	admission                                                   whether a pod fits a node: pure, imports none of them
+//	admission ──▶ allocation                                    whether a pod fits a node: pure
+//	podsource ──▶ podsource/manifest                            manifests, decoded, defaulted and validated
 //
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
@@ -106,6 +107,7 @@
 //	    │       ──▶ allocation                                  the order of a resize
 //	    ├── runtime/cri/remote                                  connects the engine to a socket
 //	    ├── runtime/cri/streaming                               connects it to a runtime's streaming server
+//	    ├── runtime/cri/streamserver                            serves such streams: runtime/cri/serve, kube/server
 //	    ├── runtime/cri/userns                                  the host's IDs for user namespaces
 //	    ├── runtime/cri/logrotate, logread                      keeps logs small; reads them across that
 //	    ├── runtime/process                                     implements the CRI's Go interfaces
@@ -124,11 +126,9 @@
 //	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers. All of kube: a module of its own
 //
 //	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
-//	internal/staticpod   the marks of a static pod              who knows static pods: podsource to kube/client
 //	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
 //	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
-//	internal/streamend   the server's end of streams            runtime/cri/serve, kube/server
-//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim, kube
+//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
 //	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
 //	internal/deptest     pins the arrows                        tests

@@ -43,7 +43,7 @@ type window struct {
 var sinkCalls = []string{"UpdatePodStatus", "DeletePod"}
 
 // apartCalls are neither of the runtime nor of the sink.
-var apartCalls = []string{hintsCall, sourceCall, probeCall}
+var apartCalls = []string{hintsCall, sourceCall, probeCall, setUpCall, tearDownCall}
 
 // listCalls are the lists that Stale faults age.
 var listCalls = []string{"Pods", "ListContainers", "ListPodSandbox"}
@@ -82,6 +82,9 @@ const (
 	hintsCall  = "hints"
 	sourceCall = "source"
 	probeCall  = "Probe" // a run of a probe
+
+	setUpCall    = "SetUp" // of a volume
+	tearDownCall = "TearDown"
 )
 
 // fault returns what goes wrong with a call that is made now.

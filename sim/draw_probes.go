@@ -45,13 +45,23 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 	}
 	d := draw{Rand: rand.New(rand.NewPCG(seed, 0x9205e))}
 	fault := Step{
-		At: time.Duration(d.Int64N(int64(o.Duration/time.Millisecond)+1)) * time.Millisecond, Do: Fault, Calls: probeCall,
+		At: d.at(o), Do: Fault, Calls: probeCall,
 		Kind: pick(&d, Sick, Sick, Sick, Error, Lost, Slow, Hung), Percent: pick(&d, 50, 100), For: d.seconds(60),
 	}
 	if fault.Kind == Slow {
 		fault.Delay = d.seconds(3)
 	}
-	s = append(s, fault)
+	return s.with(fault)
+}
+
+// at draws the time of a step.
+func (d *draw) at(o Options) time.Duration {
+	return time.Duration(d.Int64N(int64(o.Duration/time.Millisecond)+1)) * time.Millisecond
+}
+
+// with returns s with more steps, in order.
+func (s Schedule) with(more ...Step) Schedule {
+	s = append(s, more...)
 	slices.SortStableFunc(s, func(a, b Step) int { return int(a.At - b.At) })
 	return s
 }

@@ -68,7 +68,8 @@ func sickRestarted(t *truth) func(*Entry) string {
 		switch e.Kind {
 		case Probed:
 			p := t.pod(e.UID)
-			if id := e.Probe.ContainerID; c.now(t) && p.condemned[id] == c.agent && p.leftAlone() && p.instance[id] != nil && due[id].p == nil {
+			if id := e.Probe.ContainerID; c.now(t) && p.condemned[id] == c.agent && p.leftAlone() && due[id].p == nil &&
+				p.instance[id] != nil && p.instance[id].State == runtime.ContainerRunning {
 				due[id] = sick{p, t.now.Add(2*time.Duration(*p.spec.Spec.TerminationGracePeriodSeconds)*time.Second + 30*time.Second)}
 			}
 		case Exited, Removed:

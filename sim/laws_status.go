@@ -3,6 +3,8 @@ package sim
 import (
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,7 +34,7 @@ func statusLaws() []Law {
 		begin: terminalNotReady,
 	}, {
 		Name: "deleted-when-gone", Rules: "inv-9, pw-42", lists: true,
-		Says:  "an agent has the API delete a pod only when nothing of it runs and its last status was told",
+		Says:  "an agent has the API delete a pod only when nothing of it runs or is mounted, and its last status was told",
 		begin: deletedWhenGone,
 	}, {
 		Name: "results-are-true", Rules: "L-40, st-50", lists: true,
@@ -136,6 +138,8 @@ func deletedWhenGone(t *truth) func(*Entry) string {
 			return fmt.Sprintf("%s ran", running[0].ID)
 		case len(p.ready()) > 0:
 			return fmt.Sprintf("sandbox %s was ready", p.ready()[0])
+		case len(p.mounted) > 0:
+			return fmt.Sprintf("volumes %v were mounted", slices.Sorted(maps.Keys(p.mounted)))
 		case !p.static && p.wanted != nil && p.wanted.DeletionTimestamp == nil:
 			return "nobody asked for it"
 		case !p.static && p.wanted != nil && !status.Terminal(p.wanted.Status.Phase):

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // A Shape is what a pod is made of, as plain data with a text of one line:
@@ -25,6 +25,9 @@ type Shape struct {
 	// activeDeadlineSeconds; zero: none.
 	Grace, Deadline int64
 
+	// Volumes is how many volumes it has, each used by all containers.
+	Volumes int64
+
 	// Static: it comes from a manifest, not from the API.
 	Static bool
 
@@ -36,6 +39,7 @@ type Shape struct {
 type Container struct {
 	Kind ContainerKind
 	Name string
+	CPU  int64 // that it requests, in thousandths of a CPU; zero: none
 	Does Behaviour
 
 	// Policy of its own, and rules for what exit codes do. Empty: the pod's.
@@ -74,6 +78,9 @@ func (s Shape) String() string {
 	if s.Deadline != 0 {
 		w = append(w, fmt.Sprintf("deadline=%d", s.Deadline))
 	}
+	if s.Volumes != 0 {
+		w = append(w, fmt.Sprintf("volumes=%d", s.Volumes))
+	}
 	for _, c := range s.Containers {
 		w = append(w, c.String())
 	}
@@ -82,7 +89,11 @@ func (s Shape) String() string {
 
 // String returns the container as the text of its Shape has it.
 func (c Container) String() string {
-	text := fmt.Sprintf("%s:%s=%s", c.Kind, c.Name, c.Does)
+	name := c.Name
+	if c.CPU > 0 {
+		name += fmt.Sprintf(":%d", c.CPU)
+	}
+	text := fmt.Sprintf("%s:%s=%s", c.Kind, name, c.Does)
 	if c.Policy != "" || len(c.Rules) > 0 {
 		text += "/" + string(c.Policy)
 	}
@@ -108,6 +119,10 @@ func (s *Shape) word(word string) (ok bool, err error) {
 		s.Grace, err = natural(value)
 	case key == "deadline":
 		s.Deadline, err = natural(value)
+	case key == "volumes":
+		if s.Volumes, err = natural(value); err == nil && s.Volumes > maxVolumes {
+			err = errors.New("out of range")
+		}
 	case isContainer:
 		var c Container
 		if c, err = container(ContainerKind(kind), name, value); err == nil {
@@ -119,6 +134,9 @@ func (s *Shape) word(word string) (ok bool, err error) {
 	return true, err
 }
 
+// maxVolumes bounds the volumes of a pod.
+const maxVolumes = 100
+
 func natural(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil && (n < 0 || n > 1<<31) {
@@ -128,12 +146,20 @@ func natural(text string) (int64, error) {
 }
 
 func container(kind ContainerKind, name, text string) (Container, error) {
-	c := Container{Kind: kind, Name: name}
+	c := Container{Kind: kind}
+	var cpu string
+	var requests bool
+	c.Name, cpu, requests = strings.Cut(name, ":")
 	if kind != Init && kind != Sidecar && kind != Main {
 		return c, fmt.Errorf("containers are %s, %s or %s", Init, Sidecar, Main)
 	}
 	parts := strings.Split(text, "/")
 	var err error
+	if requests {
+		if c.CPU, err = natural(cpu); err != nil {
+			return c, err
+		}
+	}
 	if c.Does, err = ParseBehaviour(parts[0]); err != nil {
 		return c, err
 	}
@@ -163,8 +189,17 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 	if s.Deadline > 0 {
 		pod.Spec.ActiveDeadlineSeconds = new(s.Deadline)
 	}
+	var mounts []v1.VolumeMount
+	for i := range s.Volumes {
+		name := fmt.Sprint("v", i)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}})
+		mounts = append(mounts, v1.VolumeMount{Name: name, MountPath: "/" + name})
+	}
 	for _, c := range s.Containers {
-		v := v1.Container{Name: c.Name, Image: c.Does.Image()}
+		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Does.Image()}
+		if c.CPU > 0 {
+			v.Resources.Requests = cpuList(c.CPU)
+		}
 		if c.Policy != "" {
 			v.RestartPolicy = new(c.Policy)
 		}
@@ -187,5 +222,5 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			pod.Spec.Containers = append(pod.Spec.Containers, v)
 		}
 	}
-	return podsource.Default(pod)
+	return manifest.Default(pod)
 }

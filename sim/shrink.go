@@ -176,9 +176,15 @@ func simplerShapes(s Shape) []Shape {
 	if s.Grace > 0 {
 		vary(func(v *Shape) { v.Grace = 0 })
 	}
+	if s.Volumes > 0 {
+		vary(func(v *Shape) { v.Volumes = 0 })
+	}
 	for i, c := range s.Containers {
 		if c.Policy != "" || len(c.Rules) > 0 {
 			vary(func(v *Shape) { v.Containers[i].Policy, v.Containers[i].Rules = "", nil })
+		}
+		if c.CPU > 0 {
+			vary(func(v *Shape) { v.Containers[i].CPU = 0 })
 		}
 		for _, does := range simplerBehaviours(c.Does) {
 			vary(func(v *Shape) { v.Containers[i].Does = does })
@@ -211,6 +217,13 @@ func simplerBehaviours(b Behaviour) []Behaviour {
 	}
 	for _, d := range smallerTimes(b.ReadyAfter) {
 		vary(func(v *Behaviour) { v.ReadyAfter = d })
+	}
+	vary(func(v *Behaviour) { v.Probed = false })
+	for _, d := range smallerTimes(b.UpAfter) {
+		vary(func(v *Behaviour) { v.UpAfter = d })
+	}
+	for _, d := range smallerTimes(b.SickAfter) {
+		vary(func(v *Behaviour) { v.SickAfter = d })
 	}
 	for _, d := range smallerTimes(b.ExitAfter) {
 		vary(func(v *Behaviour) { v.ExitAfter = d })

@@ -1,8 +1,7 @@
-// Package envtest shows how a controller is tested on nodes where its pods live:
-// team.go is a small controller, and its tests run it twice, with an API server in
-// memory and in virtual time, which takes milliseconds, and with a real one, as an
-// envtest does.
+// Package envtest shows how a controller is tested with pods that run: team.go is a small
+// controller, and its tests run it with an API server in memory and in virtual time, which
+// takes milliseconds, and, if ENVTEST_KUBECONFIG names one, with a real API server.
 //
-// The three lines that a suite of one's own needs are in the documentation of
-// package kube/fakenode; newWorld and newRealWorld in the tests have them.
+// A suite needs the call of fakenode.Start in newWorld; package kube/fakenode describes it
+// for envtest and Ginkgo.
 package envtest

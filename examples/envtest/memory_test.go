@@ -1,4 +1,4 @@
-package envtest_test
+package envtest
 
 import (
 	"context"
@@ -9,12 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubeparts/kubeparts/examples/envtest"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// The tests with an API server in memory: no binary, no network, and virtual time.
+// The tests with an API server in memory: no programs, no network, and virtual time.
 func TestTheControllerInVirtualTime(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -33,15 +32,15 @@ func newWorld(t *testing.T) *world {
 	return &world{t, api, nodes, "default"}
 }
 
-// keep has the controller at work until the test ends.
+// keep runs the controller until the test ends.
 func keep(t *testing.T, api kubernetes.Interface) {
-	c, err := envtest.New(api)
+	c, err := New(api)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		assert.NoError(t, <-ended)
+		assert.NoError(t, <-stopped)
 	})
 }

@@ -1,6 +1,7 @@
-package envtest_test
+package envtest
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -8,18 +9,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// The same tests with etcd and kube-apiserver, as an envtest has them: no controllers
-// but ours, no scheduler, and no node but ours. They run beside each other.
-func TestIntegrationTheControllerOnARealCluster(t *testing.T) {
-	config := newRealWorld(t)
-	nodes := fakenode.Start(t.Context(), t, config, newNodes) // where envtest has testEnv.Start, config is its
+// The same tests on the API server of ENVTEST_KUBECONFIG: etcd and kube-apiserver suffice, as
+// envtest starts them. In a suite with envtest, config is the result of testEnv.Start.
+func TestTheControllerOnARealAPIServer(t *testing.T) {
+	kubeconfig := os.Getenv("ENVTEST_KUBECONFIG")
+	if kubeconfig == "" {
+		t.Skip("ENVTEST_KUBECONFIG does not name an API server")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	require.NoError(t, err)
+	nodes := fakenode.Start(t.Context(), t, config, newNodes)
 	config.QPS = -1
 	api, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
@@ -35,11 +39,4 @@ func TestIntegrationTheControllerOnARealCluster(t *testing.T) {
 			})
 		}
 	})
-}
-
-func newRealWorld(t *testing.T) *rest.Config {
-	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true})
-	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
-	require.NoError(t, err)
-	return config
 }

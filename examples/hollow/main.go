@@ -1,12 +1,12 @@
-// Hollow runs hundreds of simulated nodes with thousands of pods in one process
-// against a real API server: what a scheduler, a controller or an API server is to
-// be tried with at scale. Nothing is executed; the nodes register, renew their
-// leases, and their pods live as they are declared to (package kube/fakenode).
+// Hollow adds simulated nodes to a cluster, for testing schedulers and controllers at
+// scale. Nothing is executed: the nodes register and renew their leases, and their pods
+// behave as annotations declare (package kube/fakenode).
 //
-//	go run ./examples/hollow --lab                       # with a control plane of its own
-//	go run ./examples/hollow --kubeconfig ~/.kube/config # as nodes of a cluster
+//	go run ./examples/hollow --kubeconfig ~/.kube/config --nodes 200
+//	kubectl create deployment web --image=web --replicas=5000
 //
-// It prints what a node costs here, in memory, processor time and calls.
+// On interrupt the nodes and their pods are removed. Hundreds of nodes with thousands of
+// pods run in one process; docs/benchmarks.md in the repository has the figures.
 package main
 
 import (
@@ -14,24 +14,66 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
 func main() {
-	o, err := parseFlags(os.Args[1:], os.Stdout)
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
+	kubeconfig := flag.String("kubeconfig", "", "kubeconfig `file` of the cluster; required")
+	count := flag.Int("nodes", 20, "`number` of nodes")
+	name := flag.String("name", "hollow", "`prefix` of the names of the nodes")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err == nil {
-		err = run(ctx, o, os.Stdout)
-	}
-	if err != nil {
+	if err := start(ctx, *kubeconfig, *name, *count); err != nil {
 		fmt.Fprintln(os.Stderr, "hollow:", err)
-		stop()
 		os.Exit(1)
 	}
+}
+
+// start reads the kubeconfig and runs the nodes.
+func start(ctx context.Context, kubeconfig, name string, count int) error {
+	if kubeconfig == "" {
+		return errors.New("--kubeconfig is required")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return fmt.Errorf("--kubeconfig: %w", err)
+	}
+	return run(ctx, config, name, count, os.Stdout)
+}
+
+// run runs nodes until ctx is done and removes them afterwards.
+func run(ctx context.Context, config *rest.Config, name string, count int, out io.Writer) error {
+	nodes, err := fakenode.New(config, fakenode.Config{
+		Nodes:       fakenode.Many(count, fakenode.Node{Name: name}),
+		NoScheduler: true, // the cluster has one
+		Behaviours:  map[string]fakenode.Behaviour{"crash": {Exits: true, Code: 1, ExitAfter: 30 * time.Second}},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- nodes.Run(ctx)
+		stop()
+	}()
+	if err := nodes.Wait(ctx); err == nil {
+		fmt.Fprintf(out, "%d nodes are ready; interrupt to remove them\n", count)
+	}
+	err = <-stopped
+
+	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Minute)
+	defer cancel()
+	return errors.Join(err, nodes.Remove(cleanup))
 }

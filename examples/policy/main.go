@@ -1,103 +1,98 @@
-// Policy is a research prototype: two ways to choose which pod is evicted, and two to
-// choose which image goes, compared on nodes drawn from 100 seeds, in seconds:
+// Policy compares rankings of pods for eviction: the kubelet's, and one by age. Each
+// ranking runs on the same simulated nodes, drawn from 100 seeds, in seconds:
 //
 //	go run ./examples/policy
-//	go run ./examples/policy --seeds 1000 --svg policy.svg
+//	go run ./examples/policy --seeds 1000
 //
-// To try an idea of yours, add it to policies.go; it is a function of values. The
-// nodes are those of memory.go and images.go, and what is counted is what they return.
+// To evaluate another ranking, add it to rankings; it is a function of values. node.go has
+// the simulated nodes and what is measured.
 package main
 
 import (
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"slices"
+	"text/tabwriter"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/kubeparts/kubeparts/examples/internal/cli"
+	"github.com/kubeparts/kubeparts/eviction"
 )
 
+// rankings are the compared orders of pods, the first to be evicted first. A nil order is
+// that of the plan, which is the kubelet's.
+var rankings = []struct {
+	name  string
+	order func(a, b eviction.Rank) int
+}{
+	{name: "kubelet"},
+	// Among the pods that exceed their requests and have the lowest priority, the
+	// youngest is evicted and not the one with the largest excess: it has done least work.
+	{name: "youngest", order: func(a, b eviction.Rank) int {
+		return cmp.Or(
+			trueFirst(a.Excess > 0, b.Excess > 0),
+			cmp.Compare(a.Priority, b.Priority),
+			b.Created.Compare(a.Created),
+		)
+	}},
+}
+
+func trueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
+}
+
 func main() {
-	switch err := run(os.Args[1:], os.Stdout); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "policy:", err)
+	seeds := flag.Int("seeds", 100, "`number` of nodes")
+	flag.Parse()
+	if *seeds < 1 {
+		fmt.Fprintln(os.Stderr, "policy: --seeds must be positive")
 		os.Exit(2)
 	}
+	writeTable(os.Stdout, compare(*seeds))
 }
 
-const usage = `policy compares ways to choose which pod is evicted, and which image goes, on
-nodes that are drawn from seeds: each of them lives through the same days.
-
-  go run ./examples/policy --seeds 100 --svg policy.svg
-
-Flags:
-`
-
-func run(args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("policy", flag.ContinueOnError)
-	seeds := fs.Int("seeds", 100, "how many `nodes` of each kind")
-	svg := fs.String("svg", "", "`file` to write the picture to")
-	if err := cli.Parse(fs, args, usage, out); err != nil {
-		return err
-	}
-	if *seeds < 1 {
-		return errors.New("--seeds is 1 or more")
-	}
-	studies, err := compare(*seeds)
-	if err != nil {
-		return err
-	}
-	for _, s := range studies {
-		s.table(out)
-	}
-	if *svg == "" {
-		return nil
-	}
-	f, err := os.Create(*svg)
-	if err != nil {
-		return err
-	}
-	draw(f, studies)
-	fmt.Fprintln(out, "the picture is in", *svg)
-	return f.Close()
-}
-
-// compare lets every policy live through the same nodes.
-func compare(seeds int) ([]study, error) {
-	evictions := study{title: "evictions: half a day of a node that runs out of memory", measures: memoryMeasures}
-	for _, r := range rankings {
-		runs, err := lives(seeds, func(seed uint64) ([]float64, error) { return liveMemory(seed, r.order), nil })
-		if err != nil {
-			return nil, err
+// compare returns the outcome of each ranking on each node.
+func compare(seeds int) [][]outcome {
+	results := make([][]outcome, len(rankings))
+	for i, r := range rankings {
+		for seed := range seeds {
+			results[i] = append(results[i], simulate(uint64(seed), r.order))
 		}
-		evictions.outcomes = append(evictions.outcomes, outcomes{r.name, runs})
 	}
-	images := study{title: "images: four days of a node whose disk is full of them", measures: imageMeasures}
-	for _, c := range collectors {
-		runs, err := lives(seeds, func(seed uint64) ([]float64, error) { return liveImages(seed, c.policy, c.rank) })
-		if err != nil {
-			return nil, err
-		}
-		images.outcomes = append(images.outcomes, outcomes{c.name, runs})
-	}
-	return []study{evictions, images}, nil
+	return results
 }
 
-// lives runs one node of each seed, as many at a time as there are processors.
-func lives(seeds int, live func(seed uint64) ([]float64, error)) ([][]float64, error) {
-	runs := make([][]float64, seeds)
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for seed := range runs {
-		group.Go(func() (err error) {
-			runs[seed], err = live(uint64(seed))
-			return err
-		})
+// writeTable writes the median and the ninth decile of each measure, and a comparison with
+// the first ranking node by node, because nodes differ more than rankings.
+func writeTable(out io.Writer, results [][]outcome) {
+	fmt.Fprintf(out, "%d nodes for 12 hours; less is better\n\n", len(results[0]))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "\tranking\tmedian\t90 %%\tless than %s\tmore\t\n", rankings[0].name)
+	for m, measure := range measures {
+		for i, r := range rankings {
+			values := make([]float64, 0, len(results[i]))
+			less, more := 0, 0
+			for seed, o := range results[i] {
+				values = append(values, o[m])
+				switch cmp.Compare(o[m], results[0][seed][m]) {
+				case -1:
+					less++
+				case 1:
+					more++
+				}
+			}
+			slices.Sort(values)
+			fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%d\t%d\t\n", measure, r.name, values[len(values)/2], values[len(values)*9/10], less, more)
+			measure = ""
+		}
 	}
-	return runs, group.Wait()
+	w.Flush()
 }

@@ -77,8 +77,8 @@
 //
 // # Testing
 //
-// Against an API server in memory in virtual time, and, in examples/envtest and
-// examples/hollow, against a real one.
+// Against an API server in memory in virtual time, and, in test/envtest and
+// test/hollow, against a real one.
 //
 // # Stability
 //

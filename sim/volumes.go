@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/mount-utils"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// recorded reports whether agents write records for pods of this schedule.
+func (s Schedule) recorded() bool { return s.hasVolumes() || s.hasCPU() }
+
+func (s Schedule) hasVolumes() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Shape.Volumes > 0 })
+}
+
+// memoryDir creates a directory for records, in memory if the system has a place for
+// that: runs are much slower if they wait for a disk.
+func memoryDir() (string, error) {
+	if dir, err := os.MkdirTemp("/dev/shm", "sim"); err == nil {
+		return dir, nil
+	}
+	return os.MkdirTemp("", "sim")
+}
+
+// newVolumes returns the volume.Manager of an agent; nil if no pod has volumes.
+func (r *run) newVolumes(a *Agent) (*volume.Manager, error) {
+	if !r.cfg.Schedule.hasVolumes() {
+		return nil, nil
+	}
+	m, err := volume.New(volume.Config{
+		Root: filepath.Join(r.dir, "volumes"), Plugins: []volume.Plugin{volumePlugin{a}}, Mounter: mount.NewFakeMounter(nil),
+		StatsPeriod: -time.Second,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	return m, nil
+}
+
+// A volumePlugin sets up the volumes of one agent. What is mounted outlives the
+// agent, and is part of the truth.
+type volumePlugin struct{ agent *Agent }
+
+// Name implements volume.Plugin.
+func (volumePlugin) Name() string { return "sim.test/volume" }
+
+// CanSupport implements volume.Plugin.
+func (volumePlugin) CanSupport(spec *volume.Spec) bool { return spec.Volume != nil }
+
+// SetUp implements volume.Plugin.
+func (p volumePlugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+	err := p.agent.Call(ctx, Call{Method: setUpCall, UID: req.PodUID, Of: req.Name}, func() error {
+		p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Mounted, UID: req.PodUID, Volume: req.Name})
+		return nil
+	})
+	return volume.Mounted{Volume: runtime.Volume{Path: req.Dir()}}, err
+}
+
+// TearDown implements volume.Plugin.
+func (p volumePlugin) TearDown(ctx context.Context, at volume.Place) error {
+	return p.agent.Call(ctx, Call{Method: tearDownCall, UID: at.PodUID, Of: at.Name}, func() error {
+		p.agent.run.note(Entry{Agent: p.agent.agent, Kind: Unmounted, UID: at.PodUID, Volume: at.Name})
+		return nil
+	})
+}
+
+// Construct implements volume.Plugin: the records are all that is on disk.
+func (volumePlugin) Construct(volume.Place) (*volume.Spec, error) { return nil, errors.ErrUnsupported }
+
+// Stats implements volume.Plugin.
+func (volumePlugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
+	return volume.Stats{}, errors.ErrUnsupported
+}

@@ -1,0 +1,105 @@
+// Package examples_test checks that the examples use exported packages only and stay small.
+package examples_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// maxLines is the limit of an example, in lines of Go without tests.
+const maxLines = 250
+
+// exceptions are the examples that do not satisfy the rules yet, with the reason.
+var exceptions = map[string]string{
+	"kubelet": "it becomes a program over package kube/kubelet",
+}
+
+// Each example is copied into a module of its own outside of the repository, where it must
+// compile, tests included. go vet finds all that does not compile, without linking programs.
+// Modules come from the module cache; there is no network.
+func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	entries, err := os.ReadDir(filepath.Join(root, "examples"))
+	require.NoError(t, err)
+	examples := 0
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		examples++
+		if exceptions[entry.Name()] != "" {
+			continue
+		}
+		t.Run(entry.Name(), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			lines, err := copyExample(filepath.Join(root, "examples", entry.Name()), dir)
+			require.NoError(t, err)
+			t.Logf("%d lines", lines)
+			assert.LessOrEqual(t, lines, maxLines, "lines of Go in examples/%s", entry.Name())
+			writeModule(t, root, dir)
+			run(t, dir, "vet", "./...")
+		})
+	}
+	assert.Greater(t, examples, 5)
+	for name := range exceptions {
+		assert.DirExists(t, filepath.Join(root, "examples", name), "an exception for an example that does not exist")
+	}
+}
+
+// writeModule writes the module's files. Its requirements are those of the module examples,
+// so that the build cache has most packages; the released modules are those of the checkout.
+func writeModule(t *testing.T, root, dir string) {
+	t.Helper()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, "examples", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	const core = "github.com/kubeparts/kubeparts"
+	run(t, dir, "mod", "edit", "-module", "example.com/copy", "-replace", core+"="+root, "-replace", core+"/kube="+filepath.Join(root, "kube"))
+}
+
+// copyExample copies a directory and returns the number of its lines of Go without tests.
+func copyExample(from, to string) (lines int, err error) {
+	err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.HasSuffix(rel, ".go") && !strings.HasSuffix(rel, "_test.go") {
+			lines += bytes.Count(content, []byte("\n"))
+		}
+		return os.WriteFile(filepath.Join(to, rel), content, 0o600)
+	})
+	return lines, err
+}
+
+// run runs the go command without network in dir.
+func run(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+	out, err := cmd.CombinedOutput()
+	assert.NoError(t, err, "go %v\n%s", args, out)
+}
