@@ -93,7 +93,7 @@ func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
 	assert.Empty(t, doc.all("table"))
 	assert.Len(t, doc.all("h2"), 6)
 	for _, text := range []string{
-		"There are no pods.", "Nothing has been measured yet.", "No container has a probe.", "No pod has a volume.",
+		"There are no pods.", "There are no measurements of the node.", "No container has a probe.", "No pod has a volume.",
 		"There are no images on this node.", "There are no events since the agent started.",
 	} {
 		assert.Contains(t, doc.text(), text)
