@@ -14,9 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -66,13 +69,19 @@ type NodeConfig struct {
 	probes prober.Handlers
 	spread func() float64
 
-	// volumes are run with the node; nil: there are none.
-	volumes *volume.Manager
+	// volumes, images and allocated are run with the node; nil: there are none. The
+	// images that are not in use are removed when collect is signaled.
+	volumes   *volume.Manager
+	images    *imagegc.Manager
+	collect   <-chan struct{}
+	allocated *allocation.Manager
+	inbox     *podworker.Inbox // nil: one of its own
 
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
 	noticed func(pleg.Event)
-	follow  func(pleg.Event) // on a goroutine of its own, as slow as it likes; nil: nobody does
+	synced  func(uid types.UID) // SyncPod of the pod has returned; nil: not observed
+	follow  func(pleg.Event)    // on a goroutine of its own, as slow as it likes; nil: nobody does
 }
 
 // A Node is an agent.Agent in memory, with its source, runtime and sink. Its methods
@@ -169,6 +178,12 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
 				c.Status = pacedReporter{c.Status, cfg.pace}
+				if c.Allocation != nil {
+					c.Allocation = pacedAllocation{c.Allocation, cfg.pace}
+				}
+				if cfg.synced != nil {
+					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
+				}
 			},
 			Workers: func(c *podworker.Config) {
 				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
@@ -177,12 +192,18 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
 		},
 	}
-	if v := cfg.volumes; v != nil {
-		c.Volumes = v
-		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.Garbage = volumeGarbage{c.Garbage, cfg.Runtime, v} }
+	c.Inbox = cfg.inbox
+	if cfg.images != nil {
+		c.Images = cfg.images
+	}
+	if cfg.volumes != nil {
+		c.Volumes = cfg.volumes
 	}
 	if cfg.Admit != nil {
 		c.Admitters = podworker.Admitters{cfg.Admit}
+	}
+	if cfg.allocated != nil {
+		c.Allocation, c.Admitters = cfg.allocated, append(c.Admitters, cfg.allocated)
 	}
 	return agent.New(c)
 }
@@ -201,6 +222,13 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.agent.Run(ctx) })
 	if n.cfg.volumes != nil {
 		group.Go(func() error { return n.cfg.volumes.Run(ctx) })
+	}
+	if n.cfg.allocated != nil {
+		group.Go(func() error { return n.cfg.allocated.Run(ctx) })
+	}
+	if n.cfg.images != nil {
+		group.Go(func() error { return n.cfg.images.Run(ctx) })
+		group.Go(func() error { return n.collectImages(ctx) })
 	}
 	if n.cfg.follow != nil {
 		group.Go(func() error { return n.agent.PLEG().Follow(ctx, n.cfg.follow) })
@@ -227,7 +255,7 @@ func (n *Node) Set(pods ...*v1.Pod) error {
 func (n *Node) Add(pods ...*v1.Pod) error {
 	var errs []error
 	for _, pod := range pods {
-		pod = podsource.Default(pod)
+		pod = manifest.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}

@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if cfg.Settle == 0 {
 		cfg.Settle = 10 * time.Minute
 	}
-	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images()}
+	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), images: cfg.Schedule.images(), present: map[string]bool{}}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
 	}
@@ -140,6 +140,8 @@ type run struct {
 	node       *Node  // that agent
 	pending    *doom  // of the agent that runs
 	room       int    // for how many pods; zero: any number
+
+	present map[string]bool // images on the node, if the machine has none of its own
 }
 
 type judge struct {
@@ -206,7 +208,7 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	defer kill()
 	r.mu.Lock()
 	r.generation++
-	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill}
+	a := &Agent{run: r, agent: r.generation, counts: map[Call]uint64{}, done: ctx.Done(), kill: kill, collect: make(chan struct{}, 1)}
 	r.mu.Unlock()
 
 	rt, err := r.machine.Connect(a)
@@ -222,9 +224,22 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	inbox := new(podworker.Inbox)
+	images, err := r.newImages(a, rt, inbox)
+	if err != nil {
+		return 0, err
+	}
+	allocated, err := r.newAllocation(a, inbox)
+	if err != nil {
+		return 0, err
+	}
+	var synced func(types.UID)
+	if images != nil {
+		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid}) }
+	}
 	node, err := NewNode(NodeConfig{
-		volumes: volumes,
-		pace:    a.pace, later: a.later,
+		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, synced: synced,
+		pace: a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
 		},
@@ -356,6 +371,10 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		if pod != nil {
 			r.note(Entry{Kind: Changed, Pod: pod.Name, UID: uid, Object: pod})
 		}
+	case Resize:
+		if pod := r.store.resize(uid, s.Container, s.CPU); pod != nil {
+			r.note(Entry{Kind: ResizeAsked, Pod: pod.Name, UID: uid, Object: pod})
+		}
 	case Delete:
 		var grace *int64
 		if s.Grace > 0 {
@@ -389,6 +408,15 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 	case Room:
 		r.mu.Lock()
 		r.room = s.Count
+		r.mu.Unlock()
+	case Collect:
+		r.mu.Lock()
+		if a := r.agent; a != nil {
+			select {
+			case a.collect <- struct{}{}:
+			default: // it is going to
+			}
+		}
 		r.mu.Unlock()
 	case Evict:
 		r.mu.Lock()

@@ -35,6 +35,7 @@ type Step struct {
 	Shape Shape     // Add
 	Does  Behaviour // Change: what the container does from then on
 	Code  int32     // Exit
+	CPU   int64     // Resize: thousandths
 	Grace int64     // Delete, Evict: seconds; zero: the pod's own
 
 	// Fault: what goes wrong, with which calls, for how long and how often.
@@ -62,6 +63,7 @@ type Action string
 const (
 	Add    Action = "add"    // the pod is wanted from now on; a manifest takes the place of one with its name
 	Change Action = "change" // its container is to be another
+	Resize Action = "resize" // its container requests another amount of CPU; not of a manifest
 	Delete Action = "delete" // the API is asked to delete it: it gets a deletionTimestamp; a manifest goes
 	Vanish Action = "vanish" // it goes from its source at once, as by a forced deletion
 
@@ -74,12 +76,14 @@ const (
 	Fail   Action = "fail"   // while no agent runs, somebody else tells the API that the pod has failed
 	Room   Action = "room"   // the node has room for Count pods from now on; zero: for any number
 
+	Collect Action = "collect" // the agent removes all images that are not in use
+
 	Evict Action = "evict" // the agent itself ends the pod, which counts as failed
 	Fault Action = "fault" // calls go wrong for a while
 	Kill  Action = "kill"  // the agent is killed, and started again
 )
 
-var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Evict, Fault, Kill}
+var actions = []Action{Add, Change, Resize, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
 
 // A FaultKind is what goes wrong with a call.
 type FaultKind string
@@ -141,6 +145,8 @@ func (s Step) String() string {
 	case Room:
 		key("pods", strconv.Itoa(s.Count))
 		return strings.Join(w, " ")
+	case Collect:
+		return strings.Join(w, " ")
 	}
 	pod := s.Pod
 	if s.Container != "" {
@@ -157,6 +163,8 @@ func (s Step) String() string {
 		}
 	case Change:
 		key("does", s.Does.String())
+	case Resize:
+		key("cpu", strconv.FormatInt(s.CPU, 10))
 	case Exit:
 		key("code", strconv.Itoa(int(s.Code)))
 	case Delete, Evict:
@@ -213,7 +221,7 @@ func ParseStep(line string) (Step, error) {
 		return Step{}, fmt.Errorf("sim: step %q: no such action", line)
 	}
 	words = words[2:]
-	if s.Do != Kill && s.Do != Reboot && s.Do != Room {
+	if s.Do != Kill && s.Do != Reboot && s.Do != Room && s.Do != Collect {
 		if len(words) == 0 {
 			return Step{}, fmt.Errorf("sim: step %q: it does not say whom it concerns", line)
 		}
@@ -248,6 +256,8 @@ func (s *Step) word(word string) (err error) {
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)
 		s.Code = int32(n)
+	case "cpu":
+		s.CPU, err = natural(value)
 	case "grace":
 		s.Grace, err = natural(value)
 	case "kind":
@@ -287,7 +297,7 @@ func (s Step) check(line string) error {
 		return fail("a number is negative")
 	case s.Do == Add && len(s.Shape.Containers) == 0:
 		return fail("the pod has no containers")
-	case slices.Contains([]Action{Change, Exit, OOM, Hang}, s.Do) && s.Container == "":
+	case slices.Contains([]Action{Change, Resize, Exit, OOM, Hang}, s.Do) && s.Container == "":
 		return fail("it names no container: pod/container")
 	}
 	return nil

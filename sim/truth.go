@@ -45,6 +45,10 @@ type podTruth struct {
 	ever     map[string]*runtime.ContainerStatus // instance, and those that were removed, as they were last
 	touched  time.Time                           // when something of it last changed, in the runtime or its source
 
+	syncing   *v1.Pod                  // what SyncPod is working on; nil: it is not, or nobody notes its end
+	granted   *v1.Pod                  // with the resources that were allocated to it last; nil: none were
+	grants    map[string]bool          // all that ever were, as cpuOf has them
+	cpu       map[string]int64         // that containers have, by ID
 	mounted   map[string]bool          // volumes by name
 	probe     map[probeKey]*probeTruth // of instances that have been probed
 	condemned map[string]int           // by the ID of an instance whose liveness or startup probe has failed: the agent that knows
@@ -83,7 +87,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
-			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
+			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, grants: map[string]bool{}, cpu: map[string]int64{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -101,6 +105,11 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if e.Kind == StepTaken && e.Step.Do == Fault && (e.Step.Kind == Stale || t.fooled()) { // any other puts off the next good list
 		t.lies = latest(t.lies, now.Add(e.Step.For+e.Step.Delay+hangs+6*time.Minute))
 	}
+	if e.Kind == AgentDied || e.Kind == AgentBegan {
+		for _, p := range t.pods {
+			p.syncing = nil
+		}
+	}
 	if e.UID == "" {
 		return
 	}
@@ -115,7 +124,12 @@ func (t *truth) take(e *Entry, now time.Time) {
 		p.wanted, p.static = e.Object, e.Static
 		p.lives++
 		p.said, p.failed = nil, false
-	case Changed, Deleting, Failed:
+	case Granted:
+		p.granted = e.Object
+		p.grants[cpuOf(e.Object)] = true
+	case Resized:
+		p.cpu[e.Call] = e.CPU
+	case Changed, ResizeAsked, Deleting, Failed:
 		p.wanted = e.Object
 		p.changed = p.changed || e.Kind == Changed
 		if e.Kind == Failed {
@@ -137,7 +151,9 @@ func (t *truth) take(e *Entry, now time.Time) {
 			p.said = e.Status
 		}
 	case SyncBegan:
-		p.synced = life(e)
+		p.synced, p.syncing = life(e), e.Object
+	case SyncEnded:
+		p.syncing = nil
 	case Mounted:
 		p.mounted[e.Volume] = true
 	case Unmounted:
@@ -152,7 +168,7 @@ func (t *truth) take(e *Entry, now time.Time) {
 	if p.wanted != nil {
 		p.spec = p.wanted
 	}
-	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested && e.Kind != Probed {
+	if e.Kind != Said && e.Kind != Called && e.Kind != SyncBegan && e.Kind != SyncEnded && e.Kind != Noticed && e.Kind != Followed && e.Kind != Rested && e.Kind != Probed {
 		p.touched = now
 	}
 }

@@ -158,7 +158,7 @@ func parseFlags(args []string) (options, error) {
 		return o, err
 	}
 	if o.manifests == "" && o.kubelet.StaticPodURL == "" && !o.cluster.on() {
-		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/kubelet/pods")
+		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
 	}
 	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {
 		return o, fmt.Errorf("--runtime=%q: want process, or a socket such as unix:///run/containerd/containerd.sock", o.runtime)

@@ -5,14 +5,14 @@
 // Try it, from the root of the repository; it needs no root, no daemon and no
 // cluster:
 //
-//	$ go run ./examples/kubelet --runtime=process --manifests=examples/kubelet/pods
+//	$ go run ./examples/kubelet --runtime=process --manifests=examples/agent/pods
 //	… pods from YAML files run as processes of your machine; in another shell:
 //	$ w3m http://127.0.0.1:10258/               # or any browser: what runs here, and how it is
 //	$ curl -s http://127.0.0.1:10258/healthz
 //	$ curl -s http://127.0.0.1:10258/pods | grep -E '"(name|phase|podIP)"'
 //	$ curl -s http://127.0.0.1:10258/explain    # why each pod is where it is; ?output=json
 //	$ curl -s http://127.x.y.z:8080/            # the IP that the line of pod web shows
-//	$ touch examples/kubelet/pods/web.yaml        # nothing; edit it, and web is replaced
+//	$ touch examples/agent/pods/web.yaml          # nothing; edit it, and web is replaced
 //	Ctrl-C stops the pods, then the agent. kill -9 stops the agent only: start it
 //	again, and it takes over what runs.
 //

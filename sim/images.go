@@ -1,0 +1,144 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func (s Schedule) collects() bool {
+	return slices.ContainsFunc(s, func(step Step) bool { return step.Do == Collect })
+}
+
+// newImages returns the imagegc.Manager of an agent; nil if no step removes images.
+// It is not told of the desired pods, so that only the hold keeps the images of a pod
+// that is being started.
+func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*imagegc.Manager, error) {
+	if !r.cfg.Schedule.collects() {
+		return nil, nil
+	}
+	store, ok := rt.(runtime.ImageStore)
+	if !ok {
+		store = memoryImages{r}
+	}
+	m, err := imagegc.New(imagegc.Config{
+		Store: imageStore{store, a}, Ready: inbox.Synced,
+		Policy: imagegc.Policy{HighPercent: new(int32(100)), MinAge: -1, MaxAge: 2 * time.Minute},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sim: %w", err)
+	}
+	return m, nil
+}
+
+// collectImages removes the images that are not in use at each signal.
+func (n *Node) collectImages(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.cfg.collect:
+			_, _ = n.cfg.images.DeleteUnused(ctx) // a fault; the next collection succeeds
+		}
+	}
+}
+
+// An imageStore is the images of a node through its agent.
+type imageStore struct {
+	next  runtime.ImageStore
+	agent *Agent
+}
+
+// Images implements imagegc.Store.
+func (s imageStore) Images(ctx context.Context) (out []runtime.Image, err error) {
+	err = s.agent.Call(ctx, Call{Method: "Images"}, func() error {
+		out, err = s.next.Images(ctx)
+		return err
+	})
+	return out, err
+}
+
+// ImageUses implements imagegc.Store.
+func (s imageStore) ImageUses(ctx context.Context) (out []runtime.ImageUse, err error) {
+	err = s.agent.Call(ctx, Call{Method: "ImageUses"}, func() error {
+		out, err = s.next.ImageUses(ctx)
+		return err
+	})
+	return out, err
+}
+
+// RemoveImage implements imagegc.Store.
+func (s imageStore) RemoveImage(ctx context.Context, image runtime.Image) error {
+	return s.agent.Call(ctx, Call{Method: "RemoveImage", Of: image.ID}, func() error {
+		for _, name := range image.Tags {
+			s.agent.run.note(Entry{Agent: s.agent.agent, Kind: ImageRemoved, Image: name})
+		}
+		return s.next.RemoveImage(ctx, image)
+	})
+}
+
+// memoryImages are the images of a node whose machine has none: those of pods that
+// have been synced.
+type memoryImages struct{ run *run }
+
+// Images implements runtime.ImageStore.
+func (m memoryImages) Images(context.Context) (out []runtime.Image, err error) {
+	m.run.mu.Lock()
+	defer m.run.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(m.run.present)) {
+		out = append(out, runtime.Image{ID: name, Tags: []string{name}, Size: 1})
+	}
+	return out, nil
+}
+
+// ImageUses implements runtime.ImageStore.
+func (m memoryImages) ImageUses(context.Context) (out []runtime.ImageUse, err error) {
+	m.run.mu.Lock()
+	defer m.run.mu.Unlock()
+	for _, p := range m.run.truth.pods {
+		for _, c := range p.instance {
+			out = append(out, runtime.ImageUse{Name: c.Image, Pod: p.name, Container: c.Name})
+		}
+	}
+	return out, nil
+}
+
+// RemoveImage implements runtime.ImageStore.
+func (m memoryImages) RemoveImage(_ context.Context, image runtime.Image) error {
+	m.run.mu.Lock()
+	defer m.run.mu.Unlock()
+	delete(m.run.present, image.ID)
+	return nil
+}
+
+// pulled makes the images of a pod present when its SyncPod begins.
+func (r *run) pulled(kind EntryKind, pod *v1.Pod) {
+	if kind != SyncBegan {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, image := range imagegc.PodImages(pod) {
+		r.present[image] = true
+	}
+}
+
+// An observedRuntime reports each SyncPod that has returned.
+type observedRuntime struct {
+	runtime.Runtime
+	synced func(uid types.UID)
+}
+
+func (r observedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+	defer r.synced(req.Pod.UID)
+	return r.Runtime.SyncPod(ctx, req)
+}
