@@ -33,7 +33,7 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 		}
 		return 0
 	}
-	say := cli.Sayer(out)
+	say := cli.NewPrinter(out)
 	say("seed %d: the same rounds come with --seed %d --pods %d and the same faults", o.seed, o.seed, o.pods)
 	res, err := run(ctx, o, say)
 	if o.logs != "" {
