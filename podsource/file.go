@@ -133,6 +133,16 @@ func NewFile(cfg FileConfig) (*File, error) {
 // called at any time.
 func (f *File) Problems() []Problem { return f.board.list() }
 
+// Healthy returns an error that joins those of Problems; nil if there are none. Safe for
+// concurrent use.
+func (f *File) Healthy() error {
+	var errs []error
+	for _, p := range f.Problems() {
+		errs = append(errs, p.Err)
+	}
+	return errors.Join(errs...)
+}
+
 // checkNodeName refuses what can end no pod's name.
 func checkNodeName(config, name string) error {
 	for _, msg := range apivalidation.NameIsDNSSubdomain(strings.ToLower(name), false) {
