@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -67,7 +68,7 @@ func start(t *testing.T, cfg agent.Config) *node {
 }
 
 func newPod(name string) *v1.Pod {
-	return podsource.Default(&v1.Pod{
+	return manifest.Default(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: name}}},
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -254,7 +255,7 @@ func (n *Node) Set(pods ...*v1.Pod) error {
 func (n *Node) Add(pods ...*v1.Pod) error {
 	var errs []error
 	for _, pod := range pods {
-		pod = podsource.Default(pod)
+		pod = manifest.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}

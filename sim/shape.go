@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // A Shape is what a pod is made of, as plain data with a text of one line:
@@ -222,5 +222,5 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			pod.Spec.Containers = append(pod.Spec.Containers, v)
 		}
 	}
-	return podsource.Default(pod)
+	return manifest.Default(pod)
 }
