@@ -114,7 +114,7 @@
 // Simulated are the probes themselves, the volume plugin, and the images of Memory.
 // Records of volumes and allocations are files in a temporary directory of the run, in
 // memory where the system has /dev/shm. The images of pods are protected by the hold
-// during SyncPod alone, because the imagegc.Manager is not told of the desired pods.
+// during SyncPod alone, because the imagegc.Manager does not get the desired pods.
 // There are no cgroups and no pod-level resources; only CPU requests are resized, of
 // pods of the API. A Node has none of the four: the probes that a container declares
 // pass ReadyAfter its start. That others say of a pod
