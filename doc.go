@@ -76,11 +76,15 @@
 //	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         the node: images, pressure, cgroups, what is used
 //	        ◀── prober ──▶ podenv                               whether containers are well
 //	        ◀── volume                                          volumes of pods
-//	admission                                                   whether a pod fits a node: pure, imports none of them
+//	admission ──▶ allocation                                    whether a pod fits a node: pure
+//	podsource ──▶ podsource/manifest                            manifests, decoded, defaulted and validated
 //
 //	        ◀── shutdown ◀── shutdown/logind                    who ends when the machine stops; systemd tells
 //
 //	agent ──▶ pleg, podsource, podworker, status, prober, allocation   the pod pipeline assembled; nothing else assembles it
+//	   ◀── agent/statuspage ──▶ eviction, imagegc, volume, cm/stats, runtime/cri   the state of an agent over HTTP
+//	agent/claim                                                 one agent for a root directory and a runtime
+//	status ◀── status/printer                                   statuses for a terminal
 //
 //	prober     ◀── prober/grpcprobe                             asks gRPC servers for their health
 //	eviction   ◀┄┄ eviction/notify                              the kernel tells of memory; joined by an interface
@@ -103,6 +107,7 @@
 //	    │       ──▶ allocation                                  the order of a resize
 //	    ├── runtime/cri/remote                                  connects the engine to a socket
 //	    ├── runtime/cri/streaming                               connects it to a runtime's streaming server
+//	    ├── runtime/cri/streamserver                            serves such streams: runtime/cri/serve, kube/server
 //	    ├── runtime/cri/userns                                  the host's IDs for user namespaces
 //	    ├── runtime/cri/logrotate, logread                      keeps logs small; reads them across that
 //	    ├── runtime/process                                     implements the CRI's Go interfaces
@@ -121,11 +126,9 @@
 //	kube/fakenode ──▶ kube/client, kube/node, agent             nodes for tests of controllers. All of kube: a module of its own
 //
 //	internal/restart     what follows an exit                   plan, podconfig, status, allocation, prober, sim
-//	internal/staticpod   the marks of a static pod              who knows static pods: podsource to kube/client
 //	internal/qos         quality of service class, CPU shares   podconfig, plan, status, allocation, admission, eviction, cm
 //	internal/checkpoint  records in files, whole or not there   who outlives an agent: allocation to volume/csi
-//	internal/streamend   the server's end of streams            runtime/cri/serve, kube/server
-//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim, kube
+//	internal/pause       waits, unless it is called off         eviction, logread, logrotate, runtimetest, sim
 //	internal/quiet       keeps the CRI client off stderr        runtime/cri, images, remote
 //	podenv               a container's environment              runtime/cri, podconfig, prober, volume/payload
 //	internal/deptest     pins the arrows                        tests
@@ -134,13 +137,14 @@
 //	internal/script      scenarios as text                      tests
 //	internal/seedrun     a test over many seeds                 tests
 //	internal/mutants     planted bugs that the laws must find   tests
+//	internal/terminal    makes text safe to print               agent/statuspage, status/printer
 //
-//	examples/kubelet  ──▶ everything                              a module of its own
+//	kube/kubelet ──▶ agent and everything above                 the complete node; kube/kubelet/config reads its configuration
 //
 // # The seams
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Package agent assembles the parts between them; examples/kubelet
-// adds all others, and examples/tiny uses two parts alone.
+// became of them. Package agent assembles the parts between them, package kube/kubelet
+// those of a complete node of a cluster, and examples/tiny uses two parts alone.
 package kubeparts

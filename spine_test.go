@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -82,7 +83,7 @@ func wanted(name string, policy v1.RestartPolicy, images ...string) *v1.Pod {
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
 		}
 	}
-	return podsource.Default(pod)
+	return manifest.Default(pod)
 }
 
 // newNode returns a runtime in which images do what their names say.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/script"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -300,7 +301,7 @@ func podOfStory(c *script.Command) (*v1.Pod, error) {
 			return nil, fmt.Errorf("what container is %q?", word)
 		}
 	}
-	return podsource.Default(pod), nil
+	return manifest.Default(pod), nil
 }
 
 func containerOfStory(text string) (v1.Container, error) {

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -120,7 +119,7 @@ func checkAffinity(pod *v1.Pod, node Node) []Failure {
 // checkTaints holds the pod against the taints that would drive it away. Static
 // pods stay whatever they tolerate (adm-5).
 func checkTaints(pod *v1.Pod, node Node) []Failure {
-	if staticpod.Is(pod) {
+	if runtime.IsStatic(pod) {
 		return nil
 	}
 	for _, taint := range node.Taints {

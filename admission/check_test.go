@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A pod asks for "cpu 100m", "memory 1Gi"… in pairs; with limits it is
@@ -106,7 +106,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		"adm-5 a taint that drives it away": {func(p *v1.Pod) { p.Spec.Tolerations = nil }, []string{
 			"TaintToleration: Predicate TaintToleration failed: the pod does not tolerate taint dark=yes:NoExecute"}},
 		"a static pod stays": {func(p *v1.Pod) {
-			p.Spec.Tolerations, p.Annotations = nil, map[string]string{staticpod.SourceAnnotation: "file"}
+			p.Spec.Tolerations, p.Annotations = nil, map[string]string{runtime.SourceAnnotation: "file"}
 		}, nil},
 		"a taint is tolerated by its value": {func(p *v1.Pod) {
 			p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "yes", Effect: v1.TaintEffectNoExecute}}

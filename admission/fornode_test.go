@@ -11,21 +11,20 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // prioritized returns a pod of an API server with that priority and memory request.
 func prioritized(name string, priority int32, memory string) *v1.Pod {
 	p := pod(name, false, "memory", memory)
-	p.Annotations = map[string]string{staticpod.SourceAnnotation: staticpod.APISource}
+	p.Annotations = map[string]string{runtime.SourceAnnotation: "api"}
 	p.Spec.Priority = &priority
 	return p
 }
 
 func TestForNode(t *testing.T) { // adm-10 … adm-12, sl-19, sl-23
 	critical := func(name string, priority int32, memory string) *v1.Pod { // a static pod
-		return with(prioritized(name, priority, memory), func(p *v1.Pod) { p.Annotations[staticpod.SourceAnnotation] = "file" })
+		return with(prioritized(name, priority, memory), func(p *v1.Pod) { p.Annotations[runtime.SourceAnnotation] = "file" })
 	}
 	low, small := critical("low", 1, "3Gi"), critical("small", 1, "100Mi")
 	recorded := with(critical("low", 1, "3Gi"), func(p *v1.Pod) { p.Annotations = nil })

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // systemCritical is the priority from which on pods are critical.
@@ -19,8 +19,7 @@ const systemCritical = 2_000_000_000
 // Critical reports whether pod is one that others give way to: static, a mirror
 // of such, or of the highest priority (adm-10).
 func Critical(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[staticpod.MirrorAnnotation]
-	return staticpod.Is(pod) || mirror || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
+	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= systemCritical
 }
 
 // Preemptable reports whether victim gives way to pod: a critical pod comes

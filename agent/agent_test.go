@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -67,7 +68,7 @@ func start(t *testing.T, cfg agent.Config) *node {
 }
 
 func newPod(name string) *v1.Pod {
-	return podsource.Default(&v1.Pod{
+	return manifest.Default(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: name}}},
 	})
@@ -325,7 +326,7 @@ func TestStaticPodsGetMirrorPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, files := &world{calls: map[string]int{}}, new(podsource.Memory)
 		pod := newPod("static")
-		pod.Annotations = map[string]string{podsource.HashAnnotation: "1"}
+		pod.Annotations = map[string]string{runtime.HashAnnotation: "1"}
 		files.Set(pod)
 		start(t, agent.Config{Mirrors: w, Sources: map[string]podsource.PodSource{podsource.FileSource: files}})
 		synctest.Wait()

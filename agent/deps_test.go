@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 		Package: "agent", Max: 320,
 		House: []string{
 			"allocation", "internal/checkpoint", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce",
-			"internal/staticpod", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podworker", "prober", "runtime", "status",
+			"internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "status",
 		},
 	}.Check(t)
 }

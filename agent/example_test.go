@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -20,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-const manifest = `
+const webYAML = `
 apiVersion: v1
 kind: Pod
 metadata:
@@ -39,7 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(manifest), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(webYAML), 0o600); err != nil {
 		log.Fatal(err)
 	}
 	files, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "edge-1"})
@@ -81,7 +82,7 @@ func Example() {
 
 // newJob returns a pod that a program specifies itself.
 func newJob(image string) *v1.Pod {
-	return podsource.Default(&v1.Pod{
+	return manifest.Default(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "default", UID: "job-1"},
 		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main", Image: image}}},
 	})

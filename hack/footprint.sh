@@ -74,15 +74,7 @@ stop() {
 cleanup() {
 	stop "$agent"
 	stop "$fake"
-	unmount
 	rm -rf "$work"
-}
-# unmount ends what the agent, as root, makes of its directory so that mounts propagate.
-unmount() {
-	local at
-	for at in "$work"/*/root; do
-		umount --lazy "$at" 2>/dev/null || true
-	done
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
@@ -125,7 +117,7 @@ says_address() { url=$(grep -oE 'http://[0-9.:]+/ shows' "$work/agent.log" | hea
 
 # with N RUNTIME starts an agent with that many pods, and watches it.
 with() {
-	local n=$1 on=$2 dir=$work/$1 i socket flags=()
+	local n=$1 on=$2 dir=$work/$1 i socket
 	mkdir -p "$dir/manifests"
 	socket=$on
 	if [ "$on" = fakecri ]; then
@@ -134,8 +126,6 @@ with() {
 		fake=$!
 		patiently "fakecri serves" 30 test -S "$dir/cri.sock"
 	fi
-	[ "$on" != fakecri ] || flags+=(--cgroups-per-qos=false --enforce-node-allocatable=none)
-	[ "$on" = process ] || flags+=(--pod-logs-dir="$dir/logs")
 	for ((i = 0; i < n; i++)); do
 		cat >"$dir/manifests/pod-$i.yaml" <<END
 apiVersion: v1
@@ -147,7 +137,7 @@ spec:
 END
 	done
 	say "$n pods on $on: starting"
-	"$work/agent" --runtime="$socket" --manifests="$dir/manifests" --root="$dir/root" --listen=127.0.0.1:0 --stop-pods "${flags[@]}" >"$work/agent.log" 2>&1 &
+	"$work/agent" --runtime="$socket" --manifests="$dir/manifests" --root="$dir/root" --listen=127.0.0.1:0 --stop-pods >"$work/agent.log" 2>&1 &
 	agent=$!
 	patiently "the agent serves" 60 says_address
 	patiently "$n pods run" 300 running "$n"
@@ -161,7 +151,7 @@ END
 
 if [ -n "${pods// /}" ]; then
 	say "building the agent"
-	go build -o "$work/agent" ./examples/kubelet
+	go build -o "$work/agent" ./examples/agent
 	go build -o "$work/fakecri" ./examples/fakecri
 fi
 header

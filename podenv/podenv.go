@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Var is one variable, and where its value came from.
@@ -67,7 +67,7 @@ var ErrServicesPending = errors.New("services have not yet been read at least on
 // The kubelet refuses a pod that doesn't say whether it wants service links
 // (pe-1); here it gets what the API server would have filled in: it does.
 func Make(f Facts, c *v1.Container) (*Env, error) {
-	if f.ServicesPending && !staticpod.Is(f.Pod) {
+	if f.ServicesPending && !runtime.IsStatic(f.Pod) {
 		return nil, ErrServicesPending
 	}
 	e := &Env{index: map[string]int{}}

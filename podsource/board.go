@@ -27,7 +27,7 @@ func (b *board) list() []Problem {
 
 // publish works out what is in force of manifests and what is wrong, root being
 // wrong with the source as a whole, tells what is new, and returns the pods.
-func (b *board) publish(manifests []manifest, now time.Time, root *Problem) (pods []*v1.Pod) {
+func (b *board) publish(manifests []entry, now time.Time, root *Problem) (pods []*v1.Pod) {
 	old := b.list()
 	pods, problems := settle(manifests, old, now)
 	if root != nil {

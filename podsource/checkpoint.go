@@ -2,6 +2,7 @@ package podsource
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,8 +101,7 @@ func NewCheckpoint(cfg CheckpointConfig) (*Checkpoint, error) {
 	if cfg.StatusEvery < 0 {
 		return nil, fmt.Errorf("podsource: CheckpointConfig.StatusEvery is %v", cfg.StatusEvery)
 	}
-	setDefault(&cfg.Patience, 10*time.Second)
-	setDefault(&cfg.StatusEvery, 10*time.Second)
+	cfg.Patience, cfg.StatusEvery = cmp.Or(cfg.Patience, 10*time.Second), cmp.Or(cfg.StatusEvery, 10*time.Second)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -82,7 +81,7 @@ func sameTime(a, b *v1.Pod) bool {
 func ownAnnotations(pod *v1.Pod) map[string]string {
 	own := maps.Clone(pod.Annotations)
 	maps.DeleteFunc(own, func(key, _ string) bool {
-		return key == SourceAnnotation || key == SeenAnnotation || key == MirrorAnnotation
+		return key == runtime.SourceAnnotation || key == runtime.SeenAnnotation || key == runtime.MirrorAnnotation
 	})
 	return own
 }
@@ -110,25 +109,25 @@ func accept(source string, old, set []*v1.Pod, now time.Time) (pods []*v1.Pod, r
 			why = "without a name"
 		case uids[pod.UID]:
 			why = fmt.Sprintf("due to duplicate pod UID %q", pod.UID)
-		case names[staticpod.FullName(pod)]:
+		case names[runtime.PodFullName(pod)]:
 			why = fmt.Sprintf("due to duplicate pod name %q", pod.Name) // src-4
 		}
 		if why != "" {
 			refused = append(refused, refuse(pod, source, why))
 			continue
 		}
-		uids[pod.UID], names[staticpod.FullName(pod)] = true, true
+		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
 
 		pod = pod.DeepCopy()
 		seen := now.Format(seenFormat)
 		if was := known[pod.UID]; was != nil && !renamed(was, pod) {
-			seen = was.Annotations[SeenAnnotation]
+			seen = was.Annotations[runtime.SeenAnnotation]
 		}
 		if pod.Annotations == nil {
 			pod.Annotations = make(map[string]string, 2)
 		}
-		pod.Annotations[SourceAnnotation] = source
-		pod.Annotations[SeenAnnotation] = seen
+		pod.Annotations[runtime.SourceAnnotation] = source
+		pod.Annotations[runtime.SeenAnnotation] = seen
 		pods = append(pods, pod)
 	}
 	return pods, refused

@@ -9,10 +9,7 @@
 // server's is in kube/client. A [Checkpoint] around one that is elsewhere has the
 // node go on with what it had when the agent starts while that one is away.
 //
-// Beneath them are functions of values: [Decode] reads a manifest strictly,
-// [Default] fills in what the API server would, [Validate] says what is wrong,
-// [Static] does all three and gives the pod the name and UID that it has on a
-// node.
+// Package podsource/manifest decodes, defaults and validates manifests.
 //
 // # Usage
 //
@@ -32,7 +29,7 @@
 // Merge.Run runs each source on a goroutine of its own and calls the sink from
 // its own, one call at a time (src-13); a sink that blocks makes the sources
 // wait, and nothing is dropped (src-11). Memory's methods and File.Problems may
-// be called from anywhere. The functions keep nothing.
+// be called from anywhere.
 //
 // # Guarantees and limits
 //
@@ -42,30 +39,19 @@
 // A pod that cannot be used is reported by name and harms no other.
 //
 // A manifest is one regular file of at most 1.5 MiB, the size of the largest object
-// that the API server stores; [Decode] has the other bounds. A list from a web server
+// that the API server stores; manifest.Decode has the other bounds. A list from a web server
 // has at most 10 MiB in JSON, or 1.5 MiB in YAML, and 10,000 pods. The last good version is
 // in force until the file is good again or gone; it is kept in memory only, so
 // that a file which is bad when the agent starts has no pod. A file that is
 // being written is left until it has rested. Changes behind symbolic links and
 // on network file systems are seen at the next period.
 //
-// UIDs of static pods depend on the manifest's content (not on its layout or
-// comments), the node's name and the file's path, and on no version of this
-// package.
-//
-// [Validate] says what it does not check.
-//
 // # Differences from the kubelet
 //
 //   - A manifest that turns bad keeps its pod (lq-23); problems can be listed
 //     and observed rather than only logged (lq-24).
-//   - config.hash follows the content even under an explicit UID (lq-25), an
-//     empty directory is an empty set (lq-26), and a UID is derived from the
-//     manifest and not from a dump of the Go type (L-29): a node that is taken
-//     over from a kubelet starts its static pods anew, once.
-//   - Unknown fields, duplicate keys and further documents are errors. A saved
-//     mirror pod is no manifest. Of two files with one pod, the first by name
-//     wins, and the other is reported.
+//   - An empty directory is an empty set (lq-26). Of two files with one pod, the
+//     first by name wins, and the other is reported.
 //   - A pod that is being deleted comes as an update. One whose status alone
 //     changed comes to a sink that is a [Reconciler] only, and then also with an
 //     update (src-7). An update carries the whole object, resourceVersion and
@@ -79,9 +65,8 @@
 //
 // # Testing
 //
-// The functions are tested by tables, Merge and Memory in synctest bubbles, and
-// File on real directories. FuzzDecode takes arbitrary text through decoding,
-// defaults and validation, FuzzURL arbitrary answers of a web server.
+// Merge and Memory are tested in synctest bubbles, File on real directories. FuzzURL
+// has a web server answer arbitrary text.
 //
 // # Stability
 //

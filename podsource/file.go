@@ -1,6 +1,7 @@
 package podsource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // A FileConfig says where manifests lie.
@@ -85,10 +88,10 @@ type File struct {
 	cfg FileConfig
 
 	// Owned by whoever calls Read, one at a time.
-	manifests []manifest // sorted by path
-	pods      []*v1.Pod  // what is in force of them
-	lastRead  time.Time  // when Path could be listed last
-	whole     bool       // every file there was has been read at least once
+	manifests []entry   // sorted by path
+	pods      []*v1.Pod // what is in force of them
+	lastRead  time.Time // when Path could be listed last
+	whole     bool      // every file there was has been read at least once
 
 	// removed are the manifests that were removed and whose new file has not been
 	// read yet. recreated are the pods of those whose new file holds the same pod:
@@ -118,8 +121,7 @@ func NewFile(cfg FileConfig) (*File, error) {
 	if cfg.Period < 0 {
 		return nil, fmt.Errorf("podsource: FileConfig.Period is %v", cfg.Period)
 	}
-	setDefault(&cfg.Period, defaultPeriod)
-	setDefault(&cfg.Settle, defaultSettle)
+	cfg.Period, cfg.Settle = cmp.Or(cfg.Period, defaultPeriod), cmp.Or(cfg.Settle, defaultSettle)
 	cfg.Settle = max(cfg.Settle, 0)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -130,6 +132,16 @@ func NewFile(cfg FileConfig) (*File, error) {
 // Problems returns what cannot be used at present, sorted by path. It may be
 // called at any time.
 func (f *File) Problems() []Problem { return f.board.list() }
+
+// Healthy returns an error that joins those of Problems; nil if there are none. Safe for
+// concurrent use.
+func (f *File) Healthy() error {
+	var errs []error
+	for _, p := range f.Problems() {
+		errs = append(errs, p.Err)
+	}
+	return errors.Join(errs...)
+}
 
 // checkNodeName refuses what can end no pod's name.
 func checkNodeName(config, name string) error {
@@ -171,7 +183,7 @@ func (f *File) read(now time.Time) (unsettled string, err error) {
 	}
 	f.lastRead = now
 
-	known := make(map[string]manifest, len(f.manifests))
+	known := make(map[string]entry, len(f.manifests))
 	for _, m := range f.manifests {
 		known[m.path] = m
 	}
@@ -219,14 +231,10 @@ func (f *File) markRemoved(path string, removed bool) {
 	f.removed[path] = true
 }
 
-// static returns what makes a pod of the manifest at path.
+// static returns the function that decodes the manifest at path.
 func (f *File) static(path string) func([]byte) (*v1.Pod, error) {
 	return func(data []byte) (*v1.Pod, error) {
-		pod, err := static(data, f.cfg.NodeName, "file:"+path, f.cfg.LocalObjects)
-		if err == nil {
-			tolerateNoExecute(&pod.Spec)
-		}
-		return pod, err
+		return manifest.Static(data, f.cfg.NodeName, "file:"+path, manifest.StaticOptions{LocalObjects: f.cfg.LocalObjects})
 	}
 }
 

@@ -17,6 +17,16 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
+const webYAML = `apiVersion: v1
+kind: Pod
+metadata:
+  name: web
+spec:
+  containers:
+  - name: nginx
+    image: nginx:1.29
+`
+
 func manifest(name string) string { return strings.Replace(webYAML, "name: web", "name: "+name, 1) }
 
 func newFile(t *testing.T, path string) *podsource.File {

@@ -14,12 +14,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/yamljson"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
-
-// maxManifest is the limit of a pod's manifest, in bytes. The API server stores no
-// larger object.
-const maxManifest = yamljson.MaxBytes
 
 // What reading a manifest may come to, beside a real failure.
 var (
@@ -53,7 +49,7 @@ func list(path string) (paths []string, dir bool, err error) {
 	return paths, true, nil
 }
 
-// readManifest reads one regular file of at most maxManifest bytes, which has
+// readManifest reads one regular file of at most manifest.MaxBytes bytes, which has
 // not been written to for the time of rest. Links are followed; a link to
 // nothing is no removed file but one that cannot be read.
 func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error) {
@@ -89,11 +85,11 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 	if age := now.Sub(before.ModTime()); age >= 0 && age < rest {
 		return nil, errUnsettled
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes+1))
 	if err != nil {
 		return nil, bare(err)
 	}
-	if len(data) > maxManifest {
+	if len(data) > manifest.MaxBytes {
 		return nil, tooLarge(int64(len(data)))
 	}
 	after, err := f.Stat()
@@ -110,7 +106,7 @@ func readManifest(path string, now time.Time, rest time.Duration) ([]byte, error
 func acceptable(info fs.FileInfo) error {
 	mode := info.Mode()
 	switch {
-	case mode.IsRegular() && info.Size() > maxManifest:
+	case mode.IsRegular() && info.Size() > manifest.MaxBytes:
 		return tooLarge(info.Size())
 	case mode.IsRegular():
 		return nil
@@ -127,7 +123,7 @@ func acceptable(info fs.FileInfo) error {
 }
 
 func tooLarge(size int64) error {
-	return fmt.Errorf("has %d bytes; a manifest may have %d", size, maxManifest)
+	return fmt.Errorf("has %d bytes; a manifest may have %d", size, manifest.MaxBytes)
 }
 
 // bare takes operation and path off an error of package os; the path is
@@ -143,10 +139,10 @@ func bare(err error) error {
 // outcome, given what was known before; ok is false if there is no such
 // manifest (any more). What cannot be used leaves the last good version in
 // force (lq-23): it is dropped when the file is gone, and not before.
-func judge(m manifest, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ manifest, ok bool) {
+func judge(m entry, data []byte, err error, pod func(data []byte) (*v1.Pod, error), now time.Time) (_ entry, ok bool) {
 	switch {
 	case err == errGone || err == errDirectory:
-		return manifest{}, false
+		return entry{}, false
 	case err == errUnsettled:
 		// Known again when it has come to rest; a file that was never read
 		// is not there yet.

@@ -48,7 +48,7 @@ type journal struct {
 func (j *journal) note(verb string, pods []*v1.Pod) {
 	var names []string
 	for _, p := range pods {
-		names = append(names, p.Annotations[podsource.SourceAnnotation]+"/"+p.Name)
+		names = append(names, p.Annotations[runtime.SourceAnnotation]+"/"+p.Name)
 	}
 	j.lines = append(j.lines, verb+" "+strings.Join(names, " "))
 }
@@ -119,7 +119,7 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 	label := func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }
 	annotation := func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
 	local := func(p *v1.Pod) {
-		p.Annotations = map[string]string{podsource.SourceAnnotation: "x", podsource.SeenAnnotation: "y", podsource.MirrorAnnotation: "z"}
+		p.Annotations = map[string]string{runtime.SourceAnnotation: "x", runtime.SeenAnnotation: "y", runtime.MirrorAnnotation: "z"}
 	}
 	for name, tc := range map[string]struct {
 		old, next []*v1.Pod
@@ -196,8 +196,8 @@ func TestMergeMarksItsOwnCopies(t *testing.T) {
 		memory.Set(given)
 		sink.take()
 		got := sink.pods["a"]
-		assert.Equal(t, "mine", got.Annotations[podsource.SourceAnnotation], "src-2")
-		seen := got.Annotations[podsource.SeenAnnotation]
+		assert.Equal(t, "mine", got.Annotations[runtime.SourceAnnotation], "src-2")
+		seen := got.Annotations[runtime.SeenAnnotation]
 		assert.Equal(t, time.Now().Format("2006-01-02T15:04:05.000000000Z07:00"), seen, "src-3")
 		assert.Empty(t, given.Annotations)
 
@@ -207,7 +207,7 @@ func TestMergeMarksItsOwnCopies(t *testing.T) {
 		assert.Empty(t, sink.take(), "the sink's pods are its own")
 		memory.Set(pod("a", image("2")))
 		assert.Equal(t, []string{"update mine/a"}, sink.take())
-		assert.Equal(t, seen, sink.pods["a"].Annotations[podsource.SeenAnnotation], "first sight counts")
+		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.SeenAnnotation], "first sight counts")
 	})
 }
 
@@ -378,7 +378,7 @@ func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 			}
 			require.Len(t, sink.pods, len(union))
 			for id, got := range sink.pods {
-				want := wanted[got.Annotations[podsource.SourceAnnotation]][id]
+				want := wanted[got.Annotations[runtime.SourceAnnotation]][id]
 				require.NotNil(t, want, "pod %s is in force for a source that does not want it", id)
 				require.Equal(t, want.Name, got.Name)
 				require.Equal(t, want.Spec, got.Spec)

@@ -4,8 +4,6 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 )
 
 // A PodSource says which pods it wants on this node.
@@ -35,30 +33,10 @@ type Func func(ctx context.Context, set func(pods []*v1.Pod)) error
 // Run calls f.
 func (f Func) Run(ctx context.Context, set func(pods []*v1.Pod)) error { return f(ctx, set) }
 
-// The annotations by which a pod tells where it comes from. They are local to
-// the node: [Merge] sets the first two, [Static] the third, and a change of
-// theirs is no update (src-8).
-const (
-	// SourceAnnotation is the name of the source (src-2). A pod is static if
-	// it has this annotation and the value is not APISource.
-	SourceAnnotation = staticpod.SourceAnnotation
-
-	// SeenAnnotation is when this agent first saw the pod, in RFC 3339 with
-	// nine digits of a second (src-3).
-	SeenAnnotation = staticpod.SeenAnnotation
-
-	// HashAnnotation is the hash of a static pod's manifest, node and origin
-	// (src-18). A mirror pod that shows another one is outdated.
-	HashAnnotation = staticpod.HashAnnotation
-
-	// MirrorAnnotation marks the API server's copy of a static pod.
-	MirrorAnnotation = staticpod.MirrorAnnotation
-)
-
 // The names that sources have in [MergeConfig], as the kubelet has them. Other
 // names are allowed; their pods are static.
 const (
 	FileSource = "file"
 	HTTPSource = "http"
-	APISource  = staticpod.APISource
+	APISource  = "api"
 )

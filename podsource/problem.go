@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Problem is something that a [File] source cannot use (L-32).
@@ -27,8 +27,8 @@ type Problem struct {
 	LastGood time.Time
 }
 
-// A manifest is what is known of one file.
-type manifest struct {
+// An entry is the state of one manifest.
+type entry struct {
 	path string
 	sum  [32]byte  // of the content that pod or err is from
 	pod  *v1.Pod   // the last good version; nil if there was none
@@ -40,7 +40,7 @@ type manifest struct {
 // two that hold one pod (the same full name, or the same UID) the first has
 // it; the other is a problem, and comes into force once the first is gone. old
 // are the problems so far.
-func settle(manifests []manifest, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
+func settle(manifests []entry, old []Problem, now time.Time) (pods []*v1.Pod, problems []Problem) {
 	since := make(map[string]time.Time, len(old))
 	for _, p := range old {
 		since[p.Path] = p.Since
@@ -50,7 +50,7 @@ func settle(manifests []manifest, old []Problem, now time.Time) (pods []*v1.Pod,
 	for _, m := range manifests {
 		p := Problem{Path: m.path, Err: m.err, Since: now}
 		if pod := m.pod; pod != nil {
-			name := staticpod.FullName(pod)
+			name := runtime.PodFullName(pod)
 			first, what := names[name], fmt.Sprintf("pod %q", name)
 			if first == "" {
 				first, what = uids[pod.UID], fmt.Sprintf("pod UID %q", pod.UID)

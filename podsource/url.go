@@ -1,7 +1,7 @@
 package podsource
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // A URLConfig says where manifests are fetched.
@@ -64,10 +66,10 @@ type URL struct {
 	shown string // the URL without its password
 
 	// Owned by whoever calls Read, one at a time.
-	last      answer     // that could be read
-	manifests []manifest // in the order of the list
-	pods      []*v1.Pod  // what is in force of them
-	good      time.Time  // when the URL could be read last; zero: never
+	last      answer    // that could be read
+	manifests []entry   // in the order of the list
+	pods      []*v1.Pod // what is in force of them
+	good      time.Time // when the URL could be read last; zero: never
 
 	board board
 }
@@ -93,7 +95,7 @@ func NewURL(cfg URLConfig) (*URL, error) {
 	if cfg.Period < 0 {
 		return nil, fmt.Errorf("podsource: URLConfig.Period is %v", cfg.Period)
 	}
-	setDefault(&cfg.Period, defaultPeriod)
+	cfg.Period = cmp.Or(cfg.Period, defaultPeriod)
 	if cfg.Client == nil {
 		cfg.Client = &http.Client{Timeout: defaultTimeout}
 	}
@@ -147,9 +149,9 @@ func (u *URL) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 	body, a, fresh, err := u.fetch(ctx)
 	now := time.Now()
-	var items []item
+	var items []manifest.Item
 	if err == nil && fresh && len(body) > 0 {
-		items, err = split(body)
+		items, err = manifest.Split(body)
 	}
 	if err != nil {
 		err = fmt.Errorf("podsource: %s: %w", u.shown, err)
@@ -181,17 +183,17 @@ func (u *URL) Read(ctx context.Context) ([]*v1.Pod, error) {
 }
 
 // judge makes what is known of the list what the items say.
-func (u *URL) judge(items []item, now time.Time) {
-	known := make(map[string]manifest, len(u.manifests))
+func (u *URL) judge(items []manifest.Item, now time.Time) {
+	known := make(map[string]entry, len(u.manifests))
 	for _, m := range u.manifests {
 		known[m.path] = m
 	}
 	u.manifests = nil
 	for _, it := range items {
-		m := known[u.shown+it.name]
-		m.path = u.shown + it.name
-		if m, ok := judge(m, it.data, nil, func(data []byte) (*v1.Pod, error) {
-			return static(data, u.cfg.NodeName, "url:"+u.shown, false)
+		m := known[u.shown+it.Name]
+		m.path = u.shown + it.Name
+		if m, ok := judge(m, it.Data, nil, func(data []byte) (*v1.Pod, error) {
+			return manifest.Static(data, u.cfg.NodeName, "url:"+u.shown, manifest.StaticOptions{NoToleration: true})
 		}, now); ok {
 			u.manifests = append(u.manifests, m)
 		}
@@ -223,12 +225,12 @@ func (u *URL) fetch(ctx context.Context) (body []byte, a answer, fresh bool, err
 	case res.StatusCode != http.StatusOK:
 		return nil, a, false, fmt.Errorf("the server says %s", res.Status)
 	}
-	body, err = io.ReadAll(io.LimitReader(res.Body, maxList+1))
+	body, err = io.ReadAll(io.LimitReader(res.Body, manifest.MaxListBytes+1))
 	if err != nil {
 		return nil, a, false, withoutURL(err)
 	}
-	if len(body) > maxList {
-		return nil, a, false, fmt.Errorf("has more than %d bytes, the limit of a list of pods", maxList)
+	if len(body) > manifest.MaxListBytes {
+		return nil, a, false, fmt.Errorf("has more than %d bytes, the limit of a list of pods", manifest.MaxListBytes)
 	}
 	a = answer{res.Header.Get("ETag"), res.Header.Get("Last-Modified"), sha256.Sum256(body)}
 	return body, a, !read || a.sum != u.last.sum, nil // many servers know no conditions (src-31)
@@ -241,13 +243,4 @@ func withoutURL(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// split returns the manifests of a body that is a Pod or a list of them.
-func split(body []byte) ([]item, error) {
-	list, err := splitList(body)
-	if err != nil || list != nil {
-		return list, err
-	}
-	return []item{{"", bytes.Clone(body)}}, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -153,7 +152,7 @@ func (w *Workers) explain(uid types.UID) (Explanation, bool) {
 	e := Explanation{
 		At: time.Now(), UID: uid, State: p.life.state, Seen: p.seen, Since: p.since,
 		Failures: p.failures, StartsOver: p.life.again && p.life.doom == nil, Doomed: p.life.doom != nil,
-		Static: p.life.pod != nil && staticpod.Is(p.life.pod),
+		Static: p.life.pod != nil && runtime.IsStatic(p.life.pod),
 	}
 	switch {
 	case p.life.pod != nil:

@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -233,7 +232,7 @@ func (l *Loop) strayMirrors() (stray []*v1.Pod) {
 		return nil
 	}
 	for _, mirror := range l.wanted.orphanMirrors() {
-		if !l.cfg.Workers.stopping(staticpod.FullName(mirror)) {
+		if !l.cfg.Workers.stopping(runtime.PodFullName(mirror)) {
 			stray = append(stray, mirror)
 		}
 	}

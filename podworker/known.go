@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Forget drops a pod that is finished, and reports whether it did. again tells
@@ -137,7 +137,7 @@ func (w *Workers) Counts() map[Count]int {
 		case p.life.removed:
 			c.Config = "orphan"
 		}
-		c.Static = p.life.pod != nil && staticpod.Is(p.life.pod)
+		c.Static = p.life.pod != nil && runtime.IsStatic(p.life.pod)
 		counts[c]++
 	}
 	return counts

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -195,7 +194,7 @@ func (l *Loop) want(pods []*v1.Pod, create bool) {
 	for _, pod := range pods {
 		l.wantOne(pod, create)
 	}
-	if slices.ContainsFunc(pods, isMirror) {
+	if slices.ContainsFunc(pods, runtime.IsMirror) {
 		signal(l.sweep) // its static pod may be gone
 	}
 }
@@ -206,8 +205,8 @@ func (l *Loop) wantOne(pod *v1.Pod, create bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wanted.set(pod)
-	if isMirror(pod) {
-		l.mirrorChangedLocked(staticpod.FullName(pod))
+	if runtime.IsMirror(pod) {
+		l.mirrorChangedLocked(runtime.PodFullName(pod))
 		return
 	}
 	l.startLocked(pod, create)
@@ -225,7 +224,7 @@ func (l *Loop) startLocked(pod *v1.Pod, create bool) {
 
 // mirrorChangedLocked hands what is known of the copy to the pod of that name.
 func (l *Loop) mirrorChangedLocked(fullName string) {
-	if pod := l.wanted.named(fullName); pod != nil && staticpod.Is(pod) {
+	if pod := l.wanted.named(fullName); pod != nil && runtime.IsStatic(pod) {
 		l.cfg.Workers.Mirror(pod.UID, l.wanted.mirrorOf(pod))
 	}
 }
@@ -242,8 +241,8 @@ func (l *Loop) removeOne(pod *v1.Pod) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wanted.remove(pod.UID)
-	if isMirror(pod) {
-		l.mirrorChangedLocked(staticpod.FullName(pod)) // it is made anew (sl-23, mir-6)
+	if runtime.IsMirror(pod) {
+		l.mirrorChangedLocked(runtime.PodFullName(pod)) // it is made anew (sl-23, mir-6)
 		return
 	}
 	l.cfg.Workers.Remove(pod.UID)
@@ -253,7 +252,7 @@ func (l *Loop) removeOne(pod *v1.Pod) {
 // node's object has come to be, which no pod is told of (sl-65).
 func (l *Loop) SyncStatic() {
 	for _, pod := range l.Pods() {
-		if staticpod.Is(pod) {
+		if runtime.IsStatic(pod) {
 			l.cfg.Workers.Sync(pod.UID)
 		}
 	}

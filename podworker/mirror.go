@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Mirrors keep the copies of static pods that let others see them in the API
@@ -35,16 +35,16 @@ type Mirrors interface {
 // by the node, and marked with the hash of the manifest that it was made from.
 // A pod without such a hash is not static, which is an error.
 func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
-	hash := pod.Annotations[staticpod.HashAnnotation]
+	hash := pod.Annotations[runtime.HashAnnotation]
 	if hash == "" {
-		return nil, fmt.Errorf("podworker: pod %s/%s has no %s annotation: it is no static pod", pod.Namespace, pod.Name, staticpod.HashAnnotation)
+		return nil, fmt.Errorf("podworker: pod %s/%s has no %s annotation: it is no static pod", pod.Namespace, pod.Name, runtime.HashAnnotation)
 	}
 	if node.UID == "" {
 		return nil, errors.New("podworker: the UID of the node's object is not known")
 	}
 	mirror := pod.DeepCopy()
 	mirror.Annotations = maps.Clone(pod.Annotations)
-	mirror.Annotations[staticpod.MirrorAnnotation] = hash
+	mirror.Annotations[runtime.MirrorAnnotation] = hash
 	node.APIVersion, node.Kind, node.Controller = "v1", "Node", new(true)
 	mirror.OwnerReferences = []metav1.OwnerReference{node}
 	return mirror, nil
@@ -54,7 +54,7 @@ func MirrorPod(pod *v1.Pod, node metav1.OwnerReference) (*v1.Pod, error) {
 // not of an earlier manifest under its name (mir-4).
 func MirrorMatches(pod, mirror *v1.Pod) bool {
 	return pod.Name == mirror.Name && pod.Namespace == mirror.Namespace &&
-		mirror.Annotations[staticpod.MirrorAnnotation] == pod.Annotations[staticpod.HashAnnotation]
+		mirror.Annotations[runtime.MirrorAnnotation] == pod.Annotations[runtime.HashAnnotation]
 }
 
 // A mirrorPlan is what is due for the copy of a static pod.
@@ -77,7 +77,7 @@ func planMirror(pod, mirror *v1.Pod) mirrorPlan {
 // mirror carries the plan for the copy of w's pod out. What fails is logged
 // only: a static pod runs without the API server.
 func (p *Pipeline) mirror(ctx context.Context, w Work) {
-	if p.cfg.Mirrors == nil || !staticpod.Is(w.Pod) {
+	if p.cfg.Mirrors == nil || !runtime.IsStatic(w.Pod) {
 		return
 	}
 	plan := planMirror(w.Pod, w.Mirror)

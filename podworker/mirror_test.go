@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -18,10 +17,10 @@ func TestACopyIsMarkedAndOwnedByTheNode(t *testing.T) { // mir-1
 	pod := staticPod("s1", "web")
 	mirror, err := MirrorPod(pod, metav1.OwnerReference{Name: "kitchen", UID: "node-uid"})
 	require.NoError(t, err)
-	assert.Equal(t, "hash-s1", mirror.Annotations[staticpod.MirrorAnnotation])
-	assert.Equal(t, "hash-s1", mirror.Annotations[staticpod.HashAnnotation])
+	assert.Equal(t, "hash-s1", mirror.Annotations[runtime.MirrorAnnotation])
+	assert.Equal(t, "hash-s1", mirror.Annotations[runtime.HashAnnotation])
 	assert.Equal(t, []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "kitchen", UID: "node-uid", Controller: new(true)}}, mirror.OwnerReferences)
-	assert.NotContains(t, pod.Annotations, staticpod.MirrorAnnotation, "the static pod is not touched")
+	assert.NotContains(t, pod.Annotations, runtime.MirrorAnnotation, "the static pod is not touched")
 	assert.True(t, MirrorMatches(pod, mirror), "mir-4")
 
 	_, err = MirrorPod(pod, metav1.OwnerReference{Name: "kitchen"})
@@ -62,7 +61,7 @@ func (a *apiServer) Node() (metav1.OwnerReference, bool) {
 }
 
 func (a *apiServer) CreateMirror(_ context.Context, pod *v1.Pod) error {
-	a.asked = append(a.asked, "create "+pod.Annotations[staticpod.MirrorAnnotation])
+	a.asked = append(a.asked, "create "+pod.Annotations[runtime.MirrorAnnotation])
 	return a.fail
 }
 

@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A podSet is the pods that the sources want, and apart from them the mirror
@@ -31,14 +31,8 @@ func newPodSet() podSet {
 	}
 }
 
-// isMirror reports whether pod is the copy of a static pod (ps-2).
-func isMirror(pod *v1.Pod) bool {
-	_, ok := pod.Annotations[staticpod.MirrorAnnotation]
-	return ok
-}
-
 func (s *podSet) of(pod *v1.Pod) (map[types.UID]*v1.Pod, map[string][]types.UID) {
-	if isMirror(pod) {
+	if runtime.IsMirror(pod) {
 		return s.mirrors, s.mirrorNames
 	}
 	return s.pods, s.podNames
@@ -49,7 +43,7 @@ func (s *podSet) set(pod *v1.Pod) {
 	s.remove(pod.UID)
 	pods, names := s.of(pod)
 	pods[pod.UID] = pod
-	name := staticpod.FullName(pod)
+	name := runtime.PodFullName(pod)
 	names[name] = append(names[name], pod.UID)
 }
 
@@ -64,7 +58,7 @@ func (s *podSet) remove(uid types.UID) {
 	}
 	pods, names := s.of(pod)
 	delete(pods, uid)
-	name := staticpod.FullName(pod)
+	name := runtime.PodFullName(pod)
 	if names[name] = slices.DeleteFunc(names[name], func(u types.UID) bool { return u == uid }); len(names[name]) == 0 {
 		delete(names, name)
 	}
@@ -88,17 +82,17 @@ func last(pods map[types.UID]*v1.Pod, uids []types.UID) *v1.Pod {
 
 // mirrorOf returns the mirror that belongs to pod, nil if there is none.
 func (s *podSet) mirrorOf(pod *v1.Pod) *v1.Pod {
-	if !staticpod.Is(pod) {
+	if !runtime.IsStatic(pod) {
 		return nil
 	}
-	return s.mirrorNamed(staticpod.FullName(pod))
+	return s.mirrorNamed(runtime.PodFullName(pod))
 }
 
 // translate returns the UID of the static pod for that of its mirror, and any
 // other as it is (ps-3).
 func (s *podSet) translate(uid types.UID) types.UID {
 	if mirror, ok := s.mirrors[uid]; ok {
-		if pod := s.named(staticpod.FullName(mirror)); pod != nil {
+		if pod := s.named(runtime.PodFullName(mirror)); pod != nil {
 			return pod.UID
 		}
 	}
@@ -110,7 +104,7 @@ func (s *podSet) translate(uid types.UID) types.UID {
 func (s *podSet) translations() map[types.UID]types.UID {
 	uids := map[types.UID]types.UID{}
 	for uid, pod := range s.pods {
-		if !staticpod.Is(pod) {
+		if !runtime.IsStatic(pod) {
 			continue
 		}
 		uids[uid] = ""
@@ -125,7 +119,7 @@ func (s *podSet) translations() map[types.UID]types.UID {
 // UID.
 func (s *podSet) orphanMirrors() (orphans []*v1.Pod) {
 	for _, uid := range slices.Sorted(maps.Keys(s.mirrors)) {
-		if mirror := s.mirrors[uid]; s.named(staticpod.FullName(mirror)) == nil {
+		if mirror := s.mirrors[uid]; s.named(runtime.PodFullName(mirror)) == nil {
 			orphans = append(orphans, mirror)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func namedPod(uid, name string, annotations map[string]string) *v1.Pod {
@@ -16,11 +16,11 @@ func namedPod(uid, name string, annotations map[string]string) *v1.Pod {
 }
 
 func staticPod(uid, name string) *v1.Pod {
-	return namedPod(uid, name, map[string]string{staticpod.SourceAnnotation: "file", staticpod.HashAnnotation: "hash-" + uid})
+	return namedPod(uid, name, map[string]string{runtime.SourceAnnotation: "file", runtime.HashAnnotation: "hash-" + uid})
 }
 
 func mirrorPod(uid, name, hash string) *v1.Pod {
-	return namedPod(uid, name, map[string]string{staticpod.SourceAnnotation: "api", staticpod.MirrorAnnotation: hash})
+	return namedPod(uid, name, map[string]string{runtime.SourceAnnotation: "api", runtime.MirrorAnnotation: hash})
 }
 
 func TestPodSetKeepsMirrorsApart(t *testing.T) {

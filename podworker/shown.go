@@ -3,7 +3,7 @@ package podworker
 import (
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A Reconciler is a Handler, and a [Reporter], that cares for what others have
@@ -25,12 +25,12 @@ func (l *Loop) ReconcilePods(pods []*v1.Pod) {
 	defer l.mu.Unlock()
 	for _, pod := range pods {
 		l.wanted.set(pod)
-		if !isMirror(pod) {
+		if !runtime.IsMirror(pod) {
 			l.cfg.Workers.Shown(pod)
 			continue
 		}
-		static := l.wanted.named(staticpod.FullName(pod))
-		if static == nil || !staticpod.Is(static) || !MirrorMatches(static, pod) {
+		static := l.wanted.named(runtime.PodFullName(pod))
+		if static == nil || !runtime.IsStatic(static) || !MirrorMatches(static, pod) {
 			continue
 		}
 		static = static.DeepCopy()

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -179,8 +178,8 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 	p, first := w.workerLocked(pod.UID)
 	in := wanted{pod: pod, create: create, first: first}
 	if first {
-		if in.static = staticpod.Is(pod); in.static {
-			p.static = staticpod.FullName(pod)
+		if in.static = runtime.IsStatic(pod); in.static {
+			p.static = runtime.PodFullName(pod)
 			w.turns.join(p.static, pod.UID)
 		}
 		status, err := w.cfg.Statuses.Get(pod.UID)

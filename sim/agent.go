@@ -203,6 +203,16 @@ func (a *Agent) isDead() bool {
 	return a.dead
 }
 
+// ended reports whether the context of the agent has ended.
+func (a *Agent) ended() bool {
+	select {
+	case <-a.done:
+		return true
+	default:
+		return a.isDead()
+	}
+}
+
 // gone is how calls of a dead agent end.
 func (a *Agent) gone(ctx context.Context) error {
 	<-ctx.Done()
@@ -222,6 +232,11 @@ func (a *Agent) Hints(ctx context.Context, watch func(context.Context, func(type
 func (a *Agent) Began(kind EntryKind, uid types.UID, pod *v1.Pod, grace *int64) {
 	a.run.pulled(kind, pod)
 	a.run.note(Entry{Agent: a.agent, Kind: kind, UID: uid, Object: pod, Grace: grace})
+}
+
+// Resized notes that a container has that much CPU from now on, in thousandths.
+func (a *Agent) Resized(uid types.UID, id string, cpu int64) {
+	a.run.note(Entry{Agent: a.agent, Kind: Resized, UID: uid, Call: id, CPU: cpu})
 }
 
 // Moment lets one of the moments go by that calls of the outside take: for what

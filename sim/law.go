@@ -39,7 +39,7 @@ func (v Violation) String() string {
 // Laws returns all laws.
 func Laws() []Law {
 	var out []Law
-	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws(), soonLaws(), attemptLaws(), probeLaws(), volumeLaws(), imageLaws()} {
+	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws(), soonLaws(), attemptLaws(), probeLaws(), volumeLaws(), imageLaws(), allocationLaws()} {
 		out = append(out, list...)
 	}
 	return out

@@ -31,7 +31,7 @@ func runtimeLaws() []Law {
 		Says:  "a container starts when each init container before it has succeeded in its sandbox, and each sidecar before it has started there",
 		begin: initOrder,
 	}, {
-		Name: "back-off", Rules: "rt-90, rt-91, rt-97, lq-29", lists: true,
+		Name: "back-off", Rules: "rt-89, rt-90, rt-91, rt-97, lq-29", lists: true,
 		Says:  "after its second exit and those that follow, a container rests for 10 seconds or more before it is started again",
 		begin: onStarted(backOff),
 	}, {
@@ -140,8 +140,8 @@ func initOrder(t *truth) func(*Entry) string {
 
 // backOff counts the crashes that everybody can know of: those in this sandbox.
 func backOff(p *podTruth, c *runtime.ContainerStatus) string {
-	if p.spec != nil && restart.MayRestartAll(p.spec) {
-		return "" // what starts over does so without a rest
+	if p.spec != nil && restart.MayRestartAll(p.spec) || len(p.grants) > 1 {
+		return "" // what starts over, or has been resized (rt-89), does so without a rest
 	}
 	before, crashes := p.before(c), 0
 	for _, o := range p.ever {

@@ -18,6 +18,9 @@ type memory struct {
 
 	listing sync.Mutex    // held during a list, which does not block
 	age     time.Duration // of its answer
+
+	mu  sync.Mutex
+	cpu map[string]int64 // that containers have, by ID
 }
 
 // Memory makes the Machine that a Config without one has: a runtimetest.Runtime
@@ -33,7 +36,7 @@ func MemoryOf(rt *runtimetest.Runtime) func(Setup) (Machine, error) {
 }
 
 func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
-	m := &memory{rt: rt}
+	m := &memory{rt: rt, cpu: map[string]int64{}}
 	rt.Observe = func(c runtimetest.Change) {
 		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
 	}
@@ -95,6 +98,7 @@ func (c memoryClient) Pods(ctx context.Context) (out []*runtime.Pod, err error) 
 func (c memoryClient) PodStatus(ctx context.Context, uid types.UID) (out *runtime.PodStatus, err error) {
 	err = c.agent.Call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
 		out, err = c.rt.PodStatus(ctx, uid)
+		c.memory.addResources(out)
 		return err
 	})
 	if err != nil {
@@ -108,6 +112,9 @@ func (c memoryClient) SyncPod(ctx context.Context, req runtime.SyncRequest) (out
 	err = c.agent.Call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
 		c.agent.Began(SyncBegan, req.Pod.UID, req.Pod, nil)
 		out, failed = c.rt.SyncPod(ctx, req)
+		if c.resize(ctx, req.Pod) {
+			out.Actions = append(out.Actions, runtime.Action{Kind: runtime.ResizePodInPlace, Target: req.Pod.Name})
+		}
 		return nil
 	})
 	if err != nil {

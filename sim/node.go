@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -67,12 +69,13 @@ type NodeConfig struct {
 	probes prober.Handlers
 	spread func() float64
 
-	// volumes and images are run with the node; nil: there are none. The images that
-	// are not in use are removed when collect is signaled.
-	volumes *volume.Manager
-	images  *imagegc.Manager
-	collect <-chan struct{}
-	inbox   *podworker.Inbox // nil: one of its own
+	// volumes, images and allocated are run with the node; nil: there are none. The
+	// images that are not in use are removed when collect is signaled.
+	volumes   *volume.Manager
+	images    *imagegc.Manager
+	collect   <-chan struct{}
+	allocated *allocation.Manager
+	inbox     *podworker.Inbox // nil: one of its own
 
 	pace    pace // of a simulation; nil: nothing takes time
 	later   later
@@ -175,6 +178,9 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
 				c.Status = pacedReporter{c.Status, cfg.pace}
+				if c.Allocation != nil {
+					c.Allocation = pacedAllocation{c.Allocation, cfg.pace}
+				}
 				if cfg.synced != nil {
 					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
 				}
@@ -190,12 +196,14 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 	if cfg.images != nil {
 		c.Images = cfg.images
 	}
-	if v := cfg.volumes; v != nil {
-		c.Volumes = v
-		c.Adjust.Loop = func(c *podworker.LoopConfig) { c.Garbage = volumeGarbage{c.Garbage, cfg.Runtime, v} }
+	if cfg.volumes != nil {
+		c.Volumes = cfg.volumes
 	}
 	if cfg.Admit != nil {
 		c.Admitters = podworker.Admitters{cfg.Admit}
+	}
+	if cfg.allocated != nil {
+		c.Allocation, c.Admitters = cfg.allocated, append(c.Admitters, cfg.allocated)
 	}
 	return agent.New(c)
 }
@@ -214,6 +222,9 @@ func (n *Node) Run(ctx context.Context) error {
 	group.Go(func() error { return n.agent.Run(ctx) })
 	if n.cfg.volumes != nil {
 		group.Go(func() error { return n.cfg.volumes.Run(ctx) })
+	}
+	if n.cfg.allocated != nil {
+		group.Go(func() error { return n.cfg.allocated.Run(ctx) })
 	}
 	if n.cfg.images != nil {
 		group.Go(func() error { return n.cfg.images.Run(ctx) })
@@ -244,7 +255,7 @@ func (n *Node) Set(pods ...*v1.Pod) error {
 func (n *Node) Add(pods ...*v1.Pod) error {
 	var errs []error
 	for _, pod := range pods {
-		pod = podsource.Default(pod)
+		pod = manifest.Default(pod)
 		if n.pods.create(pod) {
 			continue
 		}

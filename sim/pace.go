@@ -57,6 +57,16 @@ func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	}
 }
 
+type pacedAllocation struct {
+	podworker.Allocation
+	pace pace
+}
+
+func (a pacedAllocation) Allocate(ctx context.Context, pod *v1.Pod, observed *runtime.PodStatus) *v1.Pod {
+	a.pace("Allocate", pod.UID)
+	return a.Allocation.Allocate(ctx, pod, observed)
+}
+
 type pacedStatuses struct {
 	podworker.Statuses
 	pace pace

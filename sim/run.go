@@ -229,12 +229,16 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	allocated, err := r.newAllocation(a, inbox)
+	if err != nil {
+		return 0, err
+	}
 	var synced func(types.UID)
 	if images != nil {
 		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid}) }
 	}
 	node, err := NewNode(NodeConfig{
-		volumes: volumes, images: images, collect: a.collect, inbox: inbox, synced: synced,
+		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, synced: synced,
 		pace: a.pace, later: a.later,
 		noticed: func(e pleg.Event) {
 			r.note(Entry{Agent: a.agent, Kind: Noticed, UID: e.UID, Event: &e})
@@ -366,6 +370,10 @@ func (r *run) take(ctx context.Context, index uint64, s Step) {
 		pod := r.store.change(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, s.Does.Image()) })
 		if pod != nil {
 			r.note(Entry{Kind: Changed, Pod: pod.Name, UID: uid, Object: pod})
+		}
+	case Resize:
+		if pod := r.store.resize(uid, s.Container, s.CPU); pod != nil {
+			r.note(Entry{Kind: ResizeAsked, Pod: pod.Name, UID: uid, Object: pod})
 		}
 	case Delete:
 		var grace *int64

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 // A Shape is what a pod is made of, as plain data with a text of one line:
@@ -39,6 +39,7 @@ type Shape struct {
 type Container struct {
 	Kind ContainerKind
 	Name string
+	CPU  int64 // that it requests, in thousandths of a CPU; zero: none
 	Does Behaviour
 
 	// Policy of its own, and rules for what exit codes do. Empty: the pod's.
@@ -88,7 +89,11 @@ func (s Shape) String() string {
 
 // String returns the container as the text of its Shape has it.
 func (c Container) String() string {
-	text := fmt.Sprintf("%s:%s=%s", c.Kind, c.Name, c.Does)
+	name := c.Name
+	if c.CPU > 0 {
+		name += fmt.Sprintf(":%d", c.CPU)
+	}
+	text := fmt.Sprintf("%s:%s=%s", c.Kind, name, c.Does)
 	if c.Policy != "" || len(c.Rules) > 0 {
 		text += "/" + string(c.Policy)
 	}
@@ -141,12 +146,20 @@ func natural(text string) (int64, error) {
 }
 
 func container(kind ContainerKind, name, text string) (Container, error) {
-	c := Container{Kind: kind, Name: name}
+	c := Container{Kind: kind}
+	var cpu string
+	var requests bool
+	c.Name, cpu, requests = strings.Cut(name, ":")
 	if kind != Init && kind != Sidecar && kind != Main {
 		return c, fmt.Errorf("containers are %s, %s or %s", Init, Sidecar, Main)
 	}
 	parts := strings.Split(text, "/")
 	var err error
+	if requests {
+		if c.CPU, err = natural(cpu); err != nil {
+			return c, err
+		}
+	}
 	if c.Does, err = ParseBehaviour(parts[0]); err != nil {
 		return c, err
 	}
@@ -184,6 +197,9 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 	}
 	for _, c := range s.Containers {
 		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Does.Image()}
+		if c.CPU > 0 {
+			v.Resources.Requests = cpuList(c.CPU)
+		}
 		if c.Policy != "" {
 			v.RestartPolicy = new(c.Policy)
 		}
@@ -206,5 +222,5 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			pod.Spec.Containers = append(pod.Spec.Containers, v)
 		}
 	}
-	return podsource.Default(pod)
+	return manifest.Default(pod)
 }

@@ -183,6 +183,9 @@ func simplerShapes(s Shape) []Shape {
 		if c.Policy != "" || len(c.Rules) > 0 {
 			vary(func(v *Shape) { v.Containers[i].Policy, v.Containers[i].Rules = "", nil })
 		}
+		if c.CPU > 0 {
+			vary(func(v *Shape) { v.Containers[i].CPU = 0 })
+		}
 		for _, does := range simplerBehaviours(c.Does) {
 			vary(func(v *Shape) { v.Containers[i].Does = does })
 		}

@@ -35,6 +35,7 @@ type Step struct {
 	Shape Shape     // Add
 	Does  Behaviour // Change: what the container does from then on
 	Code  int32     // Exit
+	CPU   int64     // Resize: thousandths
 	Grace int64     // Delete, Evict: seconds; zero: the pod's own
 
 	// Fault: what goes wrong, with which calls, for how long and how often.
@@ -62,6 +63,7 @@ type Action string
 const (
 	Add    Action = "add"    // the pod is wanted from now on; a manifest takes the place of one with its name
 	Change Action = "change" // its container is to be another
+	Resize Action = "resize" // its container requests another amount of CPU; not of a manifest
 	Delete Action = "delete" // the API is asked to delete it: it gets a deletionTimestamp; a manifest goes
 	Vanish Action = "vanish" // it goes from its source at once, as by a forced deletion
 
@@ -81,7 +83,7 @@ const (
 	Kill  Action = "kill"  // the agent is killed, and started again
 )
 
-var actions = []Action{Add, Change, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
+var actions = []Action{Add, Change, Resize, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
 
 // A FaultKind is what goes wrong with a call.
 type FaultKind string
@@ -161,6 +163,8 @@ func (s Step) String() string {
 		}
 	case Change:
 		key("does", s.Does.String())
+	case Resize:
+		key("cpu", strconv.FormatInt(s.CPU, 10))
 	case Exit:
 		key("code", strconv.Itoa(int(s.Code)))
 	case Delete, Evict:
@@ -252,6 +256,8 @@ func (s *Step) word(word string) (err error) {
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)
 		s.Code = int32(n)
+	case "cpu":
+		s.CPU, err = natural(value)
 	case "grace":
 		s.Grace, err = natural(value)
 	case "kind":
@@ -291,7 +297,7 @@ func (s Step) check(line string) error {
 		return fail("a number is negative")
 	case s.Do == Add && len(s.Shape.Containers) == 0:
 		return fail("the pod has no containers")
-	case slices.Contains([]Action{Change, Exit, OOM, Hang}, s.Do) && s.Container == "":
+	case slices.Contains([]Action{Change, Resize, Exit, OOM, Hang}, s.Do) && s.Container == "":
 		return fail("it names no container: pod/container")
 	}
 	return nil

@@ -30,12 +30,13 @@ type Entry struct {
 
 	Step      *Step                    // StepTaken
 	Static    bool                     // Wanted: it comes from a manifest
-	Object    *v1.Pod                  // Wanted, Changed, Deleting, Gone: as it is then, or was last; Said, SaidDeleted, SyncBegan, KillBegan: as the agent knows it
+	CPU       int64                    // Resized: thousandths that the container has now
+	Object    *v1.Pod                  // Wanted, Changed, ResizeAsked, Deleting, Gone: as it is then, or was last; Said, SaidDeleted, SyncBegan, KillBegan: as the agent knows it
 	Container *runtime.ContainerStatus // Started, Exited, Removed
 	Sandbox   *runtime.SandboxStatus   // SandboxReady, SandboxStopped, SandboxRemoved
 	Status    *v1.PodStatus            // Said
 	Event     *pleg.Event              // Noticed
-	Call      string                   // Called: the method
+	Call      string                   // Called: the method; Resized: the ID of the container
 	Grace     *int64                   // Called: of a KillPod, in seconds
 	Err       string                   // Called: what it failed with, if it did
 	Image     string                   // ImageRemoved: its name
@@ -56,12 +57,13 @@ const (
 	Rested     EntryKind = "rested"      // the end has come, for one pod
 	RunEnded   EntryKind = "run-ended"
 
-	Wanted   EntryKind = "wanted"   // a source wants a pod that it did not want
-	Changed  EntryKind = "changed"  // it wants it otherwise
-	Deleting EntryKind = "deleting" // it wants it deleted
-	Failed   EntryKind = "failed"   // somebody else told the API that it has failed
-	Evicted  EntryKind = "evicted"  // an agent was told to end it
-	Gone     EntryKind = "gone"     // it does not know it any more
+	Wanted      EntryKind = "wanted"       // a source wants a pod that it did not want
+	Changed     EntryKind = "changed"      // it wants it otherwise
+	ResizeAsked EntryKind = "resize-asked" // it wants it with other resources
+	Deleting    EntryKind = "deleting"     // it wants it deleted
+	Failed      EntryKind = "failed"       // somebody else told the API that it has failed
+	Evicted     EntryKind = "evicted"      // an agent was told to end it
+	Gone        EntryKind = "gone"         // it does not know it any more
 
 	Created        EntryKind = "created" // a container was made, and does not run yet
 	Started        EntryKind = "started" // a container runs: the truth, seen by nobody yet
@@ -82,6 +84,9 @@ const (
 	Followed  EntryKind = "followed" // somebody who follows pleg, and is slow, was told
 	Mounted   EntryKind = "mounted"  // a volume of the pod is set up
 	Unmounted EntryKind = "unmounted"
+
+	Granted EntryKind = "granted" // an agent allocated resources to the pod, which are those of Object
+	Resized EntryKind = "resized" // the runtime gave a container CPU
 
 	ImageRemoved EntryKind = "image-removed" // from the node
 
@@ -118,6 +123,10 @@ func (e Entry) String() string {
 		fmt.Fprintf(&b, " %s", summary(e.Status))
 	case e.Event != nil:
 		fmt.Fprintf(&b, " %s %s", e.Event.Type, e.Event.ContainerID)
+	case e.Kind == Granted:
+		fmt.Fprintf(&b, " %s", cpuOf(e.Object))
+	case e.Kind == Resized:
+		fmt.Fprintf(&b, " %s cpu=%d", e.Call, e.CPU)
 	case e.Image != "":
 		fmt.Fprintf(&b, " %s", e.Image)
 	case e.Volume != "":

@@ -46,6 +46,9 @@ type podTruth struct {
 	touched  time.Time                           // when something of it last changed, in the runtime or its source
 
 	syncing   *v1.Pod                  // what SyncPod is working on; nil: it is not, or nobody notes its end
+	granted   *v1.Pod                  // with the resources that were allocated to it last; nil: none were
+	grants    map[string]bool          // all that ever were, as cpuOf has them
+	cpu       map[string]int64         // that containers have, by ID
 	mounted   map[string]bool          // volumes by name
 	probe     map[probeKey]*probeTruth // of instances that have been probed
 	condemned map[string]int           // by the ID of an instance whose liveness or startup probe has failed: the agent that knows
@@ -84,7 +87,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instance: map[string]*runtime.ContainerStatus{}, sandbox: map[string]*runtime.SandboxStatus{},
-			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
+			ever: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, grants: map[string]bool{}, cpu: map[string]int64{}, probe: map[probeKey]*probeTruth{}, condemned: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -121,7 +124,12 @@ func (t *truth) take(e *Entry, now time.Time) {
 		p.wanted, p.static = e.Object, e.Static
 		p.lives++
 		p.said, p.failed = nil, false
-	case Changed, Deleting, Failed:
+	case Granted:
+		p.granted = e.Object
+		p.grants[cpuOf(e.Object)] = true
+	case Resized:
+		p.cpu[e.Call] = e.CPU
+	case Changed, ResizeAsked, Deleting, Failed:
 		p.wanted = e.Object
 		p.changed = p.changed || e.Kind == Changed
 		if e.Kind == Failed {

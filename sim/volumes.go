@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -17,7 +16,7 @@ import (
 )
 
 // recorded reports whether agents write records for pods of this schedule.
-func (s Schedule) recorded() bool { return s.hasVolumes() }
+func (s Schedule) recorded() bool { return s.hasVolumes() || s.hasCPU() }
 
 func (s Schedule) hasVolumes() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Shape.Volumes > 0 })
@@ -80,26 +79,4 @@ func (volumePlugin) Construct(volume.Place) (*volume.Spec, error) { return nil, 
 // Stats implements volume.Plugin.
 func (volumePlugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
 	return volume.Stats{}, errors.ErrUnsupported
-}
-
-// volumeGarbage removes the volumes of removed pods, of which the runtime has nothing
-// left, with the garbage of the other parts.
-type volumeGarbage struct {
-	next    runtime.GarbageCollector
-	rt      runtime.Lister
-	volumes *volume.Manager
-}
-
-// CollectGarbage implements runtime.GarbageCollector.
-func (g volumeGarbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	if err := g.next.CollectGarbage(ctx, policy); err != nil {
-		return err
-	}
-	pods, err := g.rt.Pods(ctx)
-	if err != nil {
-		return err
-	}
-	return g.volumes.Collect(ctx, func(uid types.UID) bool {
-		return !policy.Removed(uid) || slices.ContainsFunc(pods, func(p *runtime.Pod) bool { return p.UID == uid })
-	})
 }

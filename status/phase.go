@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/restart"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -55,7 +54,7 @@ func Phase(f PhaseFacts) v1.PodPhase {
 		return v1.PodRunning
 	case t.running > 0 || t.stopped == 0 || t.unknown > 0:
 		return v1.PodPending
-	case f.Terminal && !staticpod.Is(f.Pod): // st-28
+	case f.Terminal && !runtime.IsStatic(f.Pod): // st-28
 		if t.stopped == t.succeeded {
 			return v1.PodSucceeded
 		}

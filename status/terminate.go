@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Terminate returns the last word on a pod whose containers have stopped and
@@ -26,7 +26,7 @@ func Terminate(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
 	for i := range startedInit(s.InitContainerStatuses) {
 		lose(&s.InitContainerStatuses[i])
 	}
-	if !Terminal(s.Phase) && !staticpod.Is(pod) {
+	if !Terminal(s.Phase) && !runtime.IsStatic(pod) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, "", ""
 	}
 	s.Conditions = Conditions(ConditionFacts{Pod: pod, Status: &s, Previous: last.Conditions, Now: now})

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -32,7 +33,7 @@ import (
 )
 
 func newPod(name string) *v1.Pod {
-	return podsource.Default(&v1.Pod{
+	return manifest.Default(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
 		Spec: v1.PodSpec{Containers: []v1.Container{{
 			Name: "main", Image: name, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hidden-password"}},

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// The tests with an API server in memory: no binary, no network, and virtual time.
+// The tests with an API server in memory: no programs, no network, and virtual time.
 func TestTheControllerInVirtualTime(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -32,15 +32,15 @@ func newWorld(t *testing.T) *world {
 	return &world{t, api, nodes, "default"}
 }
 
-// keep has the controller at work until the test ends.
+// keep runs the controller until the test ends.
 func keep(t *testing.T, api kubernetes.Interface) {
 	c, err := New(api)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
+	stopped := make(chan error, 1)
+	go func() { stopped <- c.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		assert.NoError(t, <-ended)
+		assert.NoError(t, <-stopped)
 	})
 }

@@ -16,11 +16,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// A Controller keeps teams: NAME-0, NAME-1 and so on are the pods of a ConfigMap,
-// whose data says how many ("replicas") and of which image ("image"), and is told
-// how many are ready ("ready"). A pod that has ended is replaced. A new image is
-// rolled out pod by pod: the next one goes when all others are ready. A pod takes a
-// predecessor's place when that is gone.
+// A Controller manages teams. A team is a ConfigMap whose data specifies the number of pods
+// ("replicas") and their image ("image"); the controller creates the pods NAME-0, NAME-1, …
+// and records how many are ready ("ready"). A terminated pod is replaced. A new image is
+// rolled out one pod at a time, while all others are ready. A pod is created when its
+// predecessor of the same name has been deleted.
 type Controller struct {
 	api   kubernetes.Interface
 	teams corelisters.ConfigMapLister
@@ -29,7 +29,7 @@ type Controller struct {
 	start func(ctx context.Context) error
 }
 
-// New returns a controller of the teams of all namespaces.
+// New returns a controller for the teams of all namespaces.
 func New(api kubernetes.Interface) (*Controller, error) {
 	factory := informers.NewSharedInformerFactory(api, 0)
 	teams, pods := factory.Core().V1().ConfigMaps(), factory.Core().V1().Pods()
@@ -68,7 +68,7 @@ func New(api kubernetes.Interface) (*Controller, error) {
 		})
 		for kind, synced := range factory.WaitForCacheSync(ctx.Done()) {
 			if !synced && ctx.Err() == nil {
-				return fmt.Errorf("team: %v cannot be read", kind)
+				return fmt.Errorf("team: list %v: cache not synced", kind)
 			}
 		}
 		return nil
@@ -76,7 +76,7 @@ func New(api kubernetes.Interface) (*Controller, error) {
 	return c, nil
 }
 
-// Run keeps the teams until ctx ends.
+// Run manages the teams until ctx is done.
 func (c *Controller) Run(ctx context.Context) error {
 	if err := c.start(ctx); err != nil {
 		return err
@@ -95,22 +95,23 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 }
 
-// reconcile does the next thing for a team. What it leads to comes back as a change.
+// reconcile takes the next step for a team. Its effect is a change that triggers the
+// following one.
 func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) error {
 	team, err := c.teams.ConfigMaps(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
-		return nil // its pods are the garbage collector's
+		return nil // the garbage collector deletes its pods
 	}
 	if err != nil {
 		return err
 	}
 	replicas, err := strconv.Atoi(team.Data["replicas"])
 	if err != nil {
-		return nil // it is no team
+		return nil // not a team
 	}
 	pods := c.api.CoreV1().Pods(team.Namespace)
 	var old *v1.Pod
-	all, up := true, 0 // whether all members are there and ready, and how many are
+	complete, up := true, 0 // whether all members are ready, and how many are
 	for i := range replicas {
 		pod, err := c.pods.Pods(team.Namespace).Get(member(team, i))
 		switch {
@@ -119,15 +120,15 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) error
 			if err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
-			all = false
+			complete = false
 			continue
 		case err != nil:
 			return err
 		case pod.DeletionTimestamp != nil:
-			all = false // its place is taken when it is gone
+			complete = false // replaced when it has been deleted
 			continue
 		case pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded:
-			all = false
+			complete = false
 			if err := remove(ctx, c.api, pod); err != nil {
 				return err
 			}
@@ -139,10 +140,10 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) error
 		if ready(pod) {
 			up++
 		} else {
-			all = false
+			complete = false
 		}
 	}
-	for i := replicas; ; i++ { // a team that has become smaller
+	for i := replicas; ; i++ { // the team has been scaled down
 		pod, err := c.pods.Pods(team.Namespace).Get(member(team, i))
 		if err != nil {
 			break
@@ -151,25 +152,25 @@ func (c *Controller) reconcile(ctx context.Context, name cache.ObjectName) error
 			return err
 		}
 	}
-	if all && old != nil {
+	if complete && old != nil {
 		return remove(ctx, c.api, old)
 	}
-	if said := fmt.Sprintf("%d/%d", up, replicas); team.Data["ready"] != said {
+	if count := fmt.Sprintf("%d/%d", up, replicas); team.Data["ready"] != count {
 		team = team.DeepCopy()
-		team.Data["ready"] = said
+		team.Data["ready"] = count
 		_, err = c.api.CoreV1().ConfigMaps(team.Namespace).Update(ctx, team, metav1.UpdateOptions{})
 	}
 	return err
 }
 
-// remove deletes a pod, with the grace that it asks for, once.
+// remove deletes a pod with its own grace period, once.
 func remove(ctx context.Context, api kubernetes.Interface, pod *v1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
 	err := api.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it is gone, and perhaps there is another one
+		return nil // already deleted, possibly replaced
 	}
 	return err
 }
@@ -190,7 +191,7 @@ func newMember(team *v1.ConfigMap, i int) *v1.Pod {
 	}
 }
 
-// grace is what a member has to come to an end.
+// grace is the termination grace period of members.
 const grace = 3 * time.Second
 
 func ready(pod *v1.Pod) bool {

@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// A world is an API server with fake nodes, and the controller at work.
+// A world is an API server with fake nodes and a running controller.
 type world struct {
 	*testing.T
 	api   kubernetes.Interface
@@ -24,9 +25,9 @@ type world struct {
 	space string // the namespace
 }
 
-// tests are those of the controller. They know nothing of which API server it is.
+// tests are the tests of the controller, for any API server.
 var tests = map[string]func(w *world){
-	"ATeamIsKept": func(w *world) {
+	"AllMembersBecomeReady": func(w *world) {
 		w.team("web", "3", "v1", "")
 		w.until("all are ready", func() error { return w.says("web", "3/3") })
 		require.NoError(w, w.nodes.SetReady(w.space, "web-1", false))
@@ -60,49 +61,49 @@ var tests = map[string]func(w *world){
 		w.team("web", "2", "never-ready", "") // which is what its image does; see newNodes
 		w.until("the first is new", func() error {
 			if pod := w.pod("web-1"); pod == nil || pod.Spec.Containers[0].Image != "never-ready" || pod.Status.Phase != v1.PodRunning {
-				return fmt.Errorf("it is %v", pod)
+				return fmt.Errorf("the pod is %v", pod)
 			}
 			return w.says("web", "1/2")
 		})
 		w.pass(2 * time.Second)
-		assert.Equal(w, first.UID, w.pod("web-0").UID, "the other one has to wait")
+		assert.Equal(w, first.UID, w.pod("web-0").UID, "the other one must wait")
 
 		require.NoError(w, w.nodes.SetReady(w.space, "web-1", true))
 		w.until("the rollout goes on", func() error { return w.another(first) })
 		assert.Equal(w, "never-ready", w.pod("web-0").Spec.Containers[0].Image)
 	},
 
-	"AMemberHasItsGraceAndIsThenReplaced": func(w *world) {
+	"AMemberIsReplacedAfterItsGracePeriod": func(w *world) {
 		w.team("web", "1", "v1", "stubborn")
 		w.until("it is ready", func() error { return w.says("web", "1/1") })
 		was, begun := w.pod("web-0"), time.Now()
 		require.NoError(w, w.api.CoreV1().Pods(w.space).Delete(w.Context(), "web-0", metav1.DeleteOptions{}))
-		w.until("nobody is ready", func() error { return w.says("web", "0/1") })
-		assert.Equal(w, was.UID, w.pod("web-0").UID, "it runs on, and nobody takes its place")
+		w.until("none is ready", func() error { return w.says("web", "0/1") })
+		assert.Equal(w, was.UID, w.pod("web-0").UID, "it is still running and not replaced")
 		w.until("there is another one", func() error { return w.another(was) })
-		assert.GreaterOrEqual(w, time.Since(begun), 2900*time.Millisecond, "it has ignored TERM, and was killed after 3 s")
+		assert.GreaterOrEqual(w, time.Since(begun), 2900*time.Millisecond, "it ignores SIGTERM and is killed after 3 s")
 	},
 
-	"ATeamBecomesSmaller": func(w *world) {
+	"ATeamIsScaledDown": func(w *world) {
 		w.team("web", "3", "v1", "")
 		w.until("all are ready", func() error { return w.says("web", "3/3") })
 		w.team("web", "1", "v1", "")
 		w.until("one is left", func() error {
 			if w.pod("web-1") != nil || w.pod("web-2") != nil {
-				return fmt.Errorf("there are more")
+				return errors.New("members remain")
 			}
 			return w.says("web", "1/1")
 		})
 	},
 }
 
-// newNodes is how pods live in these tests.
+// newNodes are the nodes of these tests and the behavior of their pods.
 var newNodes = fakenode.Config{
 	Nodes:      fakenode.Many(2, fakenode.Node{}),
 	Behaviours: map[string]fakenode.Behaviour{"never-ready": {NeverReady: true}}, // by image
 }
 
-// team makes a team, or changes it.
+// team creates or updates a team.
 func (w *world) team(name, replicas, image, behaviour string) {
 	w.Helper()
 	maps := w.api.CoreV1().ConfigMaps(w.space)
@@ -118,16 +119,16 @@ func (w *world) team(name, replicas, image, behaviour string) {
 	require.NoError(w, err)
 }
 
-// says is an error unless the team says that so many are ready.
+// says returns an error unless the team reports that so many members are ready.
 func (w *world) says(team, want string) error {
 	m, err := w.api.CoreV1().ConfigMaps(w.space).Get(w.Context(), team, metav1.GetOptions{})
 	if err == nil && m.Data["ready"] != want {
-		err = fmt.Errorf("it says %q", m.Data["ready"])
+		err = fmt.Errorf("ready is %q", m.Data["ready"])
 	}
 	return err
 }
 
-// pod returns the pod as it is now, nil if there is none.
+// pod returns the current pod, nil if there is none.
 func (w *world) pod(name string) *v1.Pod {
 	w.Helper()
 	pod, err := w.api.CoreV1().Pods(w.space).Get(w.Context(), name, metav1.GetOptions{})
@@ -138,19 +139,19 @@ func (w *world) pod(name string) *v1.Pod {
 	return pod
 }
 
-// another is an error unless a ready pod has taken the place of was.
+// another returns an error unless a running pod has replaced was.
 func (w *world) another(was *v1.Pod) error {
 	pod := w.pod(was.Name)
 	if pod == nil || pod.UID == was.UID || pod.Status.Phase != v1.PodRunning {
-		return fmt.Errorf("there is %v", pod)
+		return fmt.Errorf("the pod is %v", pod)
 	}
 	return nil
 }
 
-// pass lets time go by.
+// pass waits.
 func (w *world) pass(d time.Duration) { time.Sleep(d) }
 
-// until waits until check finds nothing wrong.
+// until waits until check returns nil.
 func (w *world) until(what string, check func() error) {
 	w.Helper()
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {

@@ -1,5 +1,5 @@
-// Fakecri is a CRI runtime that runs nothing, on a unix socket: any client of the
-// CRI can run against it, a kubelet too. Pods live as a file says.
+// Fakecri serves a CRI runtime that executes nothing on a unix socket, for any client of
+// the CRI, including kubelets. Containers behave as a file specifies.
 //
 // Try it, from the root of the repository; it needs no root and no cluster:
 //
@@ -8,10 +8,9 @@
 //	$ crictl -r unix:///tmp/fakecri.sock info
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
 //	$ crictl -r unix:///tmp/fakecri.sock run container.json pod.json
-//	… or with the reference agent, whose pods then live here:
-//	$ go run ./examples/kubelet --manifests=examples/kubelet/pods --runtime=unix:///tmp/fakecri.sock \
-//	    --root=/tmp/fakecri-agent --pod-logs-dir=/tmp/fakecri-agent/logs
-//	Ctrl-C ends it, and all that it pretended to run.
+//	… or with the reference agent, whose pods then run here:
+//	$ go run ./examples/agent --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock --root=/tmp/fakecri-agent
+//	Ctrl-C stops it and discards all pods.
 package main
 
 import (
@@ -41,34 +40,34 @@ func main() {
 	}
 }
 
-const usage = `fakecri is a CRI runtime in memory: pods live as a file says, and nothing runs.
+const usage = `fakecri is a CRI runtime in memory, in which containers behave as a file specifies.
 
   fakecri --listen unix:///tmp/fakecri.sock [--behaviours FILE.yaml]
 
-A container does what the file says of its name or its image, or what an
-annotation of its pod says:
+The behavior of a container is specified by its name or its image in the file, or
+by an annotation of its pod:
 
   fakecri.kubeparts.io/behaviour: "{runFor: 1m, exitCode: 1}"
 
-Without that it runs until it is stopped. Every image can be pulled. The end of
-the program is the end of all pods.
+Without one it runs until it is stopped. Every image can be pulled. All pods are
+discarded when the program terminates.
 
 Flags:
 `
 
-// run serves until ctx ends.
+// run serves until ctx is done.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fakecri", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told once, without the usage around it
+	flags.SetOutput(io.Discard) // errors are reported once, without usage
 	flags.Usage = func() {}
 	var (
 		listen     = flags.String("listen", "unix:///tmp/fakecri.sock", "`address` to serve the CRI at, a unix socket")
 		streams    = flags.String("streams", "127.0.0.1:0", "TCP `address` of exec, attach and port-forward; port 0 is any")
-		behaviours = flags.String("behaviours", "", "YAML `file` of what containers and images do, and what goes wrong; see examples/fakecri/node.yaml")
-		seed       = flags.Uint64("seed", 1, "`number` that IDs and the luck of faults come from")
-		logs       = flags.Bool("logs", true, "write the logs of containers where the client wants them")
-		endpoints  = flags.Bool("endpoints", true, "let the endpoints of containers listen on 127.0.0.1")
-		verbose    = flags.Bool("v", false, "print each call that changes something or fails, and the first of each that asks")
+		behaviours = flags.String("behaviours", "", "YAML `file` with the behavior of containers and images, and faults; see examples/fakecri/node.yaml")
+		seed       = flags.Uint64("seed", 1, "`number` that IDs and random faults are derived from")
+		logs       = flags.Bool("logs", true, "write the logs of containers to the paths that the client specifies")
+		endpoints  = flags.Bool("endpoints", true, "listen on the endpoints of containers at 127.0.0.1")
+		verbose    = flags.Bool("v", false, "print each call that modifies something or fails, and the first of each other method")
 	)
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -105,7 +104,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	serving := serve.Config{Listener: listener, Runtime: fake, Images: fake, Streams: fake, StreamAddr: *streams}
 	if *verbose {
-		serving.Called = (&teller{out: out, told: map[string]bool{}}).called
+		serving.Called = (&callLog{out: out, printed: map[string]bool{}}).called
 	}
 	server, err := serve.New(serving)
 	if err != nil {
@@ -117,39 +116,39 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// remove ends what the containers still do, such as to listen.
+// remove closes the endpoints of containers.
 func remove(fake *fakecri.Runtime) {
 	for _, s := range fake.Sandboxes("") {
-		_ = fake.RemovePodSandbox(context.Background(), s.ID) // the program ends anyway
+		_ = fake.RemovePodSandbox(context.Background(), s.ID) // the program terminates anyway
 	}
 }
 
-// A teller prints calls. Clients ask again and again how things are: of each
-// such call the first is told, and those that fail.
-type teller struct {
-	mu   sync.Mutex // guards the fields below
-	out  io.Writer
-	told map[string]bool
+// A callLog prints calls. Clients poll read-only methods: of each, the first call and
+// failing ones are printed.
+type callLog struct {
+	mu      sync.Mutex // guards the fields below
+	out     io.Writer
+	printed map[string]bool
 }
 
-func (t *teller) called(c serve.CallInfo) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if c.Err == nil && asks(c.Method) {
-		if t.told[c.Method] {
+func (l *callLog) called(c serve.CallInfo) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.Err == nil && readOnly(c.Method) {
+		if l.printed[c.Method] {
 			return
 		}
-		t.told[c.Method] = true
+		l.printed[c.Method] = true
 	}
 	line := fmt.Sprintf("%s %s %v", time.Now().Format("15:04:05.000"), c.Method, c.Duration.Round(time.Microsecond))
 	if c.Err != nil {
 		line += ": " + c.Err.Error()
 	}
-	fmt.Fprintln(t.out, line)
+	fmt.Fprintln(l.out, line)
 }
 
-// asks reports whether a method changes nothing.
-func asks(method string) bool {
+// readOnly reports whether a method modifies nothing.
+func readOnly(method string) bool {
 	for _, part := range []string{"Version", "Status", "Stats", "Info", "RuntimeConfig"} {
 		if strings.HasSuffix(method, part) && method != "UpdateRuntimeConfig" {
 			return true

@@ -98,13 +98,14 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 	case o.shutdownOn == "sigterm":
 		terms := make(chan os.Signal, 1)
 		signal.Notify(terms, syscall.SIGTERM)
-		cfg.Shutdown.Triggers = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}
-		signals = signals[:1]
+		cfg.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{On: signals[1:], Got: terms, Done: stop}}, signals[:1]
 	case o.shutdownOn == "http" && local:
-		var trigger *shutdown.HTTP
-		trigger, err = shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
-		cfg.Shutdown.Triggers = []shutdown.Trigger{trigger}
-		page.Handle("/shutdown", trigger)
+		cfg.Adjust.Shutdown = func(s *shutdown.Config) error { // after RootDir was locked
+			trigger, err := shutdown.NewHTTP(filepath.Join(o.RootDir, "shutdown-token"))
+			s.Triggers = []shutdown.Trigger{trigger}
+			page.Handle("/shutdown", trigger)
+			return err
+		}
 	default:
 		err = fmt.Errorf("--shutdown-on=%s: want sigterm, or http with --listen at a unix socket or a loopback address", o.shutdownOn)
 	}

@@ -18,7 +18,7 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate/csr"
 
-	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
 // How long to wait after a failed attempt, at first and at most.

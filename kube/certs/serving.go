@@ -17,7 +17,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
 // The files of serving certificates are the kubelet's as well.

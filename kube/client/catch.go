@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // writers is how many statuses Run writes at a time.
@@ -105,7 +105,7 @@ func (s *Statuses) idle(uid types.UID) *saidPod {
 // once and differs now is for status.Manager.Reconcile to say again (st-71), and a
 // call that failed for its caller to repeat.
 func (s *Statuses) due(e *saidPod) bool {
-	if !staticpod.Is(e.pod) || e.theirs {
+	if !runtime.IsStatic(e.pod) || e.theirs {
 		return false
 	}
 	mirror := s.target(e)

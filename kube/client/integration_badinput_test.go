@@ -18,7 +18,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
-	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
@@ -208,7 +207,7 @@ func clusterNamespaceGoes(t *testing.T, c *cluster) {
 	// so does the copy.
 	c.namespace(t, m.node)
 	static = static.DeepCopy()
-	static.UID, static.Annotations[podsource.HashAnnotation] = "static-uid-2", "h2"
+	static.UID, static.Annotations[runtime.HashAnnotation] = "static-uid-2", "h2"
 	m.static.Set(static)
 	m.ready(static.Name)
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -169,7 +168,7 @@ func TestIntegrationANodeAndTheServerOfACluster(t *testing.T) {
 	require.NoError(t, mirrors.CreateMirror(ctx, made))
 	require.NoError(t, mirrors.CreateMirror(ctx, made), "it is there already")
 	soon(t, "the mirror pod has the status", func() bool { return get(static.Name).Status.Phase == v1.PodRunning })
-	assert.Equal(t, "h1", get(static.Name).Annotations[podsource.MirrorAnnotation])
+	assert.Equal(t, "h1", get(static.Name).Annotations[runtime.MirrorAnnotation])
 	require.NoError(t, mirrors.DeleteMirror(ctx, get(static.Name)))
 	soon(t, "the mirror pod is gone", func() bool { return get(static.Name) == nil })
 

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Pod returns the pod with that UID as the API server showed it last, nil if
@@ -28,7 +28,7 @@ func (p *Pods) Mirror(namespace, name string) *v1.Pod {
 	if pod == nil {
 		return nil
 	}
-	if _, mirror := pod.Annotations[staticpod.MirrorAnnotation]; !mirror {
+	if !runtime.IsMirror(pod) {
 		return nil
 	}
 	return pod

@@ -13,13 +13,14 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // newStatic returns a static pod, as a source makes one of a manifest.
 func newStatic(hash string) *v1.Pod {
 	pod := newPod("etcd-node-1")
 	pod.UID, pod.ManagedFields = "static-uid", nil
-	pod.Annotations = map[string]string{podsource.SourceAnnotation: podsource.FileSource, podsource.HashAnnotation: hash}
+	pod.Annotations = map[string]string{runtime.SourceAnnotation: podsource.FileSource, runtime.HashAnnotation: hash}
 	return pod
 }
 

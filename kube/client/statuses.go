@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -147,7 +146,7 @@ func (s *Statuses) DeletePod(ctx context.Context, pod *v1.Pod) error {
 		e.pod = pod
 	}
 	object := s.target(e)
-	if staticpod.Is(pod) || object == nil || object.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
+	if runtime.IsStatic(pod) || object == nil || object.DeletionTimestamp == nil && pod.DeletionTimestamp == nil {
 		s.end(e)
 		return nil
 	}
@@ -208,9 +207,9 @@ func (s *Statuses) end(e *saidPod) {
 // target returns the API's object that stands for the entry's pod, as it is
 // known best; nil if there is none.
 func (s *Statuses) target(e *saidPod) *v1.Pod {
-	if staticpod.Is(e.pod) { // st-65
+	if runtime.IsStatic(e.pod) { // st-65
 		mirror := s.cfg.Pods.Mirror(e.pod.Namespace, e.pod.Name)
-		if mirror == nil || mirror.Annotations[staticpod.MirrorAnnotation] != e.pod.Annotations[staticpod.HashAnnotation] {
+		if mirror == nil || mirror.Annotations[runtime.MirrorAnnotation] != e.pod.Annotations[runtime.HashAnnotation] {
 			return nil
 		}
 		if e.there != nil && e.there.UID == mirror.UID && newer(e.there, mirror) {
@@ -242,7 +241,7 @@ func newer(a, b *v1.Pod) bool {
 func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 	object := s.target(e)
 	if object == nil {
-		if !staticpod.Is(e.pod) {
+		if !runtime.IsStatic(e.pod) {
 			s.end(e) // deleted: nobody wants to know
 		}
 		e.told = ""
@@ -251,7 +250,7 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 	var err error
 	for conflicts := 0; ; {
 		said := e.cut.of(&e.status)
-		next := merge(&object.Status, &said, staticpod.Is(e.pod), time.Now())
+		next := merge(&object.Status, &said, runtime.IsStatic(e.pod), time.Now())
 		var data []byte
 		if data, err = patch(object.UID, &object.Status, &next); err != nil {
 			return fmt.Errorf("client: make the patch of a status: %w", err)
@@ -305,7 +304,7 @@ func (s *Statuses) write(ctx context.Context, e *saidPod) error {
 // another mirror pod.
 func (s *Statuses) lost(e *saidPod) {
 	e.there, e.told = nil, ""
-	if !staticpod.Is(e.pod) {
+	if !runtime.IsStatic(e.pod) {
 		s.end(e)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/client/apitest"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -126,5 +127,5 @@ func (a *agent) meddle(name string, edit func(*v1.PodStatus)) {
 func serving(name string) *v1.Pod {
 	pod := newPod(name)
 	pod.UID = types.UID("uid-of-" + name)
-	return podsource.Default(pod)
+	return manifest.Default(pod)
 }

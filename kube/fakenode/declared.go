@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -68,7 +68,7 @@ var probe = v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command:
 // probed returns pod with a readiness probe in each container that can have one.
 func probed(pod *v1.Pod) *v1.Pod {
 	if pod.Spec.RestartPolicy == "" {
-		pod = podsource.Default(pod)
+		pod = manifest.Default(pod)
 	} else {
 		pod = new(*pod)
 	}

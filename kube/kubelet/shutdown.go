@@ -65,6 +65,9 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 	if err := adjust("Shutdown", b.cfg.Adjust.Shutdown, &cfg); err != nil {
 		return nil, err
 	}
+	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
+		return nil, errors.New("a trigger of graceful node shutdown is set, but neither shutdownGracePeriod nor shutdownGracePeriodByPodPriority: pods have no time to terminate")
+	}
 	m, err = shutdown.New(cfg)
 	return m, err
 }

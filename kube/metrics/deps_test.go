@@ -10,8 +10,8 @@ import (
 // base is what package metrics reaches: whose hooks it counts, and what they need.
 var base = []string{
 	"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc",
-	"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/staticpod", "internal/untrusted", "internal/yamljson", "kube/metrics/internal/family",
-	"pleg", "podenv", "podsource", "podworker", "prober", "runtime", "shutdown", "status", "volume",
+	"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/untrusted", "internal/yamljson", "kube/metrics/internal/family",
+	"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "shutdown", "status", "volume",
 }
 
 // No gRPC and no client-go: these are for packages remote and cluster.

@@ -5,7 +5,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"strings"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -86,7 +85,7 @@ func (m *Metrics) Pipeline() podworker.PipelineHooks {
 // static says whether a pod is a static one, as a label: a kubelet's is empty for those
 // that are not.
 func static(pod *v1.Pod) string {
-	if pod != nil && staticpod.Is(pod) {
+	if pod != nil && runtime.IsStatic(pod) {
 		return "true"
 	}
 	return ""

@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -78,7 +78,7 @@ func (s *starts) started(pod *v1.Pod, status *v1.PodStatus, p *start, now time.T
 	}
 	took := now.Sub(made)
 	s.total.Observe(took.Seconds())
-	if staticpod.Is(pod) || provisioned(pod) {
+	if runtime.IsStatic(pod) || provisioned(pod) {
 		return
 	}
 	own := max(took-p.last.Sub(p.pulled)-initialised(status), 0).Seconds()
@@ -119,7 +119,7 @@ func (m *Metrics) ImagePulled(uid types.UID, begun, ended time.Time) {
 
 // seenAt is when the agent first saw the pod, as its source says, or now.
 func seenAt(pod *v1.Pod, now time.Time) time.Time {
-	if at, err := time.Parse(time.RFC3339Nano, pod.Annotations[staticpod.SeenAnnotation]); err == nil && !at.After(now) {
+	if at, err := time.Parse(time.RFC3339Nano, pod.Annotations[runtime.SeenAnnotation]); err == nil && !at.After(now) {
 		return at
 	}
 	return now

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -96,7 +96,7 @@ func TestHowLongPodsTakeToStart(t *testing.T) {
 		"a static pod": {
 			pod: func(pod *v1.Pod) {
 				pod.CreationTimestamp = metav1.Time{}
-				pod.Annotations = map[string]string{podsource.SourceAnnotation: "file", podsource.SeenAnnotation: time.Now().Add(-time.Second).Format(time.RFC3339Nano)}
+				pod.Annotations = map[string]string{runtime.SourceAnnotation: "file", runtime.SeenAnnotation: time.Now().Add(-time.Second).Format(time.RFC3339Nano)}
 			},
 			play: func(w world, pod *v1.Pod) {
 				w.says(pod, v1.PodStatus{}, pending())

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -104,7 +103,7 @@ func (d *stateMetrics) wanted(s *Sources, out sink) {
 	pending := map[allocation.Pending]int{}
 	for _, pod := range s.Wanted() {
 		kind := 0
-		if staticpod.Is(pod) {
+		if runtime.IsStatic(pod) {
 			kind = 1
 		}
 		desired[kind]++

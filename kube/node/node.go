@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/kube/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 

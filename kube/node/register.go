@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/internal/pause"
+	"github.com/kubeparts/kubeparts/kube/internal/pause"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 
-	"github.com/kubeparts/kubeparts/internal/streamend"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
 // portForward answers /portForward: connections to ports of a pod (sv-10). Three
@@ -47,12 +47,12 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 	}
 	limits := s.streamLimits()
 	if tunnelled {
-		client := streamend.NewClient(w, r, limits.Idle)
+		client := streamserver.NewClient(w, r, limits.Idle)
 		defer client.End()
 		limits.Idle = 0 // the tunnel has it
 		w, r = tunnel(client, r)
 	}
-	streamend.PortForward(w, r, options.Ports, limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
+	streamserver.PortForward(w, r, options.Ports, limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
 		return forwarder.PortForward(ctx, pod.UID, port, conn)
 	})
 }
@@ -61,7 +61,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, through *pa
 const tunnelPrefix = "SPDY/3.1+"
 
 // tunnel makes a request to speak SPDY in a WebSocket one to speak SPDY.
-func tunnel(client *streamend.Client, r *http.Request) (http.ResponseWriter, *http.Request) {
+func tunnel(client *streamserver.Client, r *http.Request) (http.ResponseWriter, *http.Request) {
 	inner := r.Clone(client.Context())
 	inner.Method = http.MethodPost
 	for _, name := range []string{"Sec-Websocket-Protocol", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Extensions"} {

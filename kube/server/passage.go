@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/streamend"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
 const (
@@ -52,7 +52,7 @@ func (p *passage) serve(w http.ResponseWriter, r *http.Request, u *url.URL) {
 		p.s.isRefused(w, r, err)
 		return
 	}
-	client := streamend.NewClient(w, r, p.s.streamLimits().Idle)
+	client := streamserver.NewClient(w, r, p.s.streamLimits().Idle)
 	defer client.End()
 	proxy := httputil.ReverseProxy{
 		Transport: p.transport,

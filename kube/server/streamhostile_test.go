@@ -47,7 +47,7 @@ func nothingLeft(t testing.TB) {
 	eventually(t, "no goroutine of a stream is left", func() bool {
 		buf := make([]byte, 8<<20)
 		all := string(buf[:goruntime.Stack(buf, true)])
-		for _, of := range []string{"streamend", "kube/server.(*Server)", "cri-streaming", "spdystream", "wsstream", "switchProtocolCopier"} {
+		for _, of := range []string{"streamserver", "kube/server.(*Server)", "cri-streaming", "spdystream", "wsstream", "switchProtocolCopier"} {
 			if strings.Contains(all, of) {
 				return false
 			}

@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"github.com/kubeparts/kubeparts/internal/streamend"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
 const (
@@ -60,8 +60,8 @@ func (s *Server) streamRoutes() {
 	s.mux.HandleFunc("POST /run/{namespace}/{pod}/{uid}/{container}", s.run)
 }
 
-func (s *Server) streamLimits() streamend.Timeouts {
-	return streamend.Timeouts{Idle: max(0, cmp.Or(s.cfg.StreamIdle, defaultStreamIdle)), Creation: s.creation}
+func (s *Server) streamLimits() streamserver.Timeouts {
+	return streamserver.Timeouts{Idle: max(0, cmp.Or(s.cfg.StreamIdle, defaultStreamIdle)), Creation: s.creation}
 }
 
 // A refusal is an answer to who may ask, but not for this.
@@ -187,13 +187,13 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, through *passage) 
 	cmd := r.Form["command"]
 	execer, here := s.cfg.Runtime.(runtime.StreamExecer)
 	switch {
-	case s.passedOn(w, r, through, here && streamend.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
+	case s.passedOn(w, r, through, here && streamserver.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
 		return there.ExecURL(r.Context(), id, cmd, want)
 	}):
 	case !here:
 		refuse(w, http.StatusNotFound, "this node's runtime runs no commands with streams")
 	default:
-		streamend.Exec(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) (int32, error) {
+		streamserver.Exec(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) (int32, error) {
 			return execer.StreamExec(ctx, id, cmd, streams)
 		})
 	}
@@ -207,13 +207,13 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, through *passage
 	}
 	attacher, here := s.cfg.Runtime.(runtime.Attacher)
 	switch {
-	case s.passedOn(w, r, through, here && streamend.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
+	case s.passedOn(w, r, through, here && streamserver.WantsV5(r), func(there runtime.StreamServer) (*url.URL, error) {
 		return there.AttachURL(r.Context(), id, want)
 	}):
 	case !here:
 		refuse(w, http.StatusNotFound, "this node's runtime attaches to no containers")
 	default:
-		streamend.Attach(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) error {
+		streamserver.Attach(w, r, want, s.streamLimits(), func(ctx context.Context, streams runtime.Streams) error {
 			return attacher.Attach(ctx, id, streams)
 		})
 	}

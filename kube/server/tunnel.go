@@ -8,14 +8,14 @@ import (
 	"github.com/gorilla/websocket"
 	clientforward "k8s.io/client-go/tools/portforward"
 
-	"github.com/kubeparts/kubeparts/internal/streamend"
+	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
 // A tunnelWriter is the response writer of a SPDY connection that goes through a
 // WebSocket: when it is taken over, the WebSocket is opened. Any other answer is the
 // client's own.
 type tunnelWriter struct {
-	client  *streamend.Client
+	client  *streamserver.Client
 	request *http.Request
 	header  http.Header
 }

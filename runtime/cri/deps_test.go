@@ -9,6 +9,6 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "runtime/cri", Max: 402, House: []string{
 		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
-		"internal/checkpoint", "internal/podhttp", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/staticpod", "internal/untrusted",
+		"internal/checkpoint", "internal/podhttp", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/untrusted",
 	}}.Check(t)
 }

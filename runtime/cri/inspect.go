@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -35,7 +34,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 			return nil, err
 		}
 		st.Sandboxes = append(st.Sandboxes, one)
-		st.Source = cmp.Or(st.Source, s.Annotations[staticpod.SourceAnnotation])
+		st.Source = cmp.Or(st.Source, s.Annotations[runtime.SourceAnnotation])
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
 	rec := r.journal.of(uid)

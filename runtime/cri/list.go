@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
@@ -37,7 +36,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	for _, s := range sandboxes {
 		p := pod(s.Metadata.Uid, s.Metadata.Name, s.Metadata.Namespace, s.CreatedAt)
 		if p.Source == "" {
-			p.Source = s.Annotations[staticpod.SourceAnnotation] // of a pod, all sandboxes have the same
+			p.Source = s.Annotations[runtime.SourceAnnotation] // of a pod, all sandboxes have the same
 		}
 		p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
 			ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),

@@ -4,7 +4,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/restart"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -14,7 +13,7 @@ import (
 // could be told (st-50). It costs one write for each such container.
 func (r *Runtime) noteOver(pod *v1.Pod, status *runtime.PodStatus) *record {
 	rec := r.journal.of(pod.UID)
-	if restart.MayRestartAll(pod) || staticpod.Is(pod) {
+	if restart.MayRestartAll(pod) || runtime.IsStatic(pod) {
 		// Any container may come back; or the next agent would not know what was
 		// said of it: static pods are not read back.
 		return rec

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -61,7 +60,7 @@ func (s *syncing) step(ctx context.Context) error {
 	if todo.sandbox {
 		r.mu.Lock()
 		p := r.podLocked(pod.UID, pod.Name, pod.Namespace)
-		p.source = pod.Annotations[staticpod.SourceAnnotation]
+		p.source = pod.Annotations[runtime.SourceAnnotation]
 		r.newSandboxLocked(p, pod.Spec.HostNetwork)
 		r.mu.Unlock()
 		s.did(runtime.CreatePodSandbox, podTarget(pod))

@@ -128,8 +128,32 @@ func (s *services) CreateContainer(ctx context.Context, sandbox string, config *
 	call := s.of("CreateContainer", sandbox)
 	call.Of += config.GetMetadata().GetName()
 	return via(ctx, s, call, func() (string, error) {
-		return s.machine.fake.CreateContainer(ctx, sandbox, config, sandboxConfig)
+		id, err := s.machine.fake.CreateContainer(ctx, sandbox, config, sandboxConfig)
+		if err == nil {
+			s.resized(call.UID, id, config.GetLinux().GetResources())
+		}
+		return id, err
 	})
+}
+
+func (s *services) UpdateContainerResources(ctx context.Context, id string, resources *runtimeapi.ContainerResources) error {
+	call := s.of("UpdateContainerResources", id)
+	return act(ctx, s, call, func() error {
+		err := s.machine.fake.UpdateContainerResources(ctx, id, resources)
+		if err == nil {
+			s.resized(call.UID, id, resources.GetLinux())
+		}
+		return err
+	})
+}
+
+// resized notes what CPU a container has: of its request the shares are left, which
+// are rounded down.
+func (s *services) resized(uid types.UID, id string, resources *runtimeapi.LinuxContainerResources) {
+	const least = 2 // shares, of a container that requests nothing
+	if shares := resources.GetCpuShares(); shares > least {
+		s.agent.Resized(uid, name+"://"+id, (shares*1000+1023)/1024)
+	}
 }
 
 func (s *services) StartContainer(ctx context.Context, id string) error {

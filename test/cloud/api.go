@@ -6,90 +6,91 @@ import (
 	"time"
 )
 
-// An API is what a cloud is asked for. Its calls come from many goroutines, and each
-// returns when what it asks for is done, as the pollers of most clouds' libraries do.
-// When ctx ends they return ctx's error, and what they had begun goes on.
+// An API is the part of a cloud's client that a Runtime uses. It must be safe for concurrent
+// use. Each call returns when the operation is complete, as the pollers of most client
+// libraries do. If ctx is done it returns ctx's error, and the operation continues.
 //
-// What is not there (any more) is runtime.ErrNotFound, a cloud that does not answer
-// runtime.ErrUnavailable.
+// A machine or process that does not exist (any more) is a runtime.ErrNotFound, a cloud that
+// does not answer a runtime.ErrUnavailable.
 type API interface {
 	Machines
 	Processes
 }
 
-// Machines of the cloud. One that has ended stays, with its processes and their exits,
-// until it is destroyed.
+// Machines manages machines. A stopped machine is listed, with its processes and their exit
+// codes, until it is destroyed.
 type Machines interface {
 	// ListMachines lists machines that have all of the tags, in any state and order.
 	// The caller owns the result.
 	ListMachines(ctx context.Context, tags map[string]string) ([]Machine, error)
 
-	// CreateMachine makes a machine and returns when it is up. A second call with the
-	// same token makes no second machine: it waits for the first, and returns its ID.
+	// CreateMachine creates a machine and returns when it is running. A second call with
+	// the same token waits for the first machine and returns its ID.
 	CreateMachine(ctx context.Context, m NewMachine) (id string, err error)
 
-	// TagMachine adds tags to a machine, or changes them.
+	// TagMachine adds or replaces tags of a machine.
 	TagMachine(ctx context.Context, id string, tags map[string]string) error
 
-	// StopMachine ends whatever runs on a machine, at once, and the machine. One that
-	// has ended is no error.
+	// StopMachine kills the processes of a machine and stops it. It returns nil if the
+	// machine is stopped.
 	StopMachine(ctx context.Context, id string) error
 
-	// DestroyMachine removes a machine with all that is known of it.
+	// DestroyMachine removes a machine with its processes and tags.
 	DestroyMachine(ctx context.Context, id string) error
 }
 
-// Processes on the machines. Each is one run of a program, under an ID of its own.
+// Processes manages processes on machines. Each has its own ID.
 type Processes interface {
-	// StartProcess starts a process, once the machine is up, and returns when it runs.
-	// A second call with the same token on the same machine starts no second one.
+	// StartProcess starts a process when the machine is running, and returns when the
+	// process is running. A second call with the same token for the same machine waits
+	// for the first process.
 	StartProcess(ctx context.Context, machine string, p NewProcess) error
 
-	// StopProcess sends a process TERM, KILL when the grace is over, and returns when
-	// it has ended. With a grace of 0 it is KILL at once. Of two calls the later one's
-	// grace counts.
+	// StopProcess sends TERM, and KILL after the grace period, and returns when the
+	// process has terminated. A zero grace period sends KILL immediately. The grace
+	// period of a later call replaces an earlier one.
 	StopProcess(ctx context.Context, id string, grace time.Duration) error
 
-	// RemoveProcess forgets a process that has ended.
+	// RemoveProcess removes a terminated process.
 	RemoveProcess(ctx context.Context, id string) error
 }
 
-// An Eventer is an API that tells of changes. Without it, changes are found by listing.
+// An Eventer is an API that reports changes. Without it, changes are detected by listing.
 type Eventer interface {
-	// Events calls changed with the tags of each machine of which something has
-	// changed, also on it, once the list shows that. It returns nil when ctx ends.
+	// Events calls changed with the tags of each machine that has changed, or whose
+	// processes have, after the change is listed. It returns nil if ctx is done.
 	Events(ctx context.Context, changed func(tags map[string]string)) error
 }
 
-// ErrNoImage: the cloud does not find the image of a process.
+// ErrNoImage is returned by StartProcess if the image does not exist.
 var ErrNoImage = errors.New("no such image")
 
-// A NewMachine says which machine to create.
+// A NewMachine specifies a machine to create.
 type NewMachine struct {
 	Token string
 	Tags  map[string]string
 }
 
-// A NewProcess says which process to start.
+// A NewProcess specifies a process to start.
 type NewProcess struct {
 	Token   string
 	Tags    map[string]string
 	Image   string
-	Command []string // empty: the image's
+	Command []string // empty: that of the image
 	Env     map[string]string
 }
 
-// A Machine as a list shows it.
+// A Machine is a listed machine.
 type Machine struct {
 	ID        string
 	Tags      map[string]string
 	State     State
-	IP        string // "" unless it runs
+	IP        string // empty unless running
 	Created   time.Time
 	Processes []Process // in any order
 }
 
-// A Process as a list shows it. What has not happened yet is zero.
+// A Process is a listed process. Times of events that have not happened are zero.
 type Process struct {
 	ID       string
 	Tags     map[string]string
@@ -99,13 +100,13 @@ type Process struct {
 	Started  time.Time
 	Ended    time.Time
 	ExitCode int32
-	Message  string // its last words
+	Message  string // of the exit
 }
 
-// A State is that of a machine or of a process.
+// A State is the state of a machine or a process.
 type State int
 
-// The states, in their order: nothing goes back.
+// The states, in the only possible order.
 const (
 	Starting State = iota
 	Running

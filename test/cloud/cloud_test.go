@@ -32,13 +32,13 @@ func podOf(uid string, containers ...v1.Container) *v1.Pod {
 	}
 }
 
-func look(t *testing.T, rt runtime.Runtime, uid types.UID) *runtime.PodStatus {
+func inspect(t *testing.T, rt runtime.Runtime, uid types.UID) *runtime.PodStatus {
 	status, err := rt.PodStatus(t.Context(), uid)
 	require.NoError(t, err)
 	return status
 }
 
-func TestWhatIsMissingIsSaidAtOnce(t *testing.T) {
+func TestInvalidConfigIsAnError(t *testing.T) {
 	_, err := cloud.New(cloud.Config{Node: "node"})
 	assert.ErrorContains(t, err, "Config.Cloud is nil")
 	_, err = cloud.New(cloud.Config{Cloud: new(fakecloud.Cloud)})
@@ -47,7 +47,7 @@ func TestWhatIsMissingIsSaidAtOnce(t *testing.T) {
 	assert.ErrorContains(t, err, "Max is negative")
 }
 
-func TestAContainerThatTheCloudRefusesKeepsNoOtherFromRunning(t *testing.T) {
+func TestAFailedStartDoesNotPreventOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		below.Behave("typo", fakecloud.Program{Missing: true})
@@ -68,11 +68,11 @@ func TestAContainerThatTheCloudRefusesKeepsNoOtherFromRunning(t *testing.T) {
 			"web_default": "", "typo": "ErrImagePull", "secret": "CreateContainerConfigError", "disk": "CreateContainerConfigError", "fine": "",
 		}, reasons)
 		assert.ErrorContains(t, err, `variable \"TOKEN\"`)
-		assert.Len(t, look(t, rt, "a").Containers, 1)
+		assert.Len(t, inspect(t, rt, "a").Containers, 1)
 	})
 }
 
-func TestACloudThatIsDownIsNoPodThatDied(t *testing.T) {
+func TestAnUnavailableCloudIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		rt := over(t, below)
@@ -92,8 +92,8 @@ func TestACloudThatIsDownIsNoPodThatDied(t *testing.T) {
 	})
 }
 
-// An image that never comes must not come after all when the spec has another by then.
-func TestAStartThatIsNotWantedAnyMoreIsEnded(t *testing.T) {
+// A process that is still starting must not run after the image was changed.
+func TestAnOutdatedStartIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(&fakecloud.Cloud{Launch: time.Minute})
 		rt := over(t, below)
@@ -101,12 +101,12 @@ func TestAStartThatIsNotWantedAnyMoreIsEnded(t *testing.T) {
 		defer cancel()
 		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: podOf("a", v1.Container{Image: "long"})})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Equal(t, runtime.ContainerCreated, look(t, rt, "a").Container("app").State)
+		assert.Equal(t, runtime.ContainerCreated, inspect(t, rt, "a").Container("app").State)
 
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf("a", v1.Container{Image: "long-2"})})
 		require.NoError(t, err)
 		time.Sleep(2 * time.Minute)
-		status := look(t, rt, "a")
+		status := inspect(t, rt, "a")
 		require.Len(t, status.Containers, 2)
 		assert.Equal(t, "long-2", status.Containers[0].Image)
 		assert.Equal(t, runtime.ContainerRunning, status.Containers[0].State)
@@ -114,7 +114,7 @@ func TestAStartThatIsNotWantedAnyMoreIsEnded(t *testing.T) {
 	})
 }
 
-func TestNodesShareACloudAndSeeTheirOwn(t *testing.T) {
+func TestMachinesOfOtherNodesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
 		mine := over(t, below)
@@ -127,27 +127,26 @@ func TestNodesShareACloudAndSeeTheirOwn(t *testing.T) {
 		assert.Empty(t, pods)
 		require.NoError(t, theirs.KillPod(t.Context(), runtime.KillRequest{UID: "a"}))
 		require.NoError(t, theirs.CollectGarbage(t.Context(), runtime.GCPolicy{Removed: func(types.UID) bool { return true }}))
-		assert.True(t, look(t, mine, "a").Running())
+		assert.True(t, inspect(t, mine, "a").Running())
 	})
 }
 
-func TestAProbeMayHaveItsOwnGracePeriod(t *testing.T) {
+func TestAProbeCanHaveItsOwnGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := over(t, programs(new(fakecloud.Cloud)))
 		pod := podOf("a", v1.Container{Image: "stubborn", LivenessProbe: &v1.Probe{TerminationGracePeriodSeconds: new(int64(5))}})
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.NoError(t, err)
-		failed := &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{look(t, rt, "a").Container("app").ID: runtime.ProbeFailure}}
-		begun := time.Now()
+		failed := &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{inspect(t, rt, "a").Container("app").ID: runtime.ProbeFailure}}
+		began := time.Now()
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Probes: failed})
 		require.NoError(t, err)
-		assert.Equal(t, 5*time.Second, time.Since(begun))
-		assert.EqualValues(t, 1, look(t, rt, "a").Container("app").RestartCount)
+		assert.Equal(t, 5*time.Second, time.Since(began))
+		assert.EqualValues(t, 1, inspect(t, rt, "a").Container("app").RestartCount)
 	})
 }
 
-// Nobody wrote down with which resources a process runs, so that none is resized or
-// restarted for them.
+// The resources of a process are not recorded, so it is neither resized nor restarted.
 func TestLimitsAreNoReasonToRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := over(t, programs(new(fakecloud.Cloud)))
@@ -156,7 +155,7 @@ func TestLimitsAreNoReasonToRestart(t *testing.T) {
 			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.NoError(t, err)
 		}
-		assert.Len(t, look(t, rt, "a").Containers, 1)
+		assert.Len(t, inspect(t, rt, "a").Containers, 1)
 	})
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
-// A subject is the runtime of a test, with the cloud below it.
+// A subject is a runtime and its cloud.
 type subject struct {
 	*cloud.Runtime
 	below *fakecloud.Cloud
@@ -27,7 +27,7 @@ func over(t *testing.T, below *fakecloud.Cloud) *subject {
 	return &subject{Runtime: rt, below: below}
 }
 
-// programs teaches the cloud what the suite's containers do.
+// programs sets the behavior of the images of the suite.
 func programs(below *fakecloud.Cloud) *fakecloud.Cloud {
 	for _, image := range []string{"long", "long-2"} {
 		below.Behave(image, fakecloud.Program{Stop: time.Millisecond})
@@ -49,7 +49,7 @@ var suite = runtimetest.Suite{
 	Exit:     exits,
 	Message:  func(text string) v1.Container { return v1.Container{Image: "tells " + text} },
 	Reopen: func(t *testing.T, rt runtime.Runtime) runtime.Runtime {
-		return over(t, rt.(*subject).below) // a new one: all that is left is in the cloud
+		return over(t, rt.(*subject).below) // a new one: all state is in the cloud
 	},
 	LoseSandbox: func(t *testing.T, rt runtime.Runtime, uid types.UID) error {
 		status, err := rt.PodStatus(t.Context(), uid)

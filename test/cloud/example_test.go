@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
-// A pod is a machine, and what is known of it are the machine's tags.
+// A pod is a machine, whose tags contain the state of the pod.
 func Example() {
 	ctx := context.Background()
 	backend := new(fakecloud.Cloud)

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// CollectGarbage implements [runtime.GarbageCollector]. A machine of a pod that is gone
-// costs money until it is destroyed here.
+// CollectGarbage implements [runtime.GarbageCollector]. It destroys machines of removed pods,
+// which cost money until then.
 func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	pods, err := r.machines(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ type instance struct {
 	runtime.ContainerStatus
 }
 
-// garbage chooses what is to go: machines as a whole, and instances of others.
+// garbage returns the machines to destroy, and the instances to remove from others.
 func garbage(pods map[types.UID][]Machine, policy runtime.GCPolicy, now time.Time) (machines []Machine, instances []instance) {
 	is := func(f func(types.UID) bool, uid types.UID) bool { return f != nil && f(uid) }
 	old := func(created time.Time) bool { return now.Sub(created) >= policy.MinAge }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// KillPod implements [runtime.Syncer]. Like SyncPod it takes a look of its own.
+// KillPod implements [runtime.Syncer]. Like SyncPod, it lists the machines itself.
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("cloud: KillRequest.UID is empty")
@@ -31,7 +31,8 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	return nil
 }
 
-// stop stops all that runs on the machines of a pod, in its turn, and then the machines.
+// stop stops the processes on the machines of a pod in the order of their turns, and then
+// the machines.
 func (r *Runtime) stop(ctx context.Context, machines []Machine, grace time.Duration) error {
 	deadline := time.Now().Add(grace)
 	turns := map[uint64][]string{}
@@ -62,7 +63,7 @@ func (r *Runtime) stop(ctx context.Context, machines []Machine, grace time.Durat
 	return nil
 }
 
-// end stops one process. One that is gone has ended.
+// end stops a process. It returns nil if the process does not exist.
 func (r *Runtime) end(ctx context.Context, id string, grace time.Duration) error {
 	err := r.cloud.StopProcess(ctx, bare(id), max(grace, 0))
 	if errors.Is(err, runtime.ErrNotFound) {

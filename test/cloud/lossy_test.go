@@ -18,11 +18,12 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
 
-var seed = flag.Uint64("seed", 0, "the one seed to try; 0: 200 of them")
+var seed = flag.Uint64("seed", 0, "a single seed; 0: the seeds 1 to 200")
 
-// A third of all calls fail or lose their answers, calls are cut short, and the agent is
-// restarted: there are never two of anything, in the end all runs once, and then nothing.
-func TestALossyCloudGetsNoTwins(t *testing.T) {
+// A third of all calls fail or lose their answers, calls are interrupted, and the runtime is
+// replaced: there are never two instances of a container, finally one of each, and after
+// KillPod none.
+func TestALossyCloudHasNoDuplicates(t *testing.T) {
 	from, to := uint64(1), uint64(200)
 	if *seed != 0 {
 		from, to = *seed, *seed
@@ -43,7 +44,7 @@ func lossy(t *testing.T, seed uint64) {
 	below.Fault = func(call string, _ bool) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if losing && dice.IntN(6) == 0 { // before and after each call
+		if losing && dice.IntN(6) == 0 { // asked before and after each call
 			return fmt.Errorf("%s: %w", call, runtime.ErrUnavailable)
 		}
 		return nil
@@ -83,7 +84,7 @@ func lossy(t *testing.T, seed uint64) {
 		require.NoError(t, sync(t.Context()))
 		time.Sleep(time.Second)
 	}
-	status := look(t, rt, "a")
+	status := inspect(t, rt, "a")
 	require.Len(t, status.Sandboxes, 1)
 	require.Len(t, status.Containers, 4, "%+v", status.Containers)
 	for _, name := range []string{"app", "log", "proxy"} {
@@ -103,13 +104,13 @@ func lossy(t *testing.T, seed uint64) {
 	losing = false
 	mu.Unlock()
 	time.Sleep(time.Minute)
-	status = look(t, rt, "a")
+	status = inspect(t, rt, "a")
 	require.False(t, status.Running())
 	require.Len(t, status.Containers, 4)
 }
 
-// oneOfEach checks that there is one machine at most, and one process of a container on
-// it that has not ended.
+// oneOfEach checks that there is at most one running machine, and one running process of
+// each container.
 func oneOfEach(t *testing.T, below *fakecloud.Cloud) {
 	var machines []cloud.Machine
 	for tries := 0; ; tries++ {
@@ -131,6 +132,6 @@ func oneOfEach(t *testing.T, below *fakecloud.Cloud) {
 		}
 	}
 	for what, n := range alive {
-		require.LessOrEqual(t, n, 1, "there are two of %s", what)
+		require.LessOrEqual(t, n, 1, "instances of %s", what)
 	}
 }

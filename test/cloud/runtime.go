@@ -10,20 +10,19 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A Config says what a Runtime works with.
+// A Config configures a Runtime. Cloud and Node are required.
 type Config struct {
-	// Cloud that the pods run on. Required. If it is an Eventer, changes are seen at
-	// once.
+	// Cloud runs the pods. If it is an Eventer, changes are detected immediately.
 	Cloud API
 
-	// Node is whose machines these are: others of the cloud are not seen. Required.
+	// Node is the name of the node. Machines of other nodes are ignored.
 	Node string
 
-	// Backoff of containers that crash. Zero: the kubelet's.
+	// Backoff delays restarts of containers. Zero: as the kubelet does.
 	Backoff plan.BackoffConfig
 }
 
-// A Runtime has pods on a cloud.
+// A Runtime runs pods on a cloud.
 type Runtime struct {
 	cloud   API
 	node    string
@@ -36,7 +35,7 @@ var (
 	_ runtime.GarbageCollector = (*Runtime)(nil)
 )
 
-// New checks cfg and returns a Runtime. It asks the cloud for nothing.
+// New returns a Runtime, or an error that names an invalid field. It does not call the cloud.
 func New(cfg Config) (*Runtime, error) {
 	switch {
 	case cfg.Cloud == nil:
@@ -51,19 +50,19 @@ func New(cfg Config) (*Runtime, error) {
 	return &Runtime{cloud: cfg.Cloud, node: cfg.Node, backoff: backoff}, nil
 }
 
-// SyncPod implements [runtime.Syncer]: it looks, has a plan made, and carries it out. It
-// takes a look of its own, as the tags tell more than req.Status does.
+// SyncPod implements [runtime.Syncer]: it lists the machines, computes a plan and executes it.
+// req.Status is not used, because the tags contain more.
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("cloud: SyncRequest.Pod is nil or has no UID")
 	}
 	machines, err := r.machinesOf(ctx, req.Pod.UID)
 	if err != nil {
-		return runtime.SyncResult{}, fmt.Errorf("cloud: look at pod %s: %w", req.Pod.UID, err)
+		return runtime.SyncResult{}, fmt.Errorf("cloud: inspect pod %s: %w", req.Pod.UID, err)
 	}
 	s := &step{Runtime: r, pod: req.Pod, volumes: req.Volumes, machines: machines, status: statusOf(req.Pod.UID, machines)}
 	in := plan.Input{Pod: req.Pod, Status: s.status, Probes: req.Probes, Backoff: r.backoff, Now: time.Now()}
-	remember(&in, machines)
-	s.carryOut(ctx, plan.Compute(in))
+	addHistory(&in, machines)
+	s.execute(ctx, plan.Compute(in))
 	return s.result, errors.Join(ctx.Err(), s.result.Err())
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A step is one SyncPod: a plan is carried out, and what came of it is collected.
+// A step executes the plan of one SyncPod and collects the results.
 type step struct {
 	*Runtime
 	pod      *v1.Pod
@@ -23,35 +23,35 @@ type step struct {
 	result   runtime.SyncResult
 }
 
-// carryOut does what the plan says, in the order that plan.Plan asks for, and stops
-// where going on could make two of one container.
-func (s *step) carryOut(ctx context.Context, p plan.Plan) {
+// execute executes the plan in the order that plan.Plan requires. It stops at an error after
+// which there could be two instances of a container.
+func (s *step) execute(ctx context.Context, p plan.Plan) {
 	if p.KillPod {
 		err := s.stop(ctx, s.machines, graceOf(runtime.KillRequest{Pod: s.pod}, nil))
-		if !s.did(runtime.KillPodSandbox, s.podName(), err, "KillPodSandboxError") {
+		if !s.succeeded(runtime.KillPodSandbox, s.podName(), err, "KillPodSandboxError") {
 			return
 		}
 	}
 	for _, k := range p.Kill {
 		grace := graceOf(runtime.KillRequest{Pod: s.pod, GracePeriodSeconds: k.GracePeriodSeconds}, nil) // rt-109
-		if !s.did(runtime.KillContainer, k.Name, s.end(ctx, k.ID, grace), "KillContainerError") {
+		if !s.succeeded(runtime.KillContainer, k.Name, s.end(ctx, k.ID, grace), "KillContainerError") {
 			return
 		}
 	}
 	for _, gone := range p.Remove {
-		if !s.did(runtime.RemoveContainer, gone.Name, s.remove(ctx, gone), "RemoveContainerError") {
+		if !s.succeeded(runtime.RemoveContainer, gone.Name, s.remove(ctx, gone), "RemoveContainerError") {
 			return
 		}
-		s.retryAt(time.Now()) // now the pod begins anew
+		s.retryAt(time.Now()) // then the pod starts again
 	}
 	machine := p.SandboxID
 	if p.CreateSandbox {
 		var err error
 		machine, err = s.cloud.CreateMachine(ctx, NewMachine{
-			Token: fmt.Sprintf("%s/%s/%d", s.node, s.pod.UID, p.Attempt), // for a call whose answer was lost
+			Token: fmt.Sprintf("%s/%s/%d", s.node, s.pod.UID, p.Attempt), // completes a call whose answer was lost
 			Tags:  carried(s.machines, s.machineTags(s.pod, p.Attempt)),
 		})
-		if !s.did(runtime.CreatePodSandbox, s.podName(), err, "CreatePodSandboxError") {
+		if !s.succeeded(runtime.CreatePodSandbox, s.podName(), err, "CreatePodSandboxError") {
 			return
 		}
 	}
@@ -63,39 +63,39 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 	}
 }
 
-// start starts one container, or says why not. It must not keep others from starting.
+// start starts a container. Its failure does not prevent others from starting.
 func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 	c := st.Container
 	if st.PutOff() {
 		s.retryAt(st.NotBefore)
-		s.did(runtime.StartContainer, c.Name, errors.New(st.BackoffMessage(s.pod)), "CrashLoopBackOff") // rt-90
+		s.succeeded(runtime.StartContainer, c.Name, errors.New(st.BackoffMessage(s.pod)), "CrashLoopBackOff") // rt-90
 		return
 	}
 	p, err := s.process(c)
 	if err != nil {
-		s.did(runtime.StartContainer, c.Name, err, "CreateContainerConfigError")
+		s.succeeded(runtime.StartContainer, c.Name, err, "CreateContainerConfigError")
 		return
 	}
-	if err := s.callOff(ctx, st); err != nil {
-		s.did(runtime.StartContainer, c.Name, err, "KillContainerError")
+	if err := s.cancel(ctx, st); err != nil {
+		s.succeeded(runtime.StartContainer, c.Name, err, "KillContainerError")
 		return
 	}
 	p.Tags = processTags(s.pod, st)
-	p.Token = fmt.Sprintf("%s/%d", c.Name, st.RestartCount) // that of an instance to resume is its own
+	p.Token = fmt.Sprintf("%s/%d", c.Name, st.RestartCount) // an instance to resume has the same token
 	err = s.cloud.StartProcess(ctx, machine, p)
-	if err == nil || ctx.Err() != nil { // or perhaps
+	if err == nil || ctx.Err() != nil { // it may have started
 		s.backoff.Started(s.pod, *st, time.Now())
 	}
 	reason := "CreateContainerError"
 	if errors.Is(err, ErrNoImage) {
 		reason = "ErrImagePull"
 	}
-	s.did(runtime.StartContainer, c.Name, err, reason)
+	s.succeeded(runtime.StartContainer, c.Name, err, reason)
 }
 
-// callOff ends what is still starting of a container and is not wanted any more, because
-// the spec has another image by now, say: it must not come up beside what is.
-func (s *step) callOff(ctx context.Context, st *plan.Start) error {
+// cancel stops instances of a container that are still starting and outdated, for example
+// because the image was changed.
+func (s *step) cancel(ctx context.Context, st *plan.Start) error {
 	for _, old := range s.status.Containers {
 		if old.Name != st.Name || old.State != runtime.ContainerCreated || old.ID == st.Resume {
 			continue
@@ -107,8 +107,8 @@ func (s *step) callOff(ctx context.Context, st *plan.Start) error {
 	return nil
 }
 
-// process says what a container is on the cloud. It is an error if something that it
-// needs is not there.
+// process returns the process of a container, or an error if a volume is not ready or a
+// variable cannot be resolved.
 func (s *step) process(c *v1.Container) (NewProcess, error) {
 	var volumes []string
 	for _, m := range c.VolumeMounts {
@@ -125,17 +125,17 @@ func (s *step) process(c *v1.Container) (NewProcess, error) {
 	env := map[string]string{}
 	for _, e := range c.Env {
 		if e.ValueFrom != nil {
-			return NewProcess{}, fmt.Errorf("variable %q has no literal value, and nobody resolves it here", e.Name)
+			return NewProcess{}, fmt.Errorf("variable %q: valueFrom is not supported", e.Name)
 		}
 		env[e.Name] = e.Value
 	}
 	if len(c.EnvFrom) > 0 {
-		return NewProcess{}, errors.New("envFrom is resolved by nobody here")
+		return NewProcess{}, errors.New("envFrom is not supported")
 	}
 	return NewProcess{Image: c.Image, Command: slices.Concat(c.Command, c.Args), Env: env}, nil
 }
 
-// remove takes away an instance, so that its pod starts over.
+// remove removes an instance, so that its pod starts again.
 func (s *step) remove(ctx context.Context, gone plan.Removal) error {
 	if gone.Running {
 		if err := s.end(ctx, gone.ID, 0); err != nil {
@@ -145,8 +145,8 @@ func (s *step) remove(ctx context.Context, gone plan.Removal) error {
 	return s.forget(ctx, s.machines, gone.ID, gone.Ended != nil)
 }
 
-// did adds an action to the result, and reports whether it succeeded.
-func (s *step) did(kind runtime.ActionKind, target string, err error, reason string) bool {
+// succeeded adds an action to the result and reports whether err is nil.
+func (s *step) succeeded(kind runtime.ActionKind, target string, err error, reason string) bool {
 	a := runtime.Action{Kind: kind, Target: target}
 	if err != nil {
 		a.Err, a.Reason, a.Message = err, reason, err.Error()

@@ -13,28 +13,28 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// Tags of machines. tagPast begins the tags of what is gone, see past.
+// Tags of machines. tagHistory is a prefix; see history.
 const (
-	tagNode      = "kubeparts.node" // whose machine it is
+	tagNode      = "kubeparts.node"
 	tagUID       = "kubeparts.uid"
 	tagName      = "kubeparts.name"
 	tagNamespace = "kubeparts.namespace"
 	tagSource    = "kubeparts.source"
 	tagAttempt   = "kubeparts.attempt"
 	tagHostNet   = "kubeparts.hostnetwork"
-	tagGrace     = "kubeparts.grace" // seconds, for the end of a pod that nobody knows any more
-	tagPast      = "kubeparts.past."
+	tagGrace     = "kubeparts.grace" // seconds, for the termination of an orphaned pod
+	tagHistory   = "kubeparts.history."
 )
 
 // Tags of processes.
 const (
 	tagContainer = "kubeparts.container"
 	tagRestarts  = "kubeparts.restarts"
-	tagHash      = "kubeparts.hash" // of the spec that it was made from
-	tagTurn      = "kubeparts.turn" // in which it is stopped
+	tagHash      = "kubeparts.hash" // of the container spec
+	tagTurn      = "kubeparts.turn" // in which it is stopped, ascending
 )
 
-// machineTags says whose machine it is.
+// machineTags returns the tags of a machine of a pod.
 func (r *Runtime) machineTags(pod *v1.Pod, attempt uint32) map[string]string {
 	return map[string]string{
 		tagNode:      r.node,
@@ -48,9 +48,9 @@ func (r *Runtime) machineTags(pod *v1.Pod, attempt uint32) map[string]string {
 	}
 }
 
-// processTags says which instance of which container it is.
+// processTags returns the tags of an instance of a container.
 func processTags(pod *v1.Pod, st *plan.Start) map[string]string {
-	turn := 0 // regular ones first, then init containers and sidecars, the last one first (rt-116)
+	turn := 0 // regular containers first, then init containers and sidecars in reverse order (rt-116)
 	if st.Kind == plan.Init {
 		turn = len(pod.Spec.InitContainers) - slices.IndexFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == st.Name })
 	}
@@ -62,27 +62,27 @@ func processTags(pod *v1.Pod, st *plan.Start) map[string]string {
 	}
 }
 
-// number reads a tag that was written here; one that somebody spoilt is 0.
+// number returns the value of a numeric tag, zero if it is invalid.
 func number(tags map[string]string, tag string) uint64 {
 	n, _ := strconv.ParseUint(tags[tag], 10, 64)
 	return n
 }
 
-// seconds of a grace period: 2 if nothing says how long it is (rt-108), and never too
-// long for a time.Duration.
+// seconds returns the first grace period that is set, or 2 (rt-108), limited to what a
+// time.Duration can hold.
 func seconds(grace ...*int64) int64 {
-	said := cmp.Or(append(grace, new(int64(2)))...)
-	return min(max(*said, 0), math.MaxInt32)
+	period := cmp.Or(append(grace, new(int64(2)))...)
+	return min(max(*period, 0), math.MaxInt32)
 }
 
 // graceOf returns the grace period of a kill (rt-108).
 func graceOf(req runtime.KillRequest, machines []Machine) time.Duration {
-	said := []*int64{req.GracePeriodSeconds}
+	periods := []*int64{req.GracePeriodSeconds}
 	if req.Pod != nil {
-		said = append(said, req.Pod.DeletionGracePeriodSeconds, req.Pod.Spec.TerminationGracePeriodSeconds)
+		periods = append(periods, req.Pod.DeletionGracePeriodSeconds, req.Pod.Spec.TerminationGracePeriodSeconds)
 	}
 	if len(machines) > 0 {
-		said = append(said, new(int64(number(machines[0].Tags, tagGrace))))
+		periods = append(periods, new(int64(number(machines[0].Tags, tagGrace))))
 	}
-	return time.Duration(seconds(said...)) * time.Second
+	return time.Duration(seconds(periods...)) * time.Second
 }

@@ -48,7 +48,7 @@ failSwapOn: false
 `, "DIR", a.dir)), 0o600))
 	a.flags = []string{"--config=" + config}
 	a.start()
-	a.api = a.says(`the kubelet's API at https://(\S+)`)
+	a.api = a.says(`kubelet API at https://(\S+)`)
 	a.health = a.says(`http://(\S+)/healthz`)
 	return a
 }

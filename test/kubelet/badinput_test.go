@@ -175,7 +175,7 @@ func TestAManifestThatCannotBeUsedIsNamedAndHurtsNoOther(t *testing.T) {
 	}
 	for _, name := range names {
 		a.eventually("mended-"+name+" runs", func() bool { return running(a.pods()["mended-"+name]) })
-		assert.Contains(t, a.out.String(), mistakes[name].path(a, name)+" is in order\n")
+		assert.Contains(t, a.out.String(), mistakes[name].path(a, name)+" is valid again\n")
 	}
 	ok, health = a.healthz()
 	assert.True(t, ok, health)
@@ -184,7 +184,7 @@ func TestAManifestThatCannotBeUsedIsNamedAndHurtsNoOther(t *testing.T) {
 	// A good manifest that is spoilt stays in force.
 	spoilt := firstID(a.pods()["mended-kind"])
 	a.write("kind.yaml", mistakes["kind"].text)
-	a.eventually("a line on the spoilt one", func() bool { return strings.Contains(a.out.String(), "; its last good version stays\n") })
+	a.eventually("a line on the spoilt one", func() bool { return strings.Contains(a.out.String(), "; the last valid version remains\n") })
 	ok, _ = a.healthz()
 	assert.False(t, ok)
 	assert.Equal(t, spoilt, firstID(a.pods()["mended-kind"]))
@@ -252,14 +252,13 @@ func TestADirectoryMayGoAndComeBack(t *testing.T) {
 		require.NoError(t, os.RemoveAll(a.manifests))
 	}
 	assert.Equal(t, 2, strings.Count(a.out.String(), a.manifests+": does not exist; not used\n")+
-		strings.Count(a.out.String(), a.manifests+": does not exist; its last good version stays\n"), "once each time")
+		strings.Count(a.out.String(), a.manifests+": does not exist; the last valid version remains\n"), "once each time")
 }
 
 // try starts an agent that is to end by itself, and returns how.
 func try(t *testing.T, args ...string) (code int, stdout, stderr string, took time.Duration) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asAgent+"=1", "HOME="+t.TempDir())
+	cmd := exec.CommandContext(t.Context(), program(t), args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
@@ -278,10 +277,10 @@ func TestHelpListsEveryFlag(t *testing.T) {
 	code, out, errs, _ := try(t, "--help")
 	assert.Zero(t, code)
 	assert.Empty(t, errs)
-	for _, flag := range []string{"--runtime=", "--manifests=", "--root=", "--pod-logs-dir=", "--node-name=", "--listen=", "--leave-pods\n", "--stop-pods\n", "--v="} {
-		assert.Contains(t, out, "\n  "+flag)
+	for _, flag := range []string{"container-runtime-endpoint", "pod-manifest-path", "root-dir", "pod-logs-dir", "hostname-override", "listen", "stop-pods", "v"} {
+		assert.Regexp(t, `\n  -`+flag+`\b`, out)
 	}
-	assert.Contains(t, out, "agent --manifests=DIR")
+	assert.Contains(t, out, "kubelet --pod-manifest-path=DIR")
 }
 
 func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
@@ -297,31 +296,45 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 	running := newAgent(t, "process")
 	running.start()
 
+	on := func(root string, args ...string) []string {
+		return append([]string{"--pod-manifest-path=" + dir, "--root-dir=" + root, "--container-runtime-endpoint=process", "--listen=127.0.0.1:0"}, args...)
+	}
 	for name, tc := range map[string]struct {
 		args []string
 		says []string
 	}{
-		"no manifests":    {nil, []string{"--manifests is missing: name a file or a directory"}},
+		"no pods":         {nil, []string{"no source of pods: set --pod-manifest-path, --manifest-url or --kubeconfig; see --help"}},
 		"unknown flag":    {[]string{"--manifest=x"}, []string{"-manifest", "see --help"}},
-		"an argument":     {[]string{"--manifests=" + dir, "web.yaml"}, []string{`unexpected argument "web.yaml"; see --help`}},
-		"unknown runtime": {[]string{"--manifests=" + dir, "--runtime=docker"}, []string{`--runtime="docker": want process, or a socket such as unix://`}},
-		"missing socket": {[]string{"--manifests=" + dir, "--root=" + dir, "--runtime=unix://" + dir + "/sock"},
-			[]string{"is a CRI runtime listening at unix://" + dir + "/sock, and may you use its socket?", "no such file or directory"}},
-		"occupied address": {[]string{"--manifests=" + dir, "--root=" + dir + "/root", "--listen=" + busy.Addr().String()},
-			[]string{"choose another --listen, or end the agent that has it", busy.Addr().String()}},
-		"root is a file": {[]string{"--manifests=" + dir, "--root=" + file},
-			[]string{"claim: create the root directory: mkdir " + file, "not a directory"}},
-		"root in use": {[]string{"--manifests=" + dir, "--root=" + filepath.Join(running.dir, "root"), "--listen=127.0.0.1:0"},
-			[]string{"choose another --root or --runtime", fmt.Sprintf("another agent uses it (process %d)", running.cmd.Process.Pid)}},
-		"node name": {[]string{"--manifests=" + dir, "--root=" + dir + "/root2", "--node-name=my node", "--listen=127.0.0.1:0"},
-			[]string{`Invalid value: "my node"`}},
+		"an argument":     {[]string{"--pod-manifest-path=" + dir, "web.yaml"}, []string{`unexpected argument "web.yaml"; see --help`}},
+		"unknown runtime": {on(dir, "--container-runtime-endpoint=docker"), []string{`containerRuntimeEndpoint is "docker": want a socket such as unix://`}},
+		"missing socket": {on(dir, "--container-runtime-endpoint=unix://"+dir+"/sock"),
+			[]string{"connect to the runtime at unix://" + dir + "/sock", "no such file or directory", "is a CRI runtime listening there, and may this user access its socket?"}},
+		"occupied address": {on(dir, "--listen="+busy.Addr().String()),
+			[]string{"choose another, or stop the process that uses it", busy.Addr().String()}},
+		"listen everywhere by mistake": {on(dir, "--listen=:10258"), []string{"--listen: ", "has no host"}},
+		"root is a file":               {on(file), []string{"claim: create the root directory: mkdir " + file, "not a directory"}},
+		"root in use": {on(filepath.Join(running.dir, "root")),
+			[]string{"claim: root directory " + filepath.Join(running.dir, "root"), "in use", fmt.Sprint(running.cmd.Process.Pid)}},
+		"node name":                  {on(dir, "--hostname-override=my node"), []string{`Invalid value: "my node"`}},
+		"stopped pods of a cluster":  {on(dir, "--kubeconfig=x", "--stop-pods"), []string{"--stop-pods: the API server terminates the pods of a cluster"}},
+		"remembered pods of none":    {on(dir, "--remember-pods"), []string{"RememberPods requires a cluster"}},
+		"two clusters":               {on(dir, "--kubeconfig=x", "--in-cluster"), []string{"InCluster excludes a kubeconfig"}},
+		"no kubeconfig":              {on(dir, "--kubeconfig="+dir+"/none"), []string{dir + "/none", "no such file"}},
+		"unknown shutdown trigger":   {on(dir, "--shutdown-on=sun"), []string{"--shutdown-on=sun: want sigterm, or http"}},
+		"shutdown by everybody":      {on(dir, "--shutdown-on=http", "--listen=0.0.0.0:1", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want", "loopback"}},
+		"shutdown without a page":    {on(dir, "--shutdown-on=http", "--listen=", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want"}},
+		"shutdown without a time":    {on(dir, "--shutdown-on=sigterm"), []string{"shutdownGracePeriod"}},
+		"too short a shutdown":       {on(dir, "--shutdown-grace-period=30ms"), []string{"shutdownGracePeriod, shutdownGracePeriodCriticalPods: ", "30ms"}},
+		"reserved CPUs of processes": {on(dir, "--cpu-manager-policy=static"), []string{"plain processes cannot have exclusive CPUs"}},
+		"too much reserved":          {on(dir, "--kube-reserved=memory=1024Ti"), []string{`Resource "memory" has a reservation of 1Pi`}},
+		"no score":                   {on(dir, "--oom-score-adj=-1001"), []string{"oomScoreAdj is -1001: want -1000 to 1000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs, took := try(t, tc.args...)
 			assert.Equal(t, 1, code)
 			assert.Empty(t, out)
 			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
-			assert.Contains(t, errs, "agent: ")
+			assert.True(t, strings.HasPrefix(errs, "kubelet: "), errs)
 			for _, says := range tc.says {
 				assert.Contains(t, errs, says)
 			}
@@ -329,7 +342,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 		})
 	}
 	ok, health := running.healthz()
-	assert.True(t, ok, "the agent that was there is not disturbed: %s", health)
+	assert.True(t, ok, "the running kubelet is not disturbed: %s", health)
 }
 
 func TestPodsStopAtOnceAndNotOneAfterTheOther(t *testing.T) {
@@ -357,6 +370,10 @@ func TestPodsStopAtOnceAndNotOneAfterTheOther(t *testing.T) {
 	begun := time.Now()
 	require.NoError(t, a.interrupt())
 	assert.Less(t, time.Since(begun), pods*grace)
-	assert.Contains(t, a.out.String(), "stopping 8 pods")
-	assert.Contains(t, a.out.String(), "all pods have stopped")
+	assert.Contains(t, a.out.String(), "stopping the pods")
+	left, err := listProcesses(filepath.Join(a.dir, "root", "process"))
+	require.NoError(t, err)
+	for _, c := range left.containers {
+		assert.False(t, c.running, "%s runs", c)
+	}
 }

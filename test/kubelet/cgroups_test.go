@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 )
@@ -36,42 +33,6 @@ func (a *agent) cgroupsGo() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), patience)
 	defer cancel()
 	assert.NoError(a.t, tree.Remove(ctx, root))
-}
-
-func TestWhatIsReservedIsNotForPods(t *testing.T) {
-	if goruntime.GOOS != "linux" {
-		t.Skip("elsewhere nothing is known of the machine")
-	}
-	ask := func(args ...string) (*podNode, error) {
-		o, err := parseFlags(append([]string{"--manifests=/none", "--root=" + t.TempDir()}, args...))
-		if err != nil {
-			return nil, err
-		}
-		return (&assembly{opts: o}).readNode(t.Context(), nil, nil)
-	}
-	n, err := ask("--system-reserved=cpu=100m,memory=100Mi,pid=1000", "--kube-reserved=memory=28Mi")
-	require.NoError(t, err)
-	assert.Nil(t, n.groups, "plain processes have no cgroups")
-	memory := n.capacity[v1.ResourceMemory]
-	memory.Sub(resource.MustParse("128Mi"))
-	assert.Zero(t, memory.Cmp(n.allocatable[v1.ResourceMemory]), "cm-22")
-	assert.NotContains(t, n.allocatable, cm.ResourcePID)
-
-	for args, says := range map[string]string{
-		"--system-reserved=cpu":               `"cpu" is not name=amount`,
-		"--system-reserved=gpu=1":             `"gpu" can't be reserved`,
-		"--kube-reserved=memory=much":         `"much" is no amount`,
-		"--kube-reserved=memory=-1":           `"-1" is no amount`,
-		"--kube-reserved=memory=1024Ti":       `Resource "memory" has a reservation of 1Pi`,
-		"--reserved-cpus=one":                 `"one" is no CPU`,
-		"--max-pods=many":                     "invalid syntax",
-		"--cpu-weights=cubic":                 `no formula "cubic"`,
-		"--cgroups-per-qos=perhaps":           "invalid boolean",
-		"--system-reserved=ephemeral-storage": "is not name=amount",
-	} {
-		_, err := ask(args)
-		assert.ErrorContains(t, err, says, args)
-	}
 }
 
 const limited = `apiVersion: v1

@@ -430,7 +430,7 @@ func clusterStranger(t *testing.T, r *room) {
 		return n
 	}
 	a := newAgent(t, "process")
-	a.flags = []string{"--kubeconfig=" + r.control.UserKubeconfig("stranger"), "--node-name=stranger", "--port=-1", "--healthz-port=-1"}
+	a.flags = []string{"--kubeconfig=" + r.control.UserKubeconfig("stranger"), "--hostname-override=stranger", "--port=-1", "--healthz-port=-1"}
 	before := forbidden()
 	a.start()
 	a.eventually("the agent says what is wrong", func() bool {

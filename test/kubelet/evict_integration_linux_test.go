@@ -63,7 +63,7 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 	}
 	w.put("modest", manifest("modest", containers(container("main", fill(1)))))
 	w.put("hog", manifest("hog", containers(container("main", fill(megabytes)))))
-	w.start("--root="+root, "--eviction-hard=nodefs.available<40%", "--eviction-minimum-reclaim=nodefs.available=1Mi", "--eviction-pressure-transition-period=5s")
+	w.start("--root-dir="+root, "--eviction-hard=nodefs.available<40%", "--eviction-minimum-reclaim=nodefs.available=1Mi", "--eviction-pressure-transition-period=5s")
 	w.until("both run", func() error {
 		if pods := w.pods(); !runs(pods["modest"]) || !runs(pods["hog"]) {
 			return fmt.Errorf("%v", lives(pods))
@@ -74,7 +74,7 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 		return isEvicted(w.pods()["hog"], "ephemeral-storage", "Container main was using ")
 	})
 	assert.Contains(t, w.out.String(), "EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
-	assert.Contains(t, w.out.String(), "the node is under [DiskPressure]")
+	assert.Contains(t, w.out.String(), "node pressure: [DiskPressure]")
 	w.put("late", manifest("late", containers(container("main", untilTerm))))
 	w.until("who comes meanwhile is sent away", func() error {
 		if s := w.pods()["late"].Status; s.Reason != "Evicted" || s.Message != "Pod was rejected: The node had condition: [DiskPressure]. " {
@@ -90,7 +90,7 @@ func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, 
 		}
 		return nil
 	})
-	w.told("the node is under []")
+	w.told("node pressure: []")
 	require.True(t, runs(w.pods()["modest"]))
 	w.put("after", manifest("after", containers(container("main", untilTerm))))
 	w.until("who comes after that runs", func() error {
@@ -154,7 +154,7 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 	w.until("the hog is evicted", func() error {
 		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
 	})
-	w.told("the node is under [MemoryPressure]")
+	w.told("node pressure: [MemoryPressure]")
 	w.told("EvictionThresholdMet: Attempting to reclaim memory")
 	w.until("there is memory", func() error {
 		figure, err := eviction.CgroupMemory(os.DirFS(group))(t.Context())
@@ -164,7 +164,7 @@ func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-5
 		}
 		return nil
 	})
-	w.told("the node is under []")
+	w.told("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
@@ -191,9 +191,9 @@ func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7,
 	w.until("the hog is evicted", func() error {
 		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
 	})
-	w.told("the node is under [MemoryPressure]")
+	w.told("node pressure: [MemoryPressure]")
 	w.told("EvictionThresholdMet: Attempting to reclaim memory")
-	w.told("the node is under []")
+	w.told("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
 	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
@@ -232,8 +232,8 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
 	w.start(flags...)
 	w.told("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
-	w.told("the node is under [DiskPressure]")
-	w.told("the node is under []")
+	w.told("node pressure: [DiskPressure]")
+	w.told("node pressure: []")
 	pods := w.pods()
 	require.True(t, runs(pods["stays"]), "%v", pods["stays"].Status)
 	for _, job := range jobs {

@@ -23,23 +23,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// asAgent makes the test binary be the agent, so that tests can start one, and
-// kill it.
-const asAgent = "KUBEPARTS_TEST_AS_AGENT"
-
-func TestMain(m *testing.M) {
-	// Not inherited by the supervisors and processes that the agent starts:
-	// they are told what they are by other means, or have nothing to do with
-	// it.
-	be := os.Getenv(asAgent) != "" || filepath.Base(os.Args[0]) == "kubeparts-agent" // the web server of pods
-	os.Unsetenv(asAgent)
-	if be {
-		main()
-	}
-	supervise()
-	os.Exit(m.Run())
-}
-
 // patience bounds the wait for what an agent does in the end, on a machine that
 // has other things to do.
 const patience = 90 * time.Second
@@ -68,7 +51,7 @@ func newAgent(t *testing.T, runtime string) *agent {
 	require.NoError(t, os.Mkdir(a.manifests, 0o755))
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the agent said, at the end of it:\n%s", a.out.tail(60))
+			t.Logf("the last output of the kubelet:\n%s", a.out.tail(60))
 		}
 		if !a.abandoned {
 			if a.cmd == nil || a.cmd.ProcessState != nil {
@@ -106,11 +89,10 @@ func (a *agent) start(more ...string) {
 // launch starts it, and waits for nothing.
 func (a *agent) launch(more ...string) {
 	a.t.Helper()
-	a.cmd = exec.Command(os.Args[0], slices.Concat([]string{
-		"--runtime=" + a.runtime, "--manifests=" + a.manifests, "--root=" + filepath.Join(a.dir, "root"),
-		"--pod-logs-dir=" + a.logs(), "--node-name=node", "--cgroup-root=" + a.cgroupRoot(),
+	a.cmd = exec.Command(program(a.t), slices.Concat([]string{
+		"--container-runtime-endpoint=" + a.runtime, "--pod-manifest-path=" + a.manifests, "--root-dir=" + filepath.Join(a.dir, "root"),
+		"--pod-logs-dir=" + a.logs(), "--hostname-override=node", "--cgroup-root=" + a.cgroupRoot(),
 	}, a.listen, a.stopPods(more), a.flags, more)...)
-	a.cmd.Env = append(os.Environ(), asAgent+"=1")
 	a.cmd.Stdout, a.cmd.Stderr = a.out, a.out
 	require.NoError(a.t, a.cmd.Start())
 }

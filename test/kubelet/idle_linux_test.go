@@ -155,7 +155,7 @@ func idleConnections(t *testing.T, listen string) {
 		"    readinessProbe: {periodSeconds: 1, timeoutSeconds: 30, exec: {command: [sh, -c, 'date +%s.%N >> "+probes+"']}}\n")
 	w.start()
 	targets := []string{w.addr}
-	for _, at := range []string{`the kubelet's API at https://(\S+)`, `http://(\S+)/pods\n`, `agent +http://(\S+)/healthz\n`} {
+	for _, at := range []string{`kubelet API at https://(\S+)`, `http://(\S+)/pods\n`, `health at http://(\S+)/healthz\n`} {
 		found := regexp.MustCompile(at).FindStringSubmatch(w.out.String())
 		require.NotNil(t, found, at)
 		targets = append(targets, found[1])

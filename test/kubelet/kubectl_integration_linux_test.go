@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // People have this agent as a node, and kubectl.
@@ -71,7 +70,9 @@ func kubectlRun(d desk) {
 	assert.Regexp(d.t, `Ready +True`, node)
 	assert.Contains(d.t, node, d.name+" ", "its pods are listed")
 	assert.Regexp(d.t, `^node +Ready`, d.ok("get", "nodes", "--no-headers"))
-	assert.Subset(d.t, strings.Fields(d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}")), declared(true, runtime.Features{}))
+	assert.Subset(d.t, strings.Fields(d.ok("get", "node", "node", "-o", "jsonpath={.status.declaredFeatures[*]}")), []string{
+		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
+	})
 	// A pod that runs to its end, in the foreground.
 	was := d.with("typed", "run", "once", "--image="+lab.Busybox, "--restart=Never", "--rm", "--stdin", "--quiet", "--command", "--", "sh", "-c", "cat; exit 7")
 	assert.Equal(d.t, 7, was.code, "%+v", was)

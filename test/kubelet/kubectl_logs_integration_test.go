@@ -104,7 +104,7 @@ func kubectlStatic(d desk) {
 func kubectlProcesses(d desk) {
 	a := newAgent(d.t, "process")
 	a.flags = []string{
-		"--kubeconfig=" + d.control.NodeKubeconfig("plain"), "--node-name=plain", "--port=-1", "--healthz-port=-1", "--client-ca-file=" + d.caFile(d.control),
+		"--kubeconfig=" + d.control.NodeKubeconfig("plain"), "--hostname-override=plain", "--port=-1", "--healthz-port=-1", "--client-ca-file=" + d.caFile(d.control),
 		"--register-with-taints=for=processes:NoSchedule",
 	}
 	a.start()

@@ -21,7 +21,7 @@ import (
 func kubectlServing(d desk) {
 	a := newAgent(d.t, "process")
 	a.flags = []string{
-		"--kubeconfig=" + d.control.NodeKubeconfig("signed"), "--node-name=signed", "--port=-1", "--healthz-port=-1", "--client-ca-file=" + d.caFile(d.control),
+		"--kubeconfig=" + d.control.NodeKubeconfig("signed"), "--hostname-override=signed", "--port=-1", "--healthz-port=-1", "--client-ca-file=" + d.caFile(d.control),
 		"--register-with-taints=for=processes:NoSchedule", "--rotate-server-certificates",
 	}
 	a.start()
@@ -65,7 +65,7 @@ func kubectlAnonymous(d desk) {
 	require.NoError(d.t, os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
 		"authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\nauthorization: {mode: AlwaysAllow}\n"), 0o600))
 	a.flags = []string{
-		"--config=" + file, "--kubeconfig=" + d.control.NodeKubeconfig("open"), "--node-name=open", "--port=-1", "--healthz-port=-1",
+		"--config=" + file, "--kubeconfig=" + d.control.NodeKubeconfig("open"), "--hostname-override=open", "--port=-1", "--healthz-port=-1",
 		"--register-with-taints=for=processes:NoSchedule",
 	}
 	a.start()

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	podresourcesapi "k8s.io/kubelet/pkg/apis/podresources/v1"
 	"k8s.io/utils/cpuset"
@@ -25,42 +24,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm/memory"
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
-
-func TestWhoAsksForAResourceWantsIt(t *testing.T) {
-	const gpu = "example.com/gpu"
-	some := v1.ResourceList{gpu: resource.MustParse("1")}
-	with := func(name string, list v1.ResourceList) v1.Container {
-		return v1.Container{Name: name, Resources: v1.ResourceRequirements{Limits: list}}
-	}
-	for name, tc := range map[string]struct {
-		spec v1.PodSpec
-		want bool
-	}{
-		"a container":         {v1.PodSpec{Containers: []v1.Container{with("a", nil), with("b", some)}}, true},
-		"an init container":   {v1.PodSpec{InitContainers: []v1.Container{with("a", some)}, Containers: []v1.Container{with("b", nil)}}, true},
-		"by its request":      {v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: some}}}}, true},
-		"none of them":        {v1.PodSpec{Containers: []v1.Container{with("a", nil)}}, false},
-		"another resource":    {v1.PodSpec{Containers: []v1.Container{with("a", v1.ResourceList{"example.com/nic": resource.MustParse("1")})}}, false},
-		"a pod of no content": {},
-	} {
-		assert.Equal(t, tc.want, wants(&v1.Pod{Spec: tc.spec}, gpu), name)
-	}
-}
-
-func TestManagersThatCantBeAreNamed(t *testing.T) {
-	ask := func(args ...string) error {
-		o, err := parseFlags(append([]string{"--manifests=/none", "--root=" + t.TempDir()}, args...))
-		if err == nil {
-			_, err = (&assembly{opts: o}).readManagers(t.Context(), nil, nil)
-		}
-		return err
-	}
-	require.NoError(t, ask())
-	require.NoError(t, ask("--cpu-manager-policy=none", "--memory-manager-policy=None"))
-	assert.ErrorContains(t, ask("--cpu-manager-policy=static"), "need a CRI runtime")
-	assert.ErrorContains(t, ask("--memory-manager-policy=Static"), "need a CRI runtime")
-	assert.ErrorContains(t, ask("--cpu-manager-policy-options=full"), "is not name=amount")
-}
 
 const pinned = `apiVersion: v1
 kind: Pod

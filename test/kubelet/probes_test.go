@@ -23,9 +23,9 @@ func TestIntegrationProbesOnContainerd(t *testing.T) {
 	probesHaveEffects(t, onContainerd(t))
 }
 
-// serves is a web server that takes its time to start: the agent's own where the
-// runtime has it on its PATH, and busybox's elsewhere.
-const serves = `sleep 2; command -v kubeparts-agent >/dev/null && exec kubeparts-agent serve --addr=$POD_IP:8080; mkdir -p /www; echo hello >/www/index.html; exec httpd -f -p 8080 -h /www`
+// serves is a web server that takes its time to start: that of the tests for plain
+// processes, and busybox's in containers.
+const serves = `sleep 2; command -v ` + webServer + ` >/dev/null && exec ` + webServer + ` $POD_IP:8080; mkdir -p /www; echo hello >/www/index.html; exec httpd -f -p 8080 -h /www`
 
 // probedPods are pods with probes of each type and kind, once a second.
 var probedPods = map[string]string{
@@ -57,7 +57,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 	for name, manifest := range probedPods {
 		w.put(name, manifest)
 	}
-	w.start("-v") // if it fails, why a container was stopped is what one asks
+	w.start("--v=4") // if it fails, why a container was stopped is what one asks
 	main := func(name string) v1.ContainerStatus {
 		if all := w.pods()[name].Status.ContainerStatuses; len(all) == 1 {
 			return all[0]

@@ -43,7 +43,7 @@ func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // s
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusAccepted, answer.StatusCode)
-	w.told("the machine may stop: 3 pods were ended in ")
+	w.told("terminated 3 pods in ")
 
 	told := toldInOrder(t, w)
 	assert.ElementsMatch(t, names, told)

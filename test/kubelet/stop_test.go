@@ -3,14 +3,11 @@
 package kubelet
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -18,34 +15,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
-
-func TestWhichPodsASignalStops(t *testing.T) {
-	for name, tc := range map[string]struct {
-		args  []string
-		stops bool
-		fails string
-	}{
-		"plain processes":              {args: []string{"--manifests=x"}, stops: true},
-		"plain processes, left":        {args: []string{"--manifests=x", "--leave-pods"}},
-		"plain processes, not stopped": {args: []string{"--manifests=x", "--stop-pods=false"}},
-		"containers":                   {args: []string{"--manifests=x", "--runtime=unix:///s"}},
-		"containers, asked for":        {args: []string{"--manifests=x", "--runtime=unix:///s", "--stop-pods"}, stops: true},
-		"a cluster's":                  {args: []string{"--kubeconfig=x", "--runtime=unix:///s"}},
-		"a cluster's processes":        {args: []string{"--kubeconfig=x"}},
-		"a cluster's, asked for":       {args: []string{"--kubeconfig=x", "--stop-pods"}, fails: "--stop-pods: the API server decides when pods of a cluster are stopped"},
-		"no boolean":                   {args: []string{"--manifests=x", "--leave-pods=maybe"}, fails: "want true or false"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o, err := parseFlags(tc.args)
-			if tc.fails != "" {
-				require.ErrorContains(t, err, tc.fails)
-				return
-			}
-			require.NoError(t, err)
-			assert.Equal(t, tc.stops, o.stopPods)
-		})
-	}
-}
 
 // fakePod starts the agent with one pod, and returns when that runs in the fake runtime.
 func (w *world) fakePod(fake *fakecri.Runtime, name string) {
@@ -81,7 +50,6 @@ func TestATermLeavesContainersRunning(t *testing.T) {
 	w.fakePod(fake, "web")
 	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, w.cmd.Wait())
-	assert.Contains(t, w.out.String(), "stopping; the pods are left running")
 	assert.Equal(t, 1, runningOn(fake))
 
 	w.flags = nil
@@ -125,18 +93,4 @@ func TestATermEndsAnAgentWhoseRuntimeIsGone(t *testing.T) {
 			w.abandoned = true
 		})
 	}
-}
-
-func TestComponentsThatHangDoNotKeepTheAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		hang, mine := make(chan struct{}), errors.New("mine")
-		start := time.Now()
-		err := within(ctx, 15*time.Second, func() error { <-hang; return nil })
-		assert.EqualError(t, err, "stop: a component has not returned within 15s")
-		assert.Equal(t, time.Hour+15*time.Second, time.Since(start))
-		close(hang)
-		assert.ErrorIs(t, within(t.Context(), time.Second, func() error { return mine }), mine)
-	})
 }

@@ -35,7 +35,7 @@ func story(t *testing.T, w *world, more []shape) {
 	for _, s := range shapes {
 		w.put(s.name, s.manifest)
 	}
-	w.start("-v")
+	w.start("--v=4")
 	begun := time.Now()
 	// Not all at once: a crash loop is not at the same place again later.
 	waiting := slices.Clone(shapes)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -51,39 +52,19 @@ func TestSystemdHearsOfTheAgent(t *testing.T) {
 	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
 }
 
-func TestTheAgentsScoreIsWritten(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "oom_score_adj")
-	require.NoError(t, setOOMScore(file, -999), "this kernel has none")
-	require.NoFileExists(t, file)
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.NoError(t, setOOMScore(file, -999))
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	assert.Equal(t, "-999", string(text))
-	require.Error(t, setOOMScore(t.TempDir(), 0))
-
-	for says, lines := range map[string]string{
-		"oomScoreAdj is -1001: want -1000 to 1000": "oomScoreAdj: -1001\n",
-		"maxOpenFiles is negative: -1":             "maxOpenFiles: -1\n",
-	} {
-		a := &assembly{opts: options{kubelet: of(t, lines)}}
-		require.EqualError(t, a.settle(), says)
-	}
-}
-
 // The unit that is there as a sample starts this agent, with flags that it has, and lets
 // pods outlive it.
 func TestTheUnitStartsTheAgent(t *testing.T) {
-	text, err := os.ReadFile("agent.service")
+	text, err := os.ReadFile("../../examples/kubelet/kubelet.service")
 	require.NoError(t, err)
 	unit := strings.ReplaceAll(string(text), "\\\n", "")
 	_, command, found := strings.Cut(unit, "\nExecStart=")
 	require.True(t, found)
 	command, _, _ = strings.Cut(command, "\n")
-	flags := declare(new(defaulted()), "node")
+	_, help, _, _ := try(t, "--help")
 	for _, word := range strings.Fields(command)[1:] {
 		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		assert.NotNil(t, flags.Lookup(name), word)
+		assert.Regexp(t, `(?m)^  -`+regexp.QuoteMeta(name)+`\b`, help)
 	}
 	for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
 		assert.Contains(t, unit, "\n"+line+"\n")

@@ -10,8 +10,8 @@ import (
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "kube/metrics/cluster", Max: 700, House: []string{
 		"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc",
-		"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/staticpod", "internal/streamend", "internal/untrusted", "internal/yamljson", "kube/auth", "kube/client",
-		"kube/metrics", "kube/metrics/internal/family", "kube/node", "kube/server", "pleg", "podenv", "podsource", "podworker", "prober",
-		"runtime", "runtime/cri/logread", "shutdown", "status", "volume",
+		"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/gate", "internal/untrusted", "internal/yamljson", "kube/auth", "kube/client",
+		"kube/internal/pause", "kube/internal/podlog", "kube/metrics", "kube/metrics/internal/family", "kube/node", "kube/server", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober",
+		"runtime", "runtime/cri/logread", "runtime/cri/streamserver", "shutdown", "status", "volume",
 	}, Allow: []string{"k8s.io/client-go"}}.Check(t)
 }

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/podenv"
-	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -91,13 +91,13 @@ func goldenCases(t *testing.T) []goldenCase {
 			}
 		}
 		require.NotEmpty(t, says, "%s says nothing", file)
-		manifest := text
+		spec := text
 		gc.facts.Node = podconfig.Node{MemoryBytes: 8 << 30, CgroupVersion: 2, SeccompRoot: "/seccomp"}
 		if first, second, ok := bytes.Cut(text, []byte("\n---\n")); ok {
 			require.NoError(t, yaml.UnmarshalStrict(first, &gc.facts), file)
-			manifest = second
+			spec = second
 		}
-		gc.pod, err = podsource.Decode(manifest)
+		gc.pod, err = manifest.Decode(spec)
 		require.NoError(t, err, file)
 		cases = append(cases, gc)
 	}

@@ -5,7 +5,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
-	"github.com/kubeparts/kubeparts/internal/staticpod"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // criticalPriority is the least priority of pods that the node cannot do
@@ -47,6 +47,5 @@ func (n Node) swap(pod *v1.Pod, c *v1.Container) int64 {
 // critical reports whether the node cannot do without the pod: one that the node
 // itself brought, or of a priority that only the system has.
 func critical(pod *v1.Pod) bool {
-	_, mirror := pod.Annotations[staticpod.MirrorAnnotation]
-	return staticpod.Is(pod) || mirror || pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority
+	return runtime.IsStatic(pod) || runtime.IsMirror(pod) || pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority
 }

@@ -11,8 +11,9 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/streamend"
+	"github.com/kubeparts/kubeparts/internal/gate"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/streamserver"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 
 // serveStreams serves the URLs until ctx ends and all streams have been closed.
 func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error {
-	var sessions streamend.Gate
+	var sessions gate.Gate
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if sessions.Enter() {
@@ -52,20 +53,20 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 // serveStream serves one connection. It returns when nothing uses the streams
 // any more.
 func (s *Server) serveStream(w http.ResponseWriter, req *http.Request) {
-	limits := streamend.Timeouts{Idle: idleTimeout, Creation: s.creation}
+	limits := streamserver.Timeouts{Idle: idleTimeout, Creation: s.creation}
 	switch r := s.urls.take(req.URL.Path).(type) {
 	case *runtimeapi.ExecRequest:
 		want := runtime.StreamOptions{Stdin: r.GetStdin(), Stdout: r.GetStdout(), Stderr: r.GetStderr(), TTY: r.GetTty()}
-		streamend.Exec(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) (int32, error) {
+		streamserver.Exec(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) (int32, error) {
 			return s.cfg.Streams.StreamExec(ctx, r.GetContainerId(), r.GetCmd(), streams)
 		})
 	case *runtimeapi.AttachRequest:
 		want := runtime.StreamOptions{Stdin: r.GetStdin(), Stdout: r.GetStdout(), Stderr: r.GetStderr(), TTY: r.GetTty()}
-		streamend.Attach(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) error {
+		streamserver.Attach(w, req, want, limits, func(ctx context.Context, streams runtime.Streams) error {
 			return s.cfg.Streams.StreamAttach(ctx, r.GetContainerId(), streams)
 		})
 	case *runtimeapi.PortForwardRequest:
-		streamend.PortForward(w, req, r.GetPort(), limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
+		streamserver.PortForward(w, req, r.GetPort(), limits, func(ctx context.Context, port int32, conn io.ReadWriteCloser) error {
 			return s.cfg.Streams.StreamPortForward(ctx, r.GetPodSandboxId(), port, conn)
 		})
 	default:

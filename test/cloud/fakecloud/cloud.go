@@ -11,20 +11,20 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
-// A Cloud is a cloud.API and a cloud.Eventer. The zero value has no machines; its fields
-// are set before the first call.
+// A Cloud is a cloud.API and a cloud.Eventer. The zero value has no machines. Fields must be
+// set before the first call.
 type Cloud struct {
 	// Latency of each call, Boot time of a machine, Launch time of a process.
 	Latency, Boot, Launch time.Duration
 
-	// Fault, if set, is asked before each call, by the name of its method, and after it
-	// (done), when its effect is there and only the answer can be lost. Nil is no fault.
-	// It is called from many goroutines.
+	// Fault returns the error of a call: before it takes effect, and afterwards, with done
+	// set, when only the answer can be lost. It must be safe for concurrent use. If nil,
+	// calls do not fail.
 	Fault func(call string, done bool) error
 
 	mu       sync.Mutex
 	programs map[string]Program
-	launched map[string]int // how often each program was, on the whole cloud
+	launched map[string]int // number of processes by image
 	machines []*machine
 	watchers map[*watcher]struct{}
 	serial   int
@@ -36,15 +36,15 @@ var (
 	_ cloud.Eventer = (*Cloud)(nil)
 )
 
-// Calls returns how many calls there were.
+// Calls returns the number of calls.
 func (c *Cloud) Calls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls
 }
 
-// call is one call: it takes its time, has its effect under the lock, and waits for the
-// channel that the effect returns, nil for none.
+// call performs a call: it waits for the latency, applies effect under the lock, and waits
+// for the channel that effect returns, unless that is nil.
 func (c *Cloud) call(ctx context.Context, name string, effect func() (<-chan struct{}, error)) error {
 	fault := func(done bool) error {
 		if c.Fault == nil {
@@ -89,7 +89,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// idLocked returns an ID that nothing has had.
+// idLocked returns a new ID.
 func (c *Cloud) idLocked(kind string) string {
 	c.serial++
 	return fmt.Sprintf("%s-%d", kind, c.serial)
@@ -113,7 +113,7 @@ func (c *Cloud) processLocked(id string) (*process, error) {
 	return nil, fmt.Errorf("process %s: %w", id, runtime.ErrNotFound)
 }
 
-// has reports whether all of want are among tags.
+// has reports whether tags contains all of want.
 func has(tags, want map[string]string) bool {
 	for tag, value := range want {
 		if got, ok := tags[tag]; !ok || got != value {

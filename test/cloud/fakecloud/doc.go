@@ -1,12 +1,10 @@
-// Package fakecloud is a cloud in memory behind cloud.API: machines that take time to
-// come up, processes that behave as a [Program] says, client tokens, events, and calls
-// that fail or lose their answers. It executes nothing.
+// Package fakecloud implements cloud.API in memory: machines with a boot time, processes
+// that behave as a [Program] specifies, client tokens, events, and calls that fail or lose
+// their answers. It executes nothing.
 //
-// Time is package time: in a testing/synctest bubble it is virtual. It has no goroutine
-// of its own; what is to happen later is a timer.
+// Time is virtual in a testing/synctest bubble. There are timers and no goroutines.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Experimental: expect it to change.
 package fakecloud

@@ -5,10 +5,10 @@ import (
 	"maps"
 )
 
-// A watcher is one who listens: a slow one costs nothing and loses nothing, as it hears
-// of each machine that has changed, not of each change.
+// A watcher collects changed machines, not changes, so that a slow one needs bounded memory
+// and misses no machine.
 type watcher struct {
-	signal chan struct{} // of one: there is something in changed
+	signal chan struct{} // capacity 1: changed is not empty
 	// changed machines, guarded by Cloud.mu.
 	changed map[string]map[string]string // tags by ID
 }

@@ -11,10 +11,10 @@ import (
 )
 
 type machine struct {
-	cloud.Machine // but for its processes
+	cloud.Machine // without processes
 	token         string
 	processes     []*process
-	up            chan struct{} // closed when it is no longer starting
+	up            chan struct{} // closed when no longer starting
 }
 
 // ListMachines implements [cloud.Machines].
@@ -96,7 +96,7 @@ func (c *Cloud) StopMachine(ctx context.Context, id string) error {
 	})
 }
 
-// Crash ends a machine behind everybody's back.
+// Crash stops a machine, as a failure of the cloud does.
 func (c *Cloud) Crash(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,33 +10,32 @@ import (
 	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
-// What a process exits with when a signal ends it: 128 + its number.
+// Exit codes of processes that a signal terminates: 128 + its number.
 const (
 	exitTERM = 143
 	exitKILL = 137
 )
 
-// A Program is how the processes of an image behave. The zero value runs until it gets
-// TERM, and exits at once then.
+// A Program is the behavior of the processes of an image. The zero value runs until it
+// receives TERM and exits immediately.
 type Program struct {
-	// After this time it exits with Code and Message. Zero: it runs on.
+	// After is when it exits with Code and Message. Zero: it does not.
 	After   time.Duration
 	Code    int32
 	Message string
 
-	// Crashes is how many processes exit like that, the first ones; the others run on.
-	// Zero: all.
+	// Crashes limits After to the first so many processes. Zero means no limit.
 	Crashes int
 
-	// Stop is how long it takes to exit after TERM. Stubborn: it ignores TERM.
+	// Stop is the time from TERM to its exit. If Stubborn is set it ignores TERM.
 	Stop     time.Duration
 	Stubborn bool
 
-	// Missing: the cloud does not find the image.
+	// Missing makes the image not exist.
 	Missing bool
 }
 
-// Behave says how the processes of an image behave from now on.
+// Behave sets the behavior of the processes of an image that are started from now on.
 func (c *Cloud) Behave(image string, p Program) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,10 +50,10 @@ type process struct {
 	token   string
 	machine *machine
 	program Program
-	up      chan struct{} // closed when it is no longer starting
-	ended   chan struct{} // closed when it has ended
-	told    bool          // to exit, by TERM
-	kill    *time.Timer   // ends it when its grace is over; nil: nobody has stopped it
+	up      chan struct{} // closed when no longer starting
+	ended   chan struct{} // closed when terminated
+	termed  bool          // TERM was sent
+	kill    *time.Timer   // sends KILL; nil: not stopped
 }
 
 // StartProcess implements [cloud.Processes].
@@ -70,7 +69,7 @@ func (c *Cloud) StartProcess(ctx context.Context, id string, start cloud.NewProc
 		program := c.programs[start.Image]
 		switch {
 		case m.State == cloud.Ended:
-			return nil, fmt.Errorf("machine %s has ended", id)
+			return nil, fmt.Errorf("machine %s is stopped", id)
 		case program.Missing:
 			return nil, fmt.Errorf("image %s: %w", start.Image, cloud.ErrNoImage)
 		}
@@ -112,7 +111,7 @@ func (c *Cloud) exitAfter(d time.Duration, p *process, code int32, message strin
 	})
 }
 
-// exitLocked ends a process, unless it has ended.
+// exitLocked terminates a process, unless it is terminated.
 func (c *Cloud) exitLocked(p *process, code int32, message string) {
 	if p.State == cloud.Ended {
 		return
@@ -147,13 +146,13 @@ func (c *Cloud) StopProcess(ctx context.Context, id string, grace time.Duration)
 		default:
 			p.kill = c.exitAfter(grace, p, exitKILL, "")
 			switch {
-			case p.told || p.program.Stubborn:
+			case p.termed || p.program.Stubborn:
 			case p.program.Stop <= 0:
 				c.exitLocked(p, exitTERM, "")
 			default:
 				c.exitAfter(p.program.Stop, p, exitTERM, "")
 			}
-			p.told = true
+			p.termed = true
 		}
 		return p.ended, nil
 	})
@@ -167,7 +166,7 @@ func (c *Cloud) RemoveProcess(ctx context.Context, id string) error {
 		case err != nil:
 			return nil, err
 		case p.State != cloud.Ended:
-			return nil, fmt.Errorf("process %s has not ended", id)
+			return nil, fmt.Errorf("process %s is not terminated", id)
 		}
 		p.machine.processes = slices.DeleteFunc(p.machine.processes, func(other *process) bool { return other == p })
 		c.changedLocked(p.machine)

@@ -1,0 +1,11 @@
+package manifest_test
+
+import (
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/deptest"
+)
+
+func TestImports(t *testing.T) {
+	deptest.Closure{Package: "podsource/manifest", Max: 300, House: []string{"internal/yamljson", "runtime"}}.Check(t)
+}

@@ -1,0 +1,47 @@
+// Package manifest decodes, defaults and validates the manifests of pods.
+//
+// # What it decides
+//
+// Whether a manifest is a pod that a node can run, and what an API server would have
+// added to it: [Decode] is strict, [Default] sets the default values, [Validate] reports
+// invalid ones. [Static] does all three and gives the pod the name, UID and annotations of
+// a static pod; [Split] separates a list of pods. Package podsource reads manifests from
+// files and web servers.
+//
+// # Usage
+//
+//	pod, err := manifest.Decode(data)
+//	…
+//	pod = manifest.Default(pod)
+//	if errs := manifest.Validate(pod); len(errs) > 0 {
+//		…
+//	}
+//
+// # Concurrency
+//
+// All functions may be called concurrently; none changes its arguments.
+//
+// # Guarantees and limits
+//
+//   - The cost of a manifest is bounded: see [Decode] and [Split]. An error is one line
+//     of at most 4 KiB and names at most 20 fields.
+//   - The UID of a static pod depends on the manifest's content (not on its layout or
+//     comments), the node's name and the origin, and on no version of this package.
+//   - [Validate] documents what it does not check.
+//
+// # Differences from the kubelet
+//
+//   - Unknown fields, duplicate keys and further documents are errors, and so is the saved
+//     manifest of a mirror pod.
+//   - The annotation config.hash follows the content also if the manifest has a UID
+//     (lq-25). A UID is derived from the manifest instead of a dump of the Go type (L-29):
+//     a node that is taken over from a kubelet restarts its static pods once.
+//
+// # Testing
+//
+// Tables; FuzzDecode decodes, defaults and validates arbitrary text.
+//
+// # Stability
+//
+// Settled: a change that breaks a caller is announced a minor version before it.
+package manifest

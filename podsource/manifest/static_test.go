@@ -1,0 +1,122 @@
+package manifest_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podsource/manifest"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+func TestStaticMarksThePod(t *testing.T) {
+	pod, err := manifest.Static([]byte(webYAML), "Node-1", "file:/etc/web.yaml", manifest.StaticOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "web-node-1", pod.Name, "src-17")
+	assert.Equal(t, "default", pod.Namespace, "src-17")
+	assert.Equal(t, "Node-1", pod.Spec.NodeName, "src-17")
+	assert.Equal(t, v1.PodPending, pod.Status.Phase, "src-17")
+	assert.Equal(t, []v1.Toleration{{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}}, pod.Spec.Tolerations, "src-19")
+	assert.Equal(t, string(pod.UID), pod.Annotations[runtime.HashAnnotation], "src-18")
+	assert.Regexp(t, "^[0-9a-f]{32}$", pod.UID, "src-16")
+	assert.Equal(t, v1.RestartPolicyAlways, pod.Spec.RestartPolicy, "src-14")
+}
+
+// These values are a promise: a node that is upgraded must find its static
+// pods under the UIDs that it gave them before.
+func TestUIDsOfStaticPodsNeverChange(t *testing.T) { // L-29
+	for _, tc := range []struct{ manifest, node, origin, uid string }{
+		{webYAML, "node-1", "file:/etc/web.yaml", "0a3676835d911fd62f7422eaade61537"},
+		{webYAML, "node-2", "file:/etc/web.yaml", "3b2f8a62dc85a34916007950cf2bdde0"},
+		{webYAML, "node-1", "file:/etc/web2.yaml", "7d19c5a229922c8c6447ee2bd94d9255"},
+		{strings.Replace(fullYAML, "  - {name: secret, secret: {secretName: s}}\n  - {name: cm, configMap: {name: c}}\n", "", 1), "node-1", "inline", "e294c748e6c83285d8246521d577cdd6"},
+	} {
+		text := tc.manifest
+		if tc.origin == "inline" {
+			text = strings.Replace(text, "      - serviceAccountToken: {path: token}\n", "", 1)
+			i := strings.Index(text, "  - {name: claim")
+			text = text[:i]
+		}
+		pod, err := manifest.Static([]byte(text), tc.node, tc.origin, manifest.StaticOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, tc.uid, string(pod.UID), "%s on %s", tc.origin, tc.node)
+	}
+}
+
+func TestUIDsFollowTheContentAndNotItsForm(t *testing.T) {
+	uid := func(text string) string {
+		pod, err := manifest.Static([]byte(text), "n", "o", manifest.StaticOptions{})
+		require.NoError(t, err)
+		return string(pod.UID)
+	}
+	json := `{"spec":{"containers":[{"image":"nginx:1.29","name":"nginx"}]},"metadata":{"name":"web"},"kind":"Pod","apiVersion":"v1"}`
+	assert.Equal(t, uid(webYAML), uid("# comment\n---\n"+webYAML))
+	assert.Equal(t, uid(webYAML), uid(json))
+	assert.NotEqual(t, uid(webYAML), uid(strings.Replace(webYAML, "1.29", "1.30", 1)))
+}
+
+func TestAnExplicitUIDIsKeptAndTheHashFollowsTheContent(t *testing.T) {
+	text := strings.Replace(webYAML, "name: web", "name: web\n  uid: my-uid", 1)
+	a, err := manifest.Static([]byte(text), "n", "o", manifest.StaticOptions{})
+	require.NoError(t, err)
+	b, err := manifest.Static([]byte(strings.Replace(text, "1.29", "1.30", 1)), "n", "o", manifest.StaticOptions{})
+	require.NoError(t, err)
+	assert.Equal(t, "my-uid", string(a.UID), "src-16")
+	assert.Equal(t, a.UID, b.UID)
+	assert.NotEqual(t, a.Annotations[runtime.HashAnnotation], b.Annotations[runtime.HashAnnotation], "lq-25")
+}
+
+func TestStaticRefusesWhatCannotBeAStaticPod(t *testing.T) {
+	for name, tc := range map[string]struct{ old, with, want string }{
+		"no name (src-15)":     {"name: web", "generateName: web-", "metadata.name: Required value: name is needed for the pod"},
+		"name":                 {"name: web", "name: Web_1", `metadata.name: Invalid value: "Web_1"`},
+		"name too long":        {"name: web", "name: " + strings.Repeat("a", 252), `with the node's name added: must be no more than 253`},
+		"UID as a path":        {"name: web", "name: web\n  uid: ../../etc", `metadata.uid: Invalid value: "../../etc"`},
+		"no containers":        {"containers:\n  - name: nginx\n    image: nginx:1.29", "containers: []", "spec.containers: Required value"},
+		"API object (src-21)":  {"containers:", "serviceAccountName: sa\n  containers:", "spec.serviceAccountName: Forbidden: static pods may not reference serviceaccounts"},
+		"a saved mirror pod":   {"name: web", "name: web\n  annotations: {kubernetes.io/config.mirror: x}", "metadata.annotations[kubernetes.io/config.mirror]: Forbidden"},
+		"namespace":            {"name: web", "name: web\n  namespace: A", `metadata.namespace: Invalid value: "A"`},
+		"ephemeral containers": {"containers:", "ephemeralContainers: [{name: d, image: d}]\n  containers:", "spec.ephemeralContainers: Forbidden"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Contains(t, webYAML, tc.old)
+			_, err := manifest.Static([]byte(strings.Replace(webYAML, tc.old, tc.with, 1)), "node", "file:/x.yaml", manifest.StaticOptions{})
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+func TestStaticRefusesReferencesToTheAPI(t *testing.T) {
+	container := func(s string) string {
+		return strings.Replace(webYAML, "    image: nginx:1.29\n", "    image: nginx:1.29\n"+s, 1)
+	}
+	volume := func(s string) string { return webYAML + "  volumes:\n  - name: v\n    " + s + "\n" }
+	for _, tc := range []struct{ manifest, want string }{
+		{container("    env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]\n"), "spec.containers[0].env[0].valueFrom.secretKeyRef: Forbidden: static pods may not reference secrets"},
+		{container("    env: [{name: A, valueFrom: {configMapKeyRef: {name: s, key: k}}}]\n"), "static pods may not reference configmaps"},
+		{container("    envFrom: [{secretRef: {name: s}}]\n"), "spec.containers[0].envFrom[0].secretRef: Forbidden: static pods may not reference secrets"},
+		{container("    envFrom: [{configMapRef: {name: s}}]\n"), "static pods may not reference configmaps"},
+		{webYAML + "  imagePullSecrets: [{name: s}]\n", "spec.imagePullSecrets: Forbidden: static pods may not reference secrets"},
+		{webYAML + "  resourceClaims: [{name: s, resourceClaimName: x}]\n", "static pods may not reference resourceclaims"},
+		{volume("secret: {secretName: s}"), "spec.volumes[0].secret: Forbidden: static pods may not reference secrets"},
+		{volume("configMap: {name: s}"), "static pods may not reference configmaps"},
+		{volume("persistentVolumeClaim: {claimName: s}"), "static pods may not reference persistentvolumeclaims"},
+		{volume("csi: {driver: s}"), "static pods may not reference csidrivers"},
+		{volume("azureFile: {secretName: s, shareName: x}"), "static pods may not reference secrets"},
+		{volume("glusterfs: {endpoints: s, path: x}"), "static pods may not reference endpoints"},
+		{volume("projected: {sources: [{serviceAccountToken: {path: x}}]}"), "spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: static pods may not reference serviceaccounts"},
+		{volume("projected: {sources: [{secret: {name: x}}]}"), "static pods may not reference secrets"},
+		{volume("iscsi: {targetPortal: x, iqn: q, lun: 0, secretRef: {name: x}}"), "spec.volumes[0].iscsi.secretRef: Forbidden"},
+	} {
+		_, err := manifest.Static([]byte(tc.manifest), "node", "o", manifest.StaticOptions{})
+		assert.ErrorContains(t, err, tc.want)
+	}
+	for _, s := range []string{"hostPath: {path: /x}", "emptyDir: {}", "nfs: {server: a, path: /x}", "iscsi: {targetPortal: x, iqn: q, lun: 0}",
+		"downwardAPI: {items: []}", "image: {reference: x}", "projected: {sources: [{downwardAPI: {items: []}}]}"} {
+		_, err := manifest.Static([]byte(volume(s)), "node", "o", manifest.StaticOptions{})
+		assert.NoError(t, err, s)
+	}
+}

@@ -1,0 +1,40 @@
+package streamserver
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// endless is a number that has no end.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.read > 1<<20 {
+		return 0, io.EOF
+	}
+	e.read += len(p)
+	return copy(p, strings.Repeat("1", len(p))), nil
+}
+
+func TestASizeThatIsNoneIsReadToItsEndAndNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		more := new(endless)
+		sizes := readSizes(t.Context(), io.MultiReader(strings.NewReader(strings.Repeat(`{"Width":80,"Height":24}`+"\n", 500)+`{"Width":`), more))
+		for range 500 {
+			assert.Equal(t, runtime.TerminalSize{Width: 80, Height: 24}, <-sizes)
+		}
+		synctest.Wait()
+		assert.Greater(t, more.read, 1<<20, "the client's input waits for that")
+		select {
+		case <-sizes:
+			assert.Fail(t, "that was no size")
+		default:
+		}
+	})
+}
