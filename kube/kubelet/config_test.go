@@ -49,6 +49,7 @@ func standalone(t *testing.T, lines string) Config {
 func runnable(t *testing.T, lines string) Config {
 	cfg := standalone(t, lines)
 	cfg.Configuration.StaticPodPath = t.TempDir()
+	cfg.Configuration.EvictionHard = map[string]string{} // the disk of the machine may be full
 	return cfg
 }
 

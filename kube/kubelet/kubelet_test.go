@@ -142,7 +142,7 @@ func TestRunReturnsTheErrorOfAComponent(t *testing.T) {
 }
 
 func TestDrainTerminatesStaticPods(t *testing.T) {
-	cfg := standalone(t, "")
+	cfg := runnable(t, "")
 	cfg.Configuration.StaticPodPath = filepath.Join(t.TempDir(), "web.yaml")
 	require.NoError(t, os.WriteFile(cfg.Configuration.StaticPodPath, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: main, image: nginx}]}}`), 0o600))
 	k, err := New(t.Context(), cfg)

@@ -39,8 +39,10 @@ func newMember(t *testing.T, api *apitest.Server, name string) *member {
 	conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
 	require.NoError(t, err)
 	return &member{runtime: fake, cfg: kubelet.Config{
-		Configuration: &kubeletconfig.KubeletConfiguration{Address: "127.0.0.1", Port: -1, HealthzPort: new(int32(-1)), SyncFrequency: metav1.Duration{Duration: time.Second}},
-		NodeName:      name, RootDir: filepath.Join(t.TempDir(), name), Client: conn,
+		Configuration: &kubeletconfig.KubeletConfiguration{
+			Address: "127.0.0.1", Port: -1, HealthzPort: new(int32(-1)), EvictionHard: map[string]string{}, // the disk of the machine may be full
+		},
+		NodeName: name, RootDir: filepath.Join(t.TempDir(), name), Client: conn,
 		Runtime: kubelet.Runtime{Name: "fakecri", Service: fake, Images: fake, Processes: true},
 		Logger:  slog.New(slog.DiscardHandler),
 	}}
