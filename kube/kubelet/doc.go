@@ -47,8 +47,8 @@
 //   - A component that fails stops the kubelet: Run returns its error after the others have
 //     returned. A component that does not return within 15 s is left behind with an error.
 //   - A kubelet without root privileges creates no cgroups and mounts nothing, and runs the
-//     pods that require neither. Windows and macOS are supported with [Config].Runtime, and
-//     macOS with [ProcessRuntime].
+//     pods that require neither. The package builds on Windows and macOS, where there are
+//     neither cgroups nor mounts.
 //   - Metrics that are read from this process, such as Go runtime metrics, are those of all
 //     kubelets of the process.
 //
