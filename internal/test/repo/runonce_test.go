@@ -72,8 +72,6 @@ func newRunners(t *testing.T) map[string]runner {
 	require.NoError(t, err)
 
 	add("podworker: Workers")(workers(), nil)
-	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers()})
-	add("podworker: Loop")(loop, err)
 	health, err := podworker.NewHealth(podworker.HealthConfig{Checker: healthy{}})
 	add("podworker: Health")(health, err)
 	statuses, err := status.New(status.Config{Sink: new(status.MemorySink)})
@@ -135,23 +133,11 @@ func TestASecondRunIsAnError(t *testing.T) {
 	}
 }
 
-func TestALoopNeedsWorkersThatDidNotRun(t *testing.T) {
-	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
-	require.NoError(t, err)
-	workers, err := podworker.New(podworker.Config{Handler: noHandler{}, Statuses: generator})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, workers.Run(ctx))
-	loop, err := podworker.NewLoop(podworker.LoopConfig{Workers: workers})
-	require.NoError(t, err)
-	assert.EqualError(t, loop.Run(t.Context()), "podworker: Workers.Run was called before")
-}
-
 // Sources of pods are left out: Merge runs one again after an error.
 func TestEachRunIsTestedForASecondCall(t *testing.T) {
 	elsewhere := map[string]string{
 		"volume: Manager": "volume's own tests",
+		"podworker: Loop": "podworker's own tests: only package agent may construct one",
 	}
 	tested := newRunners(t)
 	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {

@@ -1,4 +1,4 @@
-package pleg_test
+package podworker_test
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func (watchful) Cleanup(context.Context, podworker.Work) error   { return nil }
 
 // Events go to an Inbox, which exists before the Loop that it belongs to; the
 // workers read statuses from the Generator.
-func Example_podworker() {
+func Example_pleg() {
 	ctx, stop := context.WithCancel(context.Background())
 	rt := new(runtimetest.Runtime)
 	rt.Start("web", "nginx")
