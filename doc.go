@@ -139,14 +139,12 @@
 //	internal/mutants     planted bugs that the laws must find   tests
 //	internal/terminal    makes text safe to print               agent/statuspage, status/printer
 //
-//	examples/agent    ──▶ agent, statuspage, runtime/cri, volume, …   a light agent; no client-go
-//	examples/kubelet  ──▶ everything                              a module of its own
+//	kube/kubelet ──▶ agent and everything above                 the complete node; kube/kubelet/config reads its configuration
 //
 // # The seams
 //
 // Three interfaces are where you put your own: podsource.PodSource says which
 // pods are wanted, runtime.Runtime runs them, status.StatusSink is told what
-// became of them. Package agent assembles the parts between them; examples/agent
-// adds those of a light agent, examples/kubelet all others, and examples/tiny uses two
-// parts alone.
+// became of them. Package agent assembles the parts between them, package kube/kubelet
+// those of a complete node of a cluster, and examples/tiny uses two parts alone.
 package kubeparts

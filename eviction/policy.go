@@ -54,6 +54,12 @@ type Policy struct {
 	// has to say otherwise.
 	Critical func(pod *v1.Pod) bool `json:"-"`
 
+	// Order compares two pods for a signal, negative if a is evicted first; zero leaves
+	// the pair to the kubelet's order. It is consulted before everything but Spare, must
+	// be a strict weak ordering, and must depend on the two pods alone. If nil, the
+	// kubelet's order is used.
+	Order func(s Signal, a, b *Rank) int `json:"-"`
+
 	// Compat brings back the kubelet's known faults.
 	Compat Compat
 }

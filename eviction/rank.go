@@ -16,6 +16,7 @@ type Comparator string
 // what comes after the others.
 const (
 	BySpared   Comparator = "spared"              // one that is vetoed goes after one that is not
+	ByPolicy   Comparator = "policy"              // Policy.Order
 	ByStats    Comparator = "stats"               // one without stats goes first (ev-41), one that could not be measured last
 	ByExceeds  Comparator = "usage above request" // goes first
 	ByPriority Comparator = "priority"            // the lower goes first
@@ -72,12 +73,18 @@ func (in *Inputs) ranking(s Signal) []Rank {
 		ranks = append(ranks, in.rank(pod, stats[pod.UID], usage, s))
 	}
 	order := comparators(s)
+	own := func(a, b *Rank) int {
+		if in.Policy.Order == nil {
+			return 0
+		}
+		return in.Policy.Order(s, a, b)
+	}
 	slices.SortFunc(ranks, func(a, b Rank) int {
-		n, _ := compare(&a, &b, order)
+		n, _ := compare(&a, &b, order, own)
 		return n
 	})
 	for i := range len(ranks) - 1 {
-		_, ranks[i].Decided = compare(&ranks[i], &ranks[i+1], order)
+		_, ranks[i].Decided = compare(&ranks[i], &ranks[i+1], order, own)
 	}
 	return ranks
 }
@@ -116,15 +123,21 @@ func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, s S
 
 func comparators(s Signal) []Comparator {
 	if s.Resource() == resourcePIDs {
-		return []Comparator{BySpared, ByPriority, ByStats, ByCount, ByAge, ByName}
+		return []Comparator{BySpared, ByPolicy, ByPriority, ByStats, ByCount, ByAge, ByName}
 	}
-	return []Comparator{BySpared, ByStats, ByExceeds, ByPriority, ByUsage, ByAge, ByName}
+	return []Comparator{BySpared, ByPolicy, ByStats, ByExceeds, ByPriority, ByUsage, ByAge, ByName}
 }
 
-// compare orders two pods, and tells what decided.
-func compare(a, b *Rank, order []Comparator) (int, Comparator) {
+// compare orders two pods, and returns the comparator that decided. own is ByPolicy.
+func compare(a, b *Rank, order []Comparator, own func(a, b *Rank) int) (int, Comparator) {
 	for _, by := range order {
-		if n := by.compare(a, b); n != 0 {
+		n := 0
+		if by == ByPolicy {
+			n = own(a, b)
+		} else {
+			n = by.compare(a, b)
+		}
+		if n != 0 {
 			return n, by
 		}
 	}

@@ -86,6 +86,18 @@ func TestAnAgentDoesNotStartBesideAKubelet(t *testing.T) {
 	require.NoError(t, checkKubelets(resources{}, filepath.Join(t.TempDir(), "none")), "without /proc no kubelet is found")
 }
 
+func TestAProgramNamedKubeletDoesNotFindItself(t *testing.T) {
+	p := newProcesses(t)
+	require.NoError(t, os.Rename(filepath.Join(p.dir, "self"), filepath.Join(p.dir, "813")))
+	require.NoError(t, os.Symlink("813", filepath.Join(p.dir, "self")))
+	p.add("812", "kubelet", "mnt:[1]", "kubelet", "--root-dir=/r")
+	mine := resources{rootDirectory: "/r"}
+	require.ErrorIs(t, checkKubelets(mine, p.dir), ErrInUse)
+	require.NoError(t, os.Remove(filepath.Join(p.dir, "self")))
+	require.NoError(t, os.Symlink("812", filepath.Join(p.dir, "self")))
+	require.NoError(t, checkKubelets(mine, p.dir))
+}
+
 // Any user can start a program called kubelet with any command line: it neither keeps the
 // agent from starting nor chooses which files the agent opens.
 func TestAKubeletOfAnotherUserIsNoKubelet(t *testing.T) {

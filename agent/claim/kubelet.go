@@ -15,7 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// checkKubelets returns an error if a kubelet of this machine uses one of the resources. A
+// checkKubelets returns an error if another kubelet of this machine uses one of the
+// resources; this process may be named kubelet as well. A
 // kubelet in another mount namespace, as in the nodes of kind, has other files. If proc
 // cannot be read, no kubelet is found.
 func checkKubelets(mine resources, proc string) error {
@@ -23,9 +24,13 @@ func checkKubelets(mine resources, proc string) error {
 	if err != nil {
 		return nil
 	}
+	self, _ := os.Readlink(filepath.Join(proc, "self"))
 	names, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "comm"))
 	for _, comm := range names {
 		dir := filepath.Dir(comm)
+		if filepath.Base(dir) == self {
+			continue
+		}
 		name, err := untrusted.ReadFile(comm, maxProcFile)
 		if err != nil || strings.TrimSpace(string(name)) != "kubelet" {
 			continue

@@ -5,220 +5,134 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"net"
 	"path/filepath"
 	"strings"
 
-	kubeletconfig "k8s.io/kubelet/config/v1beta1"
-
+	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/kube/kubelet"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// options are what a person can choose.
+// options are the values of the flags.
 type options struct {
-	version   bool
-	runtime   string
-	manifests string
-	objects   string
-	root      string
-	logs      string
-	nodeName  string
-	listen    *string // as given; nil: --listen was not given
-	page      string  // address of the status page; "": none
-
-	providers, providerBin string // of credentials for images
-
-	cluster  clusterOptions
-	shutdown shutdownOptions
-
-	devicePlugins, podResources string // directories of sockets
-
-	stopPods bool // when the agent is stopped by a signal
-
-	weights     cgroups.WeightFormula
-	memoryGroup string // directory of the cgroup whose memory is the node's
-	pauseImage  string // of sandboxes
-
-	// config is the file of --config, configDir has what is dropped in beside it;
-	// kubelet is what they say, with defaults, and flags bound to its fields win over
-	// it. warnings are about fields of the files that nothing comes of.
-	config, configDir string
-	kubelet           kubeletconfig.KubeletConfiguration
-	warnings          []string
+	kubelet.Config
+	file, dropIns, listen, shutdownOn string
+	stopPods, version                 bool
+	warnings                          []string
 }
 
-const usage = `agent runs pods from manifests, without a cluster, or those of a cluster.
+const usage = `kubelet runs the pods of manifests, and those of a cluster.
 
-  agent --manifests=DIR                       as plain processes of this machine
-  agent --manifests=DIR --runtime=unix://SOCK as containers of a CRI runtime
-  agent --manifest-url=URL                    from a web server
-  agent --kubeconfig=FILE --runtime=unix://SOCK as a node of a cluster
-  agent --in-cluster --runtime=unix://SOCK    as a node of the cluster whose pod it runs in
+  kubelet --pod-manifest-path=DIR             on containerd
+  kubelet --kubeconfig=FILE --config=FILE     as a node of a cluster
 
-Put a pod's YAML into DIR and it starts; change it and it is replaced; remove it
-and it stops. A file that can't be used is named, and hurts no other.
+It accepts the kubelet's command line. Without --config no pod is evicted to protect the
+node, and pods have the parent cgroup /kubeparts, so that it can be tried beside a kubelet.
 
-Each flag has the name that a kubelet has for it, or that as another one.
-docs/configuration.md has the fields of the file of --config.
 `
 
-// declare returns the flags, bound to o: their defaults are what the file says.
-func declare(o *options, host string) *flagSet {
-	fs := newFlagSet()
-	fs.group("What to run, and on what", func() {
-		fs.StringVar(&o.manifests, "manifests", o.kubelet.StaticPodPath, "`file or directory` of pod manifests (required without --kubeconfig, --in-cluster or --manifest-url)")
-		declareSources(fs.FlagSet, o)
-		fs.StringVar(&o.objects, "objects", "", "`directory` of ConfigMaps and Secrets: manifests, or configmaps/NAMESPACE/NAME/KEY and secrets/… (default: there are none)")
-		fs.StringVar(&o.runtime, "runtime", cmp.Or(o.kubelet.ContainerRuntimeEndpoint, "process"), "`name or socket` of what runs containers: process, or the unix:// address of a CRI runtime")
-		fs.alias("pod-manifest-path", "manifests")
-		fs.alias("container-runtime-endpoint", "runtime")
-	})
-	fs.group("The agent", func() {
-		fs.StringVar(&o.config, "config", o.config, "KubeletConfiguration `file`; flags win over it, and fields of which nothing comes are named in warnings")
-		fs.StringVar(&o.configDir, "config-dir", o.configDir, "`directory` of files *.conf that are merged into it, in the order of their names")
-		fs.StringVar(&o.root, "root", "", "`directory` for the agent's state (default: of your user's cache for process, /var/lib/kubeparts for CRI)")
-		fs.StringVar(&o.logs, "pod-logs-dir", o.kubelet.PodLogsDir, "`directory` for the logs of containers (default: below --root for process, /var/log/pods for CRI)")
-		fs.StringVar(&o.nodeName, "node-name", strings.ToLower(host), "`name` of this node, which ends the pods' names")
-		fs.Func("listen", "`address` of the status page, and of /healthz, /pods, /explain, /stats/summary and /metrics: HOST:PORT, unix:///PATH for a socket with mode 0600, or nothing for none. Requests are not authenticated; values of environments and annotations are not shown. (default 127.0.0.1:10258; with --kubeconfig, --in-cluster, --config or --config-dir the socket agent.sock in --root: curl --unix-socket ROOT/agent.sock http://localhost/)", func(text string) error {
-			o.listen = &text
-			return nil
-		})
-		declareStop(fs.FlagSet, o)
-		declareLogging(fs.FlagSet, o)
-		fs.BoolVar(&o.version, "version", false, "print the version of Kubernetes that the agent implements, and exit")
-		fs.alias("root-dir", "root")
-		fs.alias("hostname-override", "node-name")
-	})
-	fs.group("Being a node of a cluster", func() { o.cluster.flags(fs.FlagSet) })
-	fs.group("What pods get of the machine", func() {
-		declareCgroups(fs.FlagSet, o)
-		declareManagers(fs.FlagSet, o)
-	})
-	fs.group("When pods have to go", func() {
-		declareEviction(fs.FlagSet, o)
-		o.shutdown.flags(fs.FlagSet)
-	})
-	fs.group("Images", func() {
-		declareImages(fs.FlagSet, o)
-		fs.StringVar(&o.providers, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory` of plugins that give credentials for images")
-		fs.StringVar(&o.providerBin, "image-credential-provider-bin-dir", "", "`directory` of these plugins' programs")
-	})
-	fs.group("Other fields of a KubeletConfiguration", func() { fs.fieldFlags(&o.kubelet) })
-	fs.group("Flags of a kubelet that have no effect", func() { declareIgnored(fs) })
-	return fs
+// parseArgs parses the arguments twice: flags take precedence over the file of --config.
+func parseArgs(args []string) (*options, error) {
+	first := new(options)
+	if err := first.parse(args); err != nil {
+		return nil, err
+	}
+	if first.version {
+		fmt.Println("Kubernetes", kubelet.Version)
+		return nil, flag.ErrHelp
+	}
+	o := &options{file: first.file, dropIns: first.dropIns}
+	if err := o.parse(args); err != nil {
+		return nil, err
+	}
+	k, clustered := o.Configuration, o.Cluster.Kubeconfig != "" || o.Cluster.InCluster
+	switch {
+	case k.StaticPodPath == "" && k.StaticPodURL == "" && !clustered:
+		return nil, errors.New("no source of pods: set --pod-manifest-path, --manifest-url or --kubeconfig; see --help")
+	case o.stopPods && clustered:
+		return nil, errors.New("--stop-pods: the API server terminates the pods of a cluster; use kubectl drain")
+	}
+	if o.ManageHost = o.file != "" || o.dropIns != ""; !o.ManageHost {
+		k.CgroupRoot = cmp.Or(k.CgroupRoot, "/kubeparts")
+		if k.EvictionHard == nil {
+			k.EvictionHard = map[string]string{}
+		}
+	}
+	if o.listen == "default" {
+		o.listen = "unix://" + filepath.Join(o.RootDir, "kubelet.sock")
+	}
+	if _, err := statuspage.Local(o.listen); o.listen != "" && err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	return o, nil
 }
 
-func parseFlags(args []string) (options, error) {
-	args = asKubelet(args)
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	// Flags win over the file, whose fields they are bound to: they are read a
-	// second time when it is known which file that is.
-	var first options
-	defaults(&first.kubelet)
-	fs := declare(&first, host)
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Print(usage)
-		fs.help(os.Stdout)
-		return first, err
-	case err != nil:
-		return first, fmt.Errorf("%w; see --help", err)
-	case first.version:
-		fmt.Println("Kubernetes", kubeletVersion)
-		return first, flag.ErrHelp
-	}
-	o := first
-	if first.config != "" || first.configDir != "" {
-		o = options{config: first.config, configDir: first.configDir}
-		if o.kubelet, o.warnings, err = readConfig(first.config, first.configDir); err != nil {
-			return o, err
-		}
-		fs = declare(&o, host)
-		if err := fs.Parse(args); err != nil {
-			return o, fmt.Errorf("%w; see --help", err)
-		}
-	}
-	if fs.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
-	}
-	ignored, err := fs.complaints(&o.kubelet)
-	if err != nil {
-		return o, err
-	}
-	o.warnings = append(o.warnings, ignored...)
-	ignored, err = o.cluster.check()
-	if err != nil {
-		return o, err
-	}
-	o.warnings = append(o.warnings, ignored...)
-	if err := o.decideStop(fs.FlagSet); err != nil {
-		return o, err
-	}
-	if o.manifests == "" && o.kubelet.StaticPodURL == "" && !o.cluster.on() {
-		return o, fmt.Errorf("--manifests is missing: name a file or a directory of pod manifests, such as examples/agent/pods")
-	}
-	if o.runtime != "process" && !strings.HasPrefix(o.runtime, "unix://") {
-		return o, fmt.Errorf("--runtime=%q: want process, or a socket such as unix:///run/containerd/containerd.sock", o.runtime)
-	}
-	if (o.providers == "") != (o.providerBin == "") {
-		return o, fmt.Errorf("--image-credential-provider-config and --image-credential-provider-bin-dir go together; one is missing")
-	}
-	if err := o.fillDirs(); err != nil {
-		return o, err
-	}
-	return o, o.fillListen()
-}
-
-// configured reports whether somebody has configured a node, rather than trying the
-// agent: what a kubelet does to a machine is done then only.
-func (o *options) configured() bool { return o.config != "" || o.configDir != "" }
-
-// pairs parses name=amount,name=amount, or what else stands between the two.
-func pairs(m *map[string]string, between string) func(string) error {
-	return func(text string) error {
-		*m = map[string]string{}
-		for pair := range strings.SplitSeq(text, ",") {
-			key, value, ok := strings.Cut(pair, between)
-			if key = strings.TrimSpace(key); !ok || key == "" {
-				return fmt.Errorf("%q is not name%samount", pair, between)
-			}
-			(*m)[key] = strings.TrimSpace(value)
-		}
-		return nil
-	}
-}
-
-// fillDirs sets the directories that were not given.
-func (o *options) fillDirs() (err error) {
-	if o.root == "" && o.runtime == "process" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return fmt.Errorf("no directory for the agent's state; give one with --root: %w", err)
-		}
-		o.root = filepath.Join(cache, "kubeparts-agent")
-	}
-	if o.root == "" {
-		o.root = "/var/lib/kubeparts"
-	}
-	if o.root, err = filepath.Abs(o.root); err != nil {
+// parse declares the flags, bound to o, and parses the arguments.
+func (o *options) parse(args []string) (err error) {
+	if o.Configuration, o.warnings, err = config.Read(o.file, o.dropIns); err != nil {
 		return err
 	}
-	if o.devicePlugins == "" {
-		o.devicePlugins = filepath.Join(o.root, "device-plugins")
+	fs := flag.NewFlagSet("kubelet", flag.ContinueOnError)
+	fs.StringVar(&o.file, "config", o.file, "KubeletConfiguration `file`; flags take precedence")
+	fs.StringVar(&o.dropIns, "config-dir", o.dropIns, "`directory` of files *.conf that are merged into it, in the order of their names")
+	fs.StringVar(&o.RootDir, "root-dir", "/var/lib/kubelet", "`directory` of the state")
+	fs.StringVar(&o.NodeName, "hostname-override", "", "`name` of the node (default: the host name)")
+	fs.StringVar(&o.Cluster.Kubeconfig, "kubeconfig", "", "kubeconfig `file` of the cluster")
+	fs.StringVar(&o.Cluster.BootstrapKubeconfig, "bootstrap-kubeconfig", "", "kubeconfig `file` with which a certificate is requested if --kubeconfig does not exist")
+	fs.BoolVar(&o.Cluster.InCluster, "in-cluster", false, "join the cluster of the pod that the kubelet runs in, with its service account")
+	fs.StringVar(&o.Cluster.CertDir, "cert-dir", "", "`directory` of certificates (default: pki in --root-dir)")
+	fs.Func("node-ip", "`addresses` of the node: one, or one of each family, separated by a comma", func(s string) error {
+		o.NodeIPs = nil
+		for text := range strings.SplitSeq(s, ",") {
+			ip := net.ParseIP(strings.TrimSpace(text))
+			if ip == nil {
+				return fmt.Errorf("%q is not an IP address", text)
+			}
+			o.NodeIPs = append(o.NodeIPs, ip)
+		}
+		return nil
+	})
+	fs.Func("node-labels", "`labels` of the node, as key=value,…", func(s string) (err error) {
+		o.NodeLabels, err = node.ParseLabels(s)
+		return err
+	})
+	fs.BoolVar(&o.RememberPods, "remember-pods", false, "run the last known pods of the cluster if the API server is unreachable at the start")
+	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
+	fs.StringVar(&o.CredentialProviderConfig, "image-credential-provider-config", "", "CredentialProviderConfig `file or directory`")
+	fs.StringVar(&o.CredentialProviderBinDir, "image-credential-provider-bin-dir", "", "`directory` of credential provider plugins")
+	fs.StringVar(&o.PauseImage, "pod-infra-container-image", "", "`image` of sandboxes, which is never deleted (default: that of the runtime)")
+	fs.StringVar(&o.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
+	fs.StringVar(&o.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
+	fs.Func("cpu-weights", "`formula` of cgroup v2 weights: logarithmic, or linear for runc before 1.3.2 and crun before 1.23", func(s string) (err error) {
+		o.CPUWeights, err = cgroups.ParseWeightFormula(s)
+		return err
+	})
+	fs.StringVar(&o.MemoryCgroup, "memory-cgroup", "", "`directory` of the cgroup whose memory is that of the node (default: the root)")
+	fs.StringVar(&o.shutdownOn, "shutdown-on", "", "`trigger` of graceful node shutdown, instead of logind: sigterm, or http: POST /shutdown at --listen, with the header in the file shutdown-token of --root-dir")
+	fs.DurationVar(&o.Shutdown.Propagation, "shutdown-propagation", 0, "`time` for which pods run after they were reported as not ready")
+	fs.DurationVar(&o.Shutdown.Flush, "shutdown-flush", 0, "`time` for the delivery of the last statuses (default 5s)")
+	fs.BoolVar(&o.Shutdown.CarryOver, "shutdown-carry-over", false, "give time that pods of one priority do not need to the next")
+	fs.StringVar(&o.listen, "listen", "default", "`address` of the status page: HOST:PORT, unix:///PATH, or empty for none; requests are not authenticated (default: the socket kubelet.sock in --root-dir)")
+	fs.BoolVar(&o.stopPods, "stop-pods", false, "terminate all pods on SIGTERM or Ctrl-C; not with a cluster")
+	fs.BoolVar(&o.version, "version", false, "print the implemented version of Kubernetes")
+	check := config.AddFlags(fs, o.Configuration)
+	var message strings.Builder // an error is printed once, by main
+	fs.SetOutput(&message)
+	fs.Usage = message.Reset
+	switch err := fs.Parse(config.NormalizeArgs(args)); {
+	case errors.Is(err, flag.ErrHelp):
+		fs.PrintDefaults()
+		fmt.Print(usage, message.String())
+		return err
+	case err != nil:
+		return fmt.Errorf("%w; see --help", err)
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; see --help", fs.Arg(0))
 	}
-	if o.podResources == "" {
-		o.podResources = filepath.Join(o.root, "pod-resources")
-	}
-	switch {
-	case o.logs != "":
-		o.logs, err = filepath.Abs(o.logs)
-	case o.runtime == "process":
-		o.logs = filepath.Join(o.root, "log", "pods")
-	default:
-		o.logs = "/var/log/pods"
-	}
+	warnings, err := check()
+	o.warnings = append(o.warnings, warnings...)
 	return err
 }

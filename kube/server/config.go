@@ -51,6 +51,11 @@ type Config struct {
 	// /metrics/probes and /metrics/slis.
 	Metrics map[string]http.Handler
 
+	// Handlers serve further paths, such as /example or /example/, for authenticated
+	// clients that may access nodes/proxy of the node. A path of the kubelet's API is an
+	// error.
+	Handlers map[string]http.Handler
+
 	// Checks are asked for /healthz, beside ping and log (sv-3).
 	Checks []Check
 
@@ -161,6 +166,11 @@ func (c *Config) check() error {
 	for path, h := range c.Metrics {
 		if first := firstSegment(path); first != "metrics" || path != "/metrics" && !plain(strings.TrimPrefix(path, "/metrics/")) || h == nil {
 			return fmt.Errorf("server: Config.Metrics: %q is no path below /metrics with a handler", path)
+		}
+	}
+	for path, h := range c.Handlers {
+		if _, reserved := areas[firstSegment(path)]; reserved || h == nil || len(path) < 2 || path[0] != '/' || strings.ContainsAny(path, "{} ") {
+			return fmt.Errorf("server: Config.Handlers: %q is a path of the kubelet, is invalid, or has no handler", path)
 		}
 	}
 	seen := map[string]bool{"ping": true, "log": true}

@@ -76,6 +76,9 @@ func (s *Server) openRoutes(mux *http.ServeMux) {
 // nodeRoutes are those about the node that are for people who have been let in.
 func (s *Server) nodeRoutes() {
 	both(s.mux, "GET", "/configz", s.configz)
+	for path, h := range s.cfg.Handlers {
+		s.mux.Handle(path, h)
+	}
 	if s.cfg.Runtime != nil {
 		both(s.mux, "GET", "/runningpods", s.runningPods)
 		s.mux.HandleFunc("POST /checkpoint/{namespace}/{pod}/{container}", s.checkpoint)

@@ -107,9 +107,9 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	w.agent = &keeper{judge: j, agent: agent{
 		binary: binary, addr: addr, log: w.agentLog(),
 		args: []string{
-			"--runtime=unix://" + w.socket.path, "--root=" + w.root(), "--pod-logs-dir=" + w.logs(), "--node-name=" + nodeName,
+			"--container-runtime-endpoint=unix://" + w.socket.path, "--root-dir=" + w.root(), "--pod-logs-dir=" + w.logs(), "--hostname-override=" + nodeName,
 			"--kubeconfig=" + filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig=" + w.control.BootstrapKubeconfig(),
-			"--listen=" + addr, "--port=-1", "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "-v",
+			"--listen=" + addr, "--port=-1", "--healthz-port=-1", "--cgroup-root=" + w.groups(), "--remember-pods", "--v=4",
 		},
 	}}
 	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })

@@ -91,10 +91,10 @@ func (w *world) start(binary string, port int) {
 	w.must("make a log", err)
 	defer log.Close()
 	w.agent = exec.Command(binary,
-		"--runtime="+w.daemon.Endpoint, "--root="+filepath.Join(w.dir, "root"), "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
-		"--node-name="+nodeName, "--kubeconfig="+filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig="+w.control.BootstrapKubeconfig(),
+		"--container-runtime-endpoint="+w.daemon.Endpoint, "--root-dir="+filepath.Join(w.dir, "root"), "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
+		"--hostname-override="+nodeName, "--kubeconfig="+filepath.Join(w.dir, "kubeconfig"), "--bootstrap-kubeconfig="+w.control.BootstrapKubeconfig(),
 		"--listen=127.0.0.1:0", fmt.Sprintf("--port=%d", port), "--healthz-port=-1", "--client-ca-file="+ca,
-		"--cgroup-root=/"+filepath.Base(w.dir), "-v")
+		"--cgroup-root=/"+filepath.Base(w.dir), "--v=4")
 	w.agent.Stdout, w.agent.Stderr = log, log
 	w.must("start the agent", w.agent.Start())
 	go func() {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,11 +18,6 @@ import (
 
 // maxLines is the limit of an example, in lines of Go without tests.
 const maxLines = 250
-
-// exceptions are the examples that do not satisfy the rules yet, with the reason.
-var exceptions = map[string]string{
-	"kubelet": "it becomes a program over package kube/kubelet",
-}
 
 // Each example is copied into a module of its own outside of the repository, where it must
 // compile, tests included. go vet finds all that does not compile, without linking programs.
@@ -36,9 +33,6 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 			continue
 		}
 		examples++
-		if exceptions[entry.Name()] != "" {
-			continue
-		}
 		t.Run(entry.Name(), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
@@ -51,8 +45,24 @@ func TestEachExampleCompilesOutsideOfTheRepository(t *testing.T) {
 		})
 	}
 	assert.Greater(t, examples, 5)
-	for name := range exceptions {
-		assert.DirExists(t, filepath.Join(root, "examples", name), "an exception for an example that does not exist")
+}
+
+// Each complete program in README.md compiles in a module outside of the repository.
+func TestTheProgramsOfTheReadmeCompile(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	programs := regexp.MustCompile("(?ms)^```go\\n(.*?)^```$").FindAllSubmatch(readme, -1)
+	require.GreaterOrEqual(t, len(programs), 3)
+	for i, program := range programs {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), program[1], 0o600))
+			writeModule(t, root, dir)
+			run(t, dir, "vet", ".")
+		})
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Where images and writable layers are said to be. Nothing is there.
-const fsMountpoint = "/var/lib/fakecri"
+// fsMountpoint is a directory that exists, so that clients can measure the file system.
+const fsMountpoint = "/"
 
 // bytesPerInode is how many bytes of a layer there are for each file.
 const bytesPerInode = 16 << 10

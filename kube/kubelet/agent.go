@@ -1,0 +1,99 @@
+package kubelet
+
+import (
+	"context"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/agent/statuspage"
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/prober/grpcprobe"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+type agentDeps struct {
+	cluster    *cluster
+	sources    sources
+	runtime    podRuntime
+	cgroups    podCgroups
+	managers   *resourceManagers
+	volumes    *volumes
+	allocation *allocation.Manager
+	images     *nodeImages
+	evictions  *eviction.Manager
+	shutdown   *shutdown.Manager
+	snapshot   *snapshot
+	hostIPs    func() []string
+	history    *statuspage.History
+}
+
+// newAgent connects the pod pipeline to the subsystems of the node.
+func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
+	cfg := agent.Config{
+		NodeName: b.cfg.NodeName, Runtime: d.runtime, Sources: d.sources.byName, Sink: newSink(b, d.cluster, d.snapshot),
+		Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.forPods(),
+		Probes: prober.Handlers{
+			Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
+		},
+		Allocation: d.allocation, HostIPs: d.hostIPs, Inbox: b.inbox, Record: b.record, Logger: b.logger,
+		Adjust: agent.Adjust{
+			PLEG: func(c *pleg.Config) { c.Hooks = b.metrics.PLEG() },
+			Prober: func(c *prober.Config) {
+				c.File, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
+			},
+			Status: func(c *status.Config) {
+				c.Earlier, c.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
+				c.Health, c.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), b.metrics.Status()
+			},
+			Pipeline: func(c *podworker.PipelineConfig) {
+				c.Hooks = b.metrics.Pipeline()
+				if d.cluster != nil {
+					c.Objects = d.cluster.objects
+				}
+			},
+			Workers: func(c *podworker.Config) { c.Hooks, c.Resync = b.metrics.Workers(), b.k.SyncFrequency.Duration },
+			Loop: func(c *podworker.LoopConfig) {
+				c.Garbage, c.Hooks = garbage{c.Garbage, d.managers, d.runtime, d.snapshot, d.history.Prune}, b.metrics.Loop()
+			},
+			Merge: func(c *podsource.MergeConfig) { c.Hooks = b.metrics.Sources() },
+		},
+	}
+	if d.cluster != nil {
+		cfg.Mirrors = d.cluster.mirrors
+	}
+	if gc := d.images.manager(); gc != nil {
+		cfg.Images = gc
+	}
+	if err := adjust("Agent", b.cfg.Adjust.Agent, &cfg); err != nil {
+		return nil, err
+	}
+	return agent.New(cfg)
+}
+
+// admitters returns the admission checks, in order. The resource managers follow the
+// others, since they allocate what they admit.
+func admitters(b base, d agentDeps) podworker.Admitters {
+	all := podworker.Admitters{d.evictions, d.runtime, d.allocation, d.shutdown}
+	if d.managers != nil {
+		all = append(all, d.managers)
+	}
+	return append(all, admission.IgnoredFields(b.record))
+}
+
+// recursiveReadOnly reports whether the runtime, as it is at the start, can mount
+// recursively read-only for a pod with the default handler.
+func recursiveReadOnly(ctx context.Context, rt runtime.FeatureReporter) func(pod *v1.Pod) bool {
+	has, err := rt.Features(ctx)
+	can := err == nil && has.Handlers[""].RecursiveReadOnlyMounts
+	return func(pod *v1.Pod) bool { return can && pod.Spec.RuntimeClassName == nil }
+}

@@ -1,0 +1,47 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// A base has what the constructors of all subsystems use. It is never changed.
+type base struct {
+	cfg     Config // complete
+	k       *kubeletconfig.KubeletConfiguration
+	nodeRef v1.ObjectReference // the object of events about the node
+	record  func(runtime.Event)
+	metrics *counters
+	pods    pods
+	inbox   *podworker.Inbox // notifications of changed pods
+	logger  *slog.Logger
+}
+
+func nodeRef(name string) v1.ObjectReference {
+	return v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: name, UID: types.UID(name)}
+}
+
+// A component runs until ctx is done, and then returns nil.
+type component = func(ctx context.Context) error
+
+// cleanups are called in reverse order.
+type cleanups []func() error
+
+func (c *cleanups) add(f func() error) { *c = append(*c, f) }
+
+func (c *cleanups) run() error {
+	var errs []error
+	for i := len(*c) - 1; i >= 0; i-- {
+		errs = append(errs, (*c)[i]())
+	}
+	*c = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package kubelet
+
+import (
+	goruntime "runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/cm"
+)
+
+// requestingMemory returns a pod that requests memory.
+func requestingMemory(name, memory string) *v1.Pod {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
+	pod.Spec.Containers = []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{
+		Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)},
+	}}}
+	return pod
+}
+
+func TestPodsMustFitTheNode(t *testing.T) { // adm-5, adm-7
+	reasons := func(pod *v1.Pod, others []*v1.Pod, node admission.Node) (reasons []string) {
+		for _, f := range admission.Check(pod, others, node) {
+			reasons = append(reasons, f.Reason)
+		}
+		return reasons
+	}
+	b := newBase(t, standalone(t, ""))
+	node := admissionNode(b, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourceEphemeralStorage: resource.MustParse("1")})
+	assert.Empty(t, reasons(requestingMemory("web", "4Gi"), nil, node))
+	assert.Equal(t, []string{"OutOfmemory"}, reasons(requestingMemory("web", "5Gi"), nil, node))
+	assert.Empty(t, reasons(requestingMemory("web", "400Ti"), nil, admissionNode(b, nil)), "memory is not limited where the machine does not report it")
+	assert.Equal(t, []string{"OutOfpods"}, reasons(requestingMemory("web", "0"), slices.Repeat([]*v1.Pod{requestingMemory("other", "0")}, 110), node))
+	disk := node.Allocatable[v1.ResourceEphemeralStorage]
+	assert.Positive(t, disk.Cmp(resource.MustParse("1Ei")), "ephemeral storage is not limited")
+	assert.Equal(t, "n1", node.Labels[v1.LabelHostname])
+}
+
+// What eviction reserves by default is not allocatable.
+func TestEvictionHardIsReserved(t *testing.T) { // cm-22, ev-9
+	if goruntime.GOOS != "linux" {
+		t.Skip("the defaults depend on the operating system")
+	}
+	total := v1.ResourceList{v1.ResourceMemory: resource.MustParse("8Gi"), v1.ResourceEphemeralStorage: resource.MustParse("100Gi")}
+	for name, tc := range map[string]struct {
+		hard  map[string]string
+		merge bool
+		want  string
+	}{
+		"default":         {nil, false, "8092Mi"},
+		"none":            {map[string]string{}, false, "8Gi"},
+		"another signal":  {map[string]string{"nodefs.available": "5%"}, false, "8Gi"},
+		"another, merged": {map[string]string{"nodefs.available": "5%"}, true, "8092Mi"},
+		"own value":       {map[string]string{"memory.available": "1Gi"}, false, "7Gi"},
+	} {
+		r, err := reservedOf(&kubeletconfig.KubeletConfiguration{EvictionHard: tc.hard, MergeDefaultEvictionSettings: &tc.merge}, total)
+		require.NoError(t, err, name)
+		memory := cm.Allocatable(total, r)[v1.ResourceMemory]
+		assert.Zero(t, memory.Cmp(resource.MustParse(tc.want)), "%s: %s", name, memory.String())
+	}
+}
+
+func TestInvalidReservations(t *testing.T) {
+	for lines, want := range map[string]string{
+		"systemReserved: {gpu: \"1\"}\n":        `systemReserved: "gpu" cannot be reserved`,
+		"kubeReserved: {memory: much}\n":        `kubeReserved: memory: invalid amount "much"`,
+		"kubeReserved: {cpu: \"-1\"}\n":         `kubeReserved: cpu: invalid amount "-1"`,
+		"reservedSystemCPUs: x\n":               "x",
+		"evictionHard: {memory.available: x}\n": "memory.available",
+		"systemReserved: {memory: 1000000Gi}\n": "memory",
+	} {
+		_, err := readCapacity(newBase(t, standalone(t, lines)))
+		assert.ErrorContains(t, err, want, lines)
+	}
+	c, err := readCapacity(newBase(t, standalone(t, "systemReserved: {cpu: 1m, memory: 1Mi, pid: \"10\", ephemeral-storage: 1Mi}\nkubeReserved: {cpu: 2m}\n")))
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, c.total.Cpu().MilliValue()-c.allocatable.Cpu().MilliValue())
+	assert.True(t, c.total.StorageEphemeral().Sign() > 0)
+}
+
+func TestPolicyOf(t *testing.T) {
+	total := v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi"), "hugepages-x": {}, v1.ResourceCPU: resource.MustParse("1")}
+	p, err := policyOf(decode(t, ""), total)
+	require.NoError(t, err)
+	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1, HugePageSizes: []int64{2 << 20}}, p)
+
+	p, err = policyOf(decode(t, `cpuCFSQuota: false
+podPidsLimit: 7
+featureGates: {MemoryQoS: true}
+memoryReservationPolicy: TieredReservation
+qosReserved: {memory: 50%}
+`), nil)
+	require.NoError(t, err)
+	assert.Equal(t, cm.Policy{
+		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered, QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
+	}, p)
+	_, err = policyOf(decode(t, "qosReserved: {memory: half}\n"), nil)
+	assert.EqualError(t, err, `qosReserved: memory: invalid percentage "half"`)
+}

@@ -1,0 +1,165 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
+	"github.com/kubeparts/kubeparts/cm/oom"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+)
+
+// podCgroups are the cgroups of pods.
+type podCgroups struct {
+	capacity
+
+	// groups and tree are nil if pods have no cgroups; their limits are then enforced
+	// by admission only.
+	groups *cm.Manager
+	tree   *host.Tree
+}
+
+// newCgroups prepares the cgroups of pods, if the process may create them and the runtime
+// uses them. exclusiveCPUs reports whether a container of a pod has exclusive CPUs.
+func newCgroups(ctx context.Context, b base, s services, total capacity, exclusiveCPUs func(*v1.Pod) bool) (podCgroups, error) {
+	n := podCgroups{capacity: total}
+	if s.Processes || os.Geteuid() != 0 || !*b.k.CgroupsPerQOS {
+		return n, nil
+	}
+	name := or(cri.CgroupDriver(ctx, s.Service, b.logger), or(b.k.CgroupDriver, string(cgroups.Cgroupfs)))
+	driver, err := cgroups.ParseDriver(name)
+	if err != nil {
+		return n, fmt.Errorf("cgroupDriver: %w", err)
+	}
+	tree, err := host.New(host.Config{Driver: driver, Weight: b.cfg.CPUWeights})
+	if errors.Is(err, errors.ErrUnsupported) {
+		return n, nil // not Linux
+	} else if err != nil {
+		return n, fmt.Errorf("cgroups of pods (disabled by cgroupsPerQOS: false): %w", err)
+	}
+	if err := checkHost(b, tree.Facts()); err != nil {
+		return n, err
+	}
+	root, err := cgroups.ParseRoot(b.k.CgroupRoot)
+	if err != nil {
+		return n, fmt.Errorf("cgroupRoot: %w", err)
+	}
+	policy, err := policyOf(b.k, total.total)
+	if err != nil {
+		return n, err
+	}
+	cfg := cm.Config{
+		Tree: tree, Driver: driver, Root: root, Hooks: b.metrics.Cgroups(), Policy: policy, Capacity: total.total, Reserved: total.reserved,
+		Enforce: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup,
+		AgentCgroup: b.k.KubeletCgroups, SystemCgroup: b.k.SystemCgroups, ExclusiveCPUs: exclusiveCPUs,
+		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+	}
+	if err := adjust("Cgroups", b.cfg.Adjust.Cgroups, &cfg); err != nil {
+		return n, err
+	}
+	if n.groups, err = cm.New(cfg); err != nil {
+		return n, err
+	}
+	n.tree = tree
+	return n, n.groups.Setup(ctx)
+}
+
+// checkHost checks the machine (rules cm-29 to cm-31). Kernel parameters are set only if
+// the Config permits it.
+func checkHost(b base, facts cgroups.Facts) error {
+	if err := cm.CheckVersion(facts, *b.k.FailCgroupV1); err != nil {
+		return err
+	}
+	if swaps, err := os.ReadFile("/proc/swaps"); err == nil && *b.k.FailSwapOn && cm.SwapOn(swaps) {
+		return cm.ErrSwapOn
+	}
+	if !b.cfg.ManageHost {
+		return nil
+	}
+	err := cm.CheckTunables(os.DirFS("/"), cm.Tunables(), b.k.ProtectKernelDefaults, func(t cm.Tunable) error {
+		return os.WriteFile(filepath.Join("/proc/sys", t.Name), []byte(t.Value), 0)
+	})
+	if err != nil && !b.k.ProtectKernelDefaults {
+		b.logger.Warn("Failed to set kernel parameters", "err", err)
+		return nil
+	}
+	return err
+}
+
+// forPods returns the cgroups for the agent; nil if pods have none.
+func (n podCgroups) forPods() podworker.Cgroups {
+	if n.groups == nil {
+		return nil
+	}
+	return n.groups
+}
+
+// memoryDir returns the directory of the memory cgroup of all pods; "" if there is none.
+func (n podCgroups) memoryDir() string {
+	if n.groups == nil {
+		return ""
+	}
+	for _, dir := range n.tree.Dirs(n.groups.PodsRoot()) {
+		for _, file := range []string{"memory.usage_in_bytes", "memory.current"} {
+			if _, err := os.Stat(filepath.Join(dir, file)); err == nil {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+// warning returns the limits that cannot be enforced, for the node status (rule ns-11);
+// "" if all can.
+func (n podCgroups) warning() string {
+	if n.groups == nil {
+		return "pods have no cgroups; limits are not enforced"
+	}
+	if missing := n.tree.Facts().Missing(); len(missing) > 0 {
+		return "missing cgroup controllers, whose limits are not enforced: " + strings.Join(missing, ", ")
+	}
+	return ""
+}
+
+func (n podCgroups) components() []component {
+	if n.groups == nil {
+		return nil
+	}
+	return []component{n.groups.Run}
+}
+
+// newOOMWatcher returns the component that reports processes killed by the kernel (rules
+// oom-1, oom-2). Where the kernel log is not readable, the cgroups of pods are; without
+// both nothing is reported.
+func newOOMWatcher(b base, n podCgroups) (component, error) {
+	cfg := oom.Config{
+		Kmsg: oom.OpenKmsg, Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Handle: func(k oom.Kill) {
+			b.metrics.OOMKill(k)
+			b.logger.Info("Process killed by the kernel, out of memory", "kill", k.String())
+		},
+	}
+	if n.groups != nil {
+		cfg.Counters = n.groups.OOMKills
+	}
+	w, err := oom.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		if err := w.Run(ctx); err != nil {
+			b.logger.Warn("Failed to watch for out-of-memory kills; they are not reported", "err", err)
+		}
+		<-ctx.Done()
+		return nil
+	}, nil
+}

@@ -1,0 +1,168 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// A cluster has the clients of an API server. A nil *cluster is the one of a standalone
+// kubelet.
+type cluster struct {
+	conn    connection
+	events  *client.Events
+	object  *nodeObject
+	source  podsource.PodSource
+	pods    *client.Pods
+	status  *client.Statuses
+	mirrors *client.Mirrors
+	objects *client.Objects
+	csiNode *client.CSINodeInit // nil: this process cannot mount
+}
+
+type clusterDeps struct {
+	conn    connection
+	events  *client.Events
+	object  *nodeObject
+	node    *link[node.Node]
+	volumes *link[volume.Manager]
+	mounts  bool // CSI drivers can register
+}
+
+// newEvents returns the recorder of events; nil for a standalone kubelet.
+func newEvents(b base, conn connection) (*client.Events, error) {
+	return client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: b.cfg.NodeName, Hooks: b.metrics.api.Events(), Logger: b.logger})
+}
+
+// recordTo returns a function that passes events to each of the recorders.
+func recordTo(recorders ...func(runtime.Event)) func(runtime.Event) {
+	return func(e runtime.Event) {
+		for _, record := range recorders {
+			record(e)
+		}
+	}
+}
+
+func newCluster(b base, d clusterDeps) (*cluster, error) {
+	strategy, err := client.ParseStrategy(string(b.k.ConfigMapAndSecretChangeDetectionStrategy))
+	if err != nil {
+		return nil, fmt.Errorf("configMapAndSecretChangeDetectionStrategy: %w", err)
+	}
+	c := &cluster{conn: d.conn, events: d.events, object: d.object}
+	c.objects, err = client.NewObjects(client.ObjectsConfig{
+		Client: d.conn.API, Strategy: strategy, Logger: b.logger,
+		TTL: func() time.Duration {
+			if o := d.object.best(); o != nil {
+				return client.TTLOf(o)
+			}
+			return 0
+		},
+		Changed: func(kind, namespace, name string) {
+			if m := d.volumes.get(); m != nil {
+				m.ObjectChanged(kind, namespace, name)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.pods, err = client.NewPods(client.PodsConfig{
+		Client: d.conn.API, NodeName: b.cfg.NodeName, Ready: d.object.registered, Hooks: b.metrics.watch(func() { retryStatuses(b) }), Logger: b.logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.status, err = client.NewStatuses(client.StatusesConfig{Client: d.conn.API, Pods: c.pods, Record: d.events.Record, Logger: b.logger})
+	if err != nil {
+		return nil, err
+	}
+	c.mirrors, err = client.NewMirrors(client.MirrorsConfig{Client: d.conn.API, Node: func() (metav1.OwnerReference, bool) {
+		n := d.node.get()
+		if n == nil {
+			return metav1.OwnerReference{}, false
+		}
+		return n.Owner()
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if d.mounts {
+		c.csiNode = &client.CSINodeInit{
+			CSINode: client.CSINode{Client: d.conn.API, NodeName: b.cfg.NodeName}, Registered: d.object.registered,
+			Changed: func() { d.node.get().Update() }, Logger: b.logger,
+		}
+	}
+	c.source, err = c.rememberedSource(b)
+	return c, err
+}
+
+// retryStatuses sends the statuses again that could not be delivered.
+func retryStatuses(b base) {
+	if a := b.pods.agent.get(); a != nil {
+		a.Status().Retry()
+	}
+}
+
+// rememberedSource returns the source of the pods of the API server, with a checkpoint if
+// pods are remembered. Without a remembered node the checkpoint is written, not used.
+func (c *cluster) rememberedSource(b base) (podsource.PodSource, error) {
+	if c.object.checkpoint == nil {
+		return c.pods, nil
+	}
+	patience := sourceTimeout
+	if c.object.best() == nil {
+		patience = math.MaxInt64
+	}
+	return checkpointed(b, podsource.APISource, c.pods, patience)
+}
+
+// storageErr returns why volumes of CSI drivers are not available; nil if they are.
+func (c *cluster) storageErr() error {
+	if c.csiNode == nil {
+		return nil
+	}
+	return c.csiNode.Err()
+}
+
+// renewed returns the hook of renewals of the node lease: a renewal that succeeds after a
+// failure shows that the API server is reachable, so retries need not wait.
+func (c *cluster) renewed(b base) func(error) {
+	var failed atomic.Bool
+	return func(err error) {
+		if failed.Swap(err != nil) && err == nil {
+			c.pods.Retry()
+			retryStatuses(b)
+		}
+	}
+}
+
+// components returns what runs for the cluster, without the node.
+func (c *cluster) components(b base) []component {
+	all := append([]component{
+		c.status.Run, c.events.Run, c.objects.Run,
+		func(ctx context.Context) error {
+			if c.object.registered(ctx) == nil {
+				b.pods.loop().SyncStatic() // mirror pods need the node (rule sl-65)
+			}
+			return nil
+		},
+	}, c.conn.run...)
+	if c.csiNode != nil {
+		all = append(all, c.csiNode.Run)
+	}
+	return all
+}
+
+// errNoCluster is the reason why an option that requires an API server is an error.
+var errNoCluster = errors.New("there is no API server: Config.Cluster and Config.Client are empty")

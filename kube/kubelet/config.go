@@ -1,0 +1,324 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"time"
+
+	internalapi "k8s.io/cri-api/pkg/apis"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/kube/server"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
+	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/status"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// Version is the version of Kubernetes whose kubelet package kubelet behaves as, and that
+// the node reports.
+const Version = "v1.36.0+kubeparts"
+
+// ProcessRuntime is the value of containerRuntimeEndpoint with which pods run as plain
+// processes (package runtime/process). The program must then call process.Supervise first.
+const ProcessRuntime = "process"
+
+// A Config configures a Kubelet. The zero value is a standalone kubelet with the defaults
+// of a KubeletConfiguration on containerd.
+type Config struct {
+	// Configuration is read and completed by package kube/kubelet/config. New sets the
+	// defaults of fields that have their zero value in a copy. Nil: the defaults.
+	Configuration *kubeletconfig.KubeletConfiguration
+
+	// NodeName is the name of the node. Empty: the host name, in lower case.
+	NodeName string
+
+	// RootDir is the directory of the state. Two kubelets must not share it. Empty:
+	// /var/lib/kubelet.
+	RootDir string
+
+	// Runtime runs the containers. The zero value connects to the
+	// containerRuntimeEndpoint of the Configuration, which is ProcessRuntime or the
+	// address of a CRI runtime; empty: unix:///run/containerd/containerd.sock.
+	Runtime Runtime
+
+	// Client is the connection to the API server. If nil, Cluster is used.
+	Client *client.Connection
+
+	// Cluster connects to the API server. The zero value is a standalone kubelet, which
+	// runs static pods only.
+	Cluster Cluster
+
+	// NodeIPs are the addresses of the node: none, one, or one of each family. An
+	// unspecified address such as 0.0.0.0 selects a family. Nil: they are detected.
+	NodeIPs []net.IP
+
+	// NodeLabels are labels of the Node object. A standalone kubelet has none.
+	NodeLabels map[string]string
+
+	// RememberPods makes a kubelet that starts while the API server is unreachable run
+	// the pods that the API server specified last. Pods that were deleted in the
+	// meantime then run until it is reachable.
+	RememberPods bool
+
+	// ObjectsDir is a directory of ConfigMaps and Secrets for static pods
+	// (package volume/objectdir). It is not used with a cluster. Empty: there are none.
+	ObjectsDir string
+
+	// CredentialProviderConfig and CredentialProviderBinDir configure plugins for image
+	// pull credentials: a CredentialProviderConfig file or directory, and the directory
+	// of the programs. Both or neither must be set.
+	CredentialProviderConfig string
+	CredentialProviderBinDir string
+
+	// PauseImage is the image of sandboxes, which is never deleted. Empty: the one that
+	// the runtime reports.
+	PauseImage string
+
+	// DevicePluginsDir and PodResourcesDir are directories of sockets. Empty:
+	// device-plugins and pod-resources in RootDir.
+	DevicePluginsDir string
+	PodResourcesDir  string
+
+	// CPUWeights is the formula by which CPU requests become weights of cgroup v2. The
+	// zero value is the one of Kubernetes 1.36.
+	CPUWeights cgroups.WeightFormula
+
+	// MemoryCgroup is the directory of the cgroup whose memory is the memory of the
+	// node. Empty: the root cgroup.
+	MemoryCgroup string
+
+	// Shutdown configures graceful node shutdown.
+	Shutdown Shutdown
+
+	// ManageHost permits what affects the whole machine or process, as the kubelet
+	// does: the OOM score and open files limit of the process, kernel parameters, and
+	// the inhibitor lock of logind. False leaves them unchanged, as a kubelet that is
+	// one of several in a process should.
+	ManageHost bool
+
+	// NotifySystemd reports readiness, stopping, and liveness to systemd, if it started
+	// the process (sd_notify). At most one kubelet of a process may do so.
+	NotifySystemd bool
+
+	// Sink is notified of every status, in addition to the API server. Nil: statuses are
+	// sent to the API server only.
+	Sink status.StatusSink
+
+	// Record is called with every event, in addition to the API server. It must not
+	// block. If nil, events are sent to the API server only.
+	Record func(runtime.Event)
+
+	// Notify is called with messages for the operator, such as the addresses of
+	// listeners and node pressure. It must not block. If nil, they are discarded.
+	Notify func(message string)
+
+	// Adjust replaces and extends defaults of the subsystems.
+	Adjust Adjust
+
+	// Level is set by PUT /debug/flags/v. If nil, the handler has no effect.
+	Level *slog.LevelVar
+
+	// Logger is used by all subsystems. If nil, slog.Default() is used.
+	Logger *slog.Logger
+}
+
+// A Runtime is a CRI runtime. The caller closes it after Run has returned.
+type Runtime struct {
+	// Name is the prefix of container IDs, such as "containerd".
+	Name string
+
+	Service internalapi.RuntimeService
+	Images  internalapi.ImageManagerService
+
+	// Processes reports that containers are plain processes, without cgroups, images
+	// and mount namespaces.
+	Processes bool
+}
+
+// A Cluster connects to an API server.
+type Cluster struct {
+	// Kubeconfig is the path of a kubeconfig file.
+	Kubeconfig string
+
+	// BootstrapKubeconfig is the path of a kubeconfig file with which a certificate for
+	// Kubeconfig is requested if that file does not exist.
+	BootstrapKubeconfig string
+
+	// InCluster uses the service account of the pod that the program runs in.
+	InCluster bool
+
+	// CertDir is the directory of requested certificates, including the serving
+	// certificate. Empty: pki in RootDir.
+	CertDir string
+}
+
+// A Shutdown configures graceful node shutdown, in addition to the Configuration.
+type Shutdown struct {
+	// Triggers detect that the machine shuts down. Nil: logind on Linux, if ManageHost
+	// is set and the Configuration has a grace period.
+	Triggers []shutdown.Trigger
+
+	// Propagation is the time for which pods run after they were reported as not ready,
+	// at most 30s. Zero: they are terminated at once.
+	Propagation time.Duration
+
+	// Flush bounds the delivery of the last statuses. Zero: 5s.
+	Flush time.Duration
+
+	// CarryOver gives the time that pods of one priority do not need to those after them.
+	CarryOver bool
+}
+
+// Adjust has, for each subsystem, an optional function that New calls with the complete
+// configuration of the subsystem before it constructs it. A function may replace a default
+// or wrap it: the runtime's image credentials, the plugins of volumes, the order of
+// eviction, the admitters of the agent, routes of the server. It must not remove a
+// connection to another subsystem. An error is returned by New.
+type Adjust struct {
+	CRI        func(*cri.Config) error
+	Volumes    func(*volume.Config) error
+	Cgroups    func(*cm.Config) error // not called without cgroups
+	Allocation func(*allocation.Config) error
+	Images     func(*imagegc.Config) error // not called for plain processes
+	Stats      func(*stats.Config) error
+	Eviction   func(*eviction.Config) error
+	Shutdown   func(*shutdown.Config) error
+	Logs       func(*logrotate.Config) error
+	Agent      func(*agent.Config) error
+	Node       func(*node.Config) error   // not called without a cluster
+	Server     func(*server.Config) error // not called without a listener
+}
+
+// adjust calls f, if there is one.
+func adjust[T any](name string, f func(*T) error, cfg *T) error {
+	if f == nil {
+		return nil
+	}
+	if err := f(cfg); err != nil {
+		return fmt.Errorf("kubelet: Config.Adjust.%s: %w", name, err)
+	}
+	return nil
+}
+
+const defaultEndpoint = "unix:///run/containerd/containerd.sock"
+
+// complete returns the Config with defaults, or an error that names an invalid field.
+func (c Config) complete() (Config, error) {
+	k := new(kubeletconfig.KubeletConfiguration)
+	if c.Configuration != nil {
+		k = c.Configuration.DeepCopy()
+	}
+	config.Default(k)
+	c.Configuration = k
+	if c.NodeName == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return c, fmt.Errorf("kubelet: Config.NodeName is empty: %w", err)
+		}
+		c.NodeName = strings.ToLower(host)
+	}
+	var err error
+	if c.RootDir, err = filepath.Abs(or(c.RootDir, "/var/lib/kubelet")); err != nil {
+		return c, fmt.Errorf("kubelet: Config.RootDir: %w", err)
+	}
+	if c.Runtime.Service == nil {
+		k.ContainerRuntimeEndpoint = or(k.ContainerRuntimeEndpoint, defaultEndpoint)
+		c.Runtime.Processes = k.ContainerRuntimeEndpoint == ProcessRuntime
+	}
+	if k.PodLogsDir == "" && c.Runtime.Processes {
+		k.PodLogsDir = filepath.Join(c.RootDir, "log", "pods")
+	}
+	if k.PodLogsDir, err = filepath.Abs(or(k.PodLogsDir, "/var/log/pods")); err != nil {
+		return c, fmt.Errorf("kubelet: podLogsDir: %w", err)
+	}
+	c.DevicePluginsDir = or(c.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
+	c.PodResourcesDir = or(c.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
+	c.Cluster.CertDir = or(c.Cluster.CertDir, filepath.Join(c.RootDir, "pki"))
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Notify == nil {
+		c.Notify = func(string) {}
+	}
+	if c.Record == nil {
+		c.Record = func(runtime.Event) {}
+	}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	k := c.Configuration
+	switch endpoint := k.ContainerRuntimeEndpoint; {
+	case c.Runtime.Service != nil && (c.Runtime.Images == nil || c.Runtime.Name == ""):
+		return errors.New("kubelet: Config.Runtime has no Images or no Name")
+	case c.Runtime.Service == nil && endpoint != ProcessRuntime && !strings.HasPrefix(endpoint, "unix://"):
+		return fmt.Errorf("kubelet: containerRuntimeEndpoint is %q: want a socket such as %s, or %s", endpoint, defaultEndpoint, ProcessRuntime)
+	case (c.CredentialProviderConfig == "") != (c.CredentialProviderBinDir == ""):
+		return errors.New("kubelet: only one of Config.CredentialProviderConfig and Config.CredentialProviderBinDir is set")
+	case c.Cluster.InCluster && (c.Cluster.Kubeconfig != "" || c.Cluster.BootstrapKubeconfig != ""):
+		return errors.New("kubelet: Config.Cluster.InCluster excludes a kubeconfig")
+	case c.Cluster.BootstrapKubeconfig != "" && c.Cluster.Kubeconfig == "":
+		return errors.New("kubelet: Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
+	case c.RememberPods && !c.clustered():
+		return errors.New("kubelet: Config.RememberPods requires a cluster: Config.Cluster or Config.Client")
+	case *k.OOMScoreAdj < -1000 || *k.OOMScoreAdj > 1000:
+		return fmt.Errorf("kubelet: oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
+	case k.Logging.Format != "text" && k.Logging.Format != "json":
+		return fmt.Errorf("kubelet: logging.format is %q: want text or json", k.Logging.Format)
+	case k.MaxOpenFiles < 0:
+		return fmt.Errorf("kubelet: maxOpenFiles is negative: %d", k.MaxOpenFiles)
+	}
+	return nil
+}
+
+// clustered reports whether the kubelet is a node of a cluster.
+func (c Config) clustered() bool {
+	return c.Client != nil || c.Cluster.Kubeconfig != "" || c.Cluster.InCluster
+}
+
+// maxPods returns the largest number of pods of the node (rule ns-12).
+func (c Config) maxPods() int32 {
+	k := c.Configuration
+	if k.PodsPerCore > 0 {
+		cores := min(int64(k.PodsPerCore)*int64(goruntime.NumCPU()), math.MaxInt32)
+		return min(k.MaxPods, int32(cores))
+	}
+	return k.MaxPods
+}
+
+// or returns value, or fallback if value is zero.
+func or[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+// deref returns the value of a pointer; zero if it is nil.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,174 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+)
+
+const header = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+// configFile writes a KubeletConfiguration with these lines.
+func configFile(t *testing.T, lines string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubelet.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(header+lines), 0o600))
+	return path
+}
+
+func TestWithoutAFileTheDefaultsOfTheKubeletApply(t *testing.T) {
+	cfg, warnings, err := config.Read("", "")
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	assert.True(t, *cfg.CgroupsPerQOS)
+	assert.Equal(t, []string{"pods"}, cfg.EnforceNodeAllocatable)
+	assert.EqualValues(t, 110, cfg.MaxPods)
+	assert.Nil(t, cfg.EvictionHard, "package eviction has the default thresholds")
+}
+
+func TestAnInvalidFileIsNamed(t *testing.T) {
+	for name, tc := range map[string]struct{ lines, message string }{
+		"unknown field":  {"cgroupRot: /x\n", `unknown field "cgroupRot"`},
+		"wrong case":     {"CgroupRoot: /x\n", `unknown field "CgroupRoot"`},
+		"a field twice":  {"port: 1\nport: 2\n", `"port" already set`},
+		"not of a type":  {"port: many\n", "cannot unmarshal string"},
+		"another object": {"kind: Pod\n", `"kind" already set`},
+		"not YAML":       {"\tport: 1\n", "yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := configFile(t, tc.lines)
+			_, _, err := config.Read(file, "")
+			require.ErrorContains(t, err, tc.message)
+			assert.ErrorContains(t, err, file)
+		})
+	}
+	_, _, err := config.Decode([]byte("apiVersion: v1\nkind: ConfigMap\n"))
+	assert.ErrorContains(t, err, `want kubelet.config.k8s.io/v1beta1, KubeletConfiguration`)
+	_, _, err = config.Read("/none/such", "")
+	assert.ErrorContains(t, err, "/none/such")
+	_, _, err = config.Read(t.TempDir(), "")
+	assert.ErrorContains(t, err, "not a regular file")
+	large := configFile(t, "")
+	require.NoError(t, os.Truncate(large, 8<<40))
+	_, _, err = config.Read(large, "")
+	assert.ErrorContains(t, err, "larger than")
+}
+
+func TestDropInFilesTakePrecedence(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"20-b.conf": header + "maxPods: 30\nevictionHard: {nodefs.available: 3%}\n",
+		"10-a.conf": header + "maxPods: 20\nenforceNodeAllocatable: [none]\n",
+		"old.yaml":  "not read",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	file := configFile(t, "maxPods: 10\nsyncFrequency: 2m\nenforceNodeAllocatable: [pods, system-reserved]\nevictionHard: {memory.available: 1Gi}\n")
+	cfg, _, err := config.Read(file, dir)
+	require.NoError(t, err)
+	assert.EqualValues(t, 30, cfg.MaxPods)
+	assert.Equal(t, []string{"none"}, cfg.EnforceNodeAllocatable, "lists are replaced")
+	assert.Equal(t, map[string]string{"memory.available": "1Gi", "nodefs.available": "3%"}, cfg.EvictionHard)
+	assert.Equal(t, 2*time.Minute, cfg.SyncFrequency.Duration)
+	cfg, _, err = config.Read("", dir)
+	require.NoError(t, err)
+	assert.EqualValues(t, 30, cfg.MaxPods)
+
+	bad := filepath.Join(dir, "30-c.conf")
+	require.NoError(t, os.WriteFile(bad, []byte(header+"maxPod: 1\n"), 0o600))
+	_, _, err = config.Read(file, dir)
+	require.ErrorContains(t, err, bad+`: unknown field "maxPod"`)
+	_, _, err = config.Read(file, "/none/such")
+	require.ErrorContains(t, err, "open /none/such")
+}
+
+func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
+	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, KubeletTracing: true, NodeSwap: false, SidecarContainers: true, X: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
+	_, warnings, err := config.Read(file, "")
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"hairpinMode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
+		"iptablesDropBit has no effect: kube-proxy and CNI plugins create their own chains",
+		"featureGates.KubeletTracing has no effect: the feature is not implemented",
+		"featureGates.NodeSwap has no effect: the feature is always enabled",
+		"featureGates.X has no effect: unknown feature gate",
+	}, warnings)
+}
+
+// A zero value is reported if the file sets it.
+func TestFalseIsReportedWhereTrueIsAccepted(t *testing.T) {
+	const warning = "rotateCertificates has no effect: a client certificate that was requested with a bootstrap kubeconfig is always renewed, any other never"
+	for lines, want := range map[string][]string{
+		"":                            nil,
+		"rotateCertificates: true\n":  nil,
+		"rotateCertificates: false\n": {warning},
+		"rotateCertificates: null\n":  nil,
+	} {
+		_, warnings, err := config.Read(configFile(t, lines), "")
+		require.NoError(t, err)
+		assert.Equal(t, want, warnings, lines)
+	}
+}
+
+func TestARefusedFieldIsAnError(t *testing.T) {
+	_, _, err := config.Read(configFile(t, "runOnce: true\nenableControllerAttachDetach: false\n"), "")
+	require.ErrorContains(t, err, "runOnce: the kubelet runs until it is stopped")
+	require.ErrorContains(t, err, "enableControllerAttachDetach: volumes are attached by the controller of the cluster only")
+	_, _, err = config.Read(configFile(t, "runOnce: false\nenableControllerAttachDetach: true\n"), "")
+	require.NoError(t, err)
+}
+
+// kubeadm writes such a file: it causes no warning, and zero values mean the defaults.
+func TestAFileOfKubeadmIsAccepted(t *testing.T) {
+	file := configFile(t, `authentication:
+  anonymous: {enabled: false}
+  webhook: {cacheTTL: 0s, enabled: true}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+authorization:
+  mode: Webhook
+  webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}
+cgroupDriver: systemd
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cpuManagerReconcilePeriod: 0s
+crashLoopBackOff: {}
+evictionPressureTransitionPeriod: 0s
+fileCheckFrequency: 0s
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+httpCheckFrequency: 0s
+imageMaximumGCAge: 0s
+imageMinimumGCAge: 0s
+logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 0}
+memorySwap: {}
+nodeStatusReportFrequency: 0s
+nodeStatusUpdateFrequency: 0s
+resolvConf: /run/systemd/resolve/resolv.conf
+rotateCertificates: true
+runtimeRequestTimeout: 0s
+shutdownGracePeriod: 0s
+shutdownGracePeriodCriticalPods: 0s
+staticPodPath: /etc/kubernetes/manifests
+streamingConnectionIdleTimeout: 0s
+syncFrequency: 0s
+volumeStatsAggPeriod: 0s
+`)
+	k, warnings, err := config.Read(file, "")
+	require.NoError(t, err)
+	assert.Empty(t, warnings)
+	assert.Equal(t, "/etc/kubernetes/manifests", k.StaticPodPath)
+	assert.Equal(t, "unix:///run/containerd/containerd.sock", k.ContainerRuntimeEndpoint)
+	assert.Equal(t, "/etc/kubernetes/pki/ca.crt", k.Authentication.X509.ClientCAFile)
+	assert.Equal(t, []time.Duration{time.Minute, 20 * time.Second, 10 * time.Second, 2 * time.Minute, 5 * time.Minute, 4 * time.Hour}, []time.Duration{
+		k.SyncFrequency.Duration, k.FileCheckFrequency.Duration, k.NodeStatusUpdateFrequency.Duration, k.ImageMinimumGCAge.Duration,
+		k.EvictionPressureTransitionPeriod.Duration, k.StreamingConnectionIdleTimeout.Duration,
+	})
+	assert.Empty(t, k.ShutdownGracePeriod)
+}

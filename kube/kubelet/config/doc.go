@@ -1,0 +1,41 @@
+// Package config reads KubeletConfiguration files: it merges drop-in files, sets
+// defaults, and reports the fields that package kubelet ignores.
+//
+// # What it decides
+//
+// What each field means to package kubelet: whether it is honored, ignored with a
+// warning, or refused, and its default. docs/configuration.md lists them. Package config
+// constructs nothing and does not touch the machine.
+//
+// # Usage
+//
+//	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "")
+//	k, err := kubelet.New(ctx, kubelet.Config{Configuration: cfg})
+//
+// A command that accepts the kubelet's flags declares them with [AddFlags], as
+// examples/kubelet does.
+//
+// # Concurrency
+//
+// All functions are safe for concurrent use.
+//
+// # Guarantees and limits
+//
+//   - A file is a regular file of at most 1 MiB.
+//   - Unknown and duplicate fields, and values of another type, are errors that name
+//     the file.
+//   - Files of a drop-in directory are merged in the order of their names, field by
+//     field; a list replaces the list before it.
+//
+// # Differences from the kubelet
+//
+// docs/configuration.md lists the fields and feature gates that have no effect.
+//
+// # Testing
+//
+// [Decode] reads a configuration from memory.
+//
+// # Stability
+//
+// Experimental: expect it to change.
+package config

@@ -1,0 +1,154 @@
+package kubelet
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// decode returns the configuration with these lines.
+func decode(t *testing.T, lines string) *kubeletconfig.KubeletConfiguration {
+	t.Helper()
+	k, warnings, err := config.Decode([]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + lines))
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	return k
+}
+
+// fakeRuntime returns a CRI runtime in memory.
+func fakeRuntime(t *testing.T) Runtime {
+	t.Helper()
+	fake, err := fakecri.New(fakecri.Config{})
+	require.NoError(t, err)
+	return Runtime{Name: "fakecri", Service: fake, Images: fake, Processes: true}
+}
+
+// standalone returns a Config in a temporary directory with these lines in its
+// configuration, on a CRI runtime in memory.
+func standalone(t *testing.T, lines string) Config {
+	t.Helper()
+	return Config{
+		Configuration: decode(t, lines), NodeName: "n1", RootDir: t.TempDir(), Runtime: fakeRuntime(t), Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// newBase returns the base of constructors for a Config.
+func newBase(t *testing.T, cfg Config) base {
+	t.Helper()
+	cfg, err := cfg.complete()
+	require.NoError(t, err)
+	b := base{
+		cfg: cfg, k: cfg.Configuration, nodeRef: nodeRef(cfg.NodeName), record: cfg.Record, inbox: new(podworker.Inbox), logger: cfg.Logger,
+	}
+	b.metrics, err = newCounters(cfg.NodeName)
+	require.NoError(t, err)
+	return b
+}
+
+func TestDefaultsOfConfig(t *testing.T) {
+	cfg, err := Config{}.complete()
+	require.NoError(t, err)
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	assert.Equal(t, strings.ToLower(host), cfg.NodeName)
+	assert.Equal(t, "/var/lib/kubelet", filepath.ToSlash(cfg.RootDir))
+	assert.Equal(t, "unix:///run/containerd/containerd.sock", cfg.Configuration.ContainerRuntimeEndpoint)
+	assert.False(t, cfg.Runtime.Processes)
+	assert.Equal(t, "/var/log/pods", cfg.Configuration.PodLogsDir)
+	assert.Equal(t, "/var/lib/kubelet/device-plugins", cfg.DevicePluginsDir)
+	assert.Equal(t, "/var/lib/kubelet/pod-resources", cfg.PodResourcesDir)
+	assert.Equal(t, "/var/lib/kubelet/pki", cfg.Cluster.CertDir)
+	assert.EqualValues(t, 110, cfg.Configuration.MaxPods)
+	assert.False(t, cfg.clustered())
+	cfg.Notify("")
+	cfg.Record(event())
+
+	given := &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}
+	cfg, err = Config{Configuration: given, RootDir: "/root-dir"}.complete()
+	require.NoError(t, err)
+	assert.True(t, cfg.Runtime.Processes)
+	assert.Equal(t, "/root-dir/log/pods", cfg.Configuration.PodLogsDir, "not shared with a kubelet")
+	assert.Equal(t, &kubeletconfig.KubeletConfiguration{ContainerRuntimeEndpoint: "process"}, given, "the caller's is not changed")
+
+	cfg, err = Config{Configuration: &kubeletconfig.KubeletConfiguration{PodLogsDir: "logs"}, RootDir: "root"}.complete()
+	require.NoError(t, err)
+	assert.True(t, filepath.IsAbs(cfg.Configuration.PodLogsDir))
+	assert.True(t, filepath.IsAbs(cfg.RootDir))
+
+	own := fakeRuntime(t)
+	own.Processes = false
+	cfg, err = Config{Runtime: own}.complete()
+	require.NoError(t, err)
+	assert.Empty(t, cfg.Configuration.ContainerRuntimeEndpoint, "no socket is claimed")
+}
+
+func TestInvalidFieldsOfConfig(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Config)
+		want   string
+	}{
+		"runtime without name":       {func(c *Config) { c.Runtime.Name = "" }, "Config.Runtime has no Images or no Name"},
+		"runtime without images":     {func(c *Config) { c.Runtime.Images = nil }, "Config.Runtime has no Images or no Name"},
+		"endpoint":                   {func(c *Config) { c.Runtime, c.Configuration.ContainerRuntimeEndpoint = Runtime{}, "tcp://x" }, `containerRuntimeEndpoint is "tcp://x"`},
+		"half of credential plugins": {func(c *Config) { c.CredentialProviderBinDir = "/bin" }, "only one of Config.CredentialProviderConfig"},
+		"cluster twice":              {func(c *Config) { c.Cluster.InCluster, c.Cluster.Kubeconfig = true, "x" }, "InCluster excludes a kubeconfig"},
+		"bootstrap in cluster":       {func(c *Config) { c.Cluster.InCluster, c.Cluster.BootstrapKubeconfig = true, "x" }, "InCluster excludes a kubeconfig"},
+		"only bootstrap":             {func(c *Config) { c.Cluster.BootstrapKubeconfig = "x" }, "BootstrapKubeconfig requires Kubeconfig"},
+		"remember without cluster":   {func(c *Config) { c.RememberPods = true }, "Config.RememberPods requires a cluster"},
+		"OOM score":                  {func(c *Config) { c.Configuration.OOMScoreAdj = new(int32(1001)) }, "oomScoreAdj is 1001"},
+		"open files":                 {func(c *Config) { c.Configuration.MaxOpenFiles = -1 }, "maxOpenFiles is negative: -1"},
+		"format of logs":             {func(c *Config) { c.Configuration.Logging.Format = "xml" }, `logging.format is "xml": want text or json`},
+	} {
+		cfg := standalone(t, "")
+		tc.change(&cfg)
+		_, err := cfg.complete()
+		require.ErrorContains(t, err, tc.want, name)
+		_, err = New(t.Context(), cfg)
+		require.ErrorContains(t, err, tc.want, name)
+	}
+}
+
+func TestClustered(t *testing.T) {
+	assert.True(t, Config{Client: new(client.Connection)}.clustered())
+	assert.True(t, Config{Cluster: Cluster{Kubeconfig: "x"}}.clustered())
+	assert.True(t, Config{Cluster: Cluster{InCluster: true}}.clustered())
+}
+
+func TestPodsPerCoreBoundsMaxPods(t *testing.T) { // ns-12
+	cores := int32(goruntime.NumCPU())
+	for _, tc := range []struct{ maxPods, perCore, want int32 }{
+		{110, 0, 110}, {110, 1000, 110}, {1_000_000, 1, cores}, {1_000_000, 1 << 30, 1_000_000},
+	} {
+		k := &kubeletconfig.KubeletConfiguration{MaxPods: tc.maxPods, PodsPerCore: tc.perCore}
+		assert.Equal(t, tc.want, Config{Configuration: k}.maxPods(), "%+v", tc)
+	}
+}
+
+func TestConfiguredIPs(t *testing.T) {
+	found := []string{"10.0.0.1"}
+	for name, tc := range map[string]struct {
+		given []net.IP
+		want  []string
+	}{
+		"none":        {nil, found},
+		"a family":    {[]net.IP{net.IPv4zero}, found},
+		"one":         {[]net.IP{net.ParseIP("10.0.0.9")}, []string{"10.0.0.9"}},
+		"both":        {[]net.IP{net.ParseIP("10.0.0.9"), net.ParseIP("fd00::9")}, []string{"10.0.0.9", "fd00::9"}},
+		"one, family": {[]net.IP{net.ParseIP("10.0.0.9"), net.IPv6zero}, []string{"10.0.0.9"}},
+	} {
+		assert.Equal(t, tc.want, configuredIPs(tc.given, found), name)
+	}
+}

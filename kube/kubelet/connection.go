@@ -1,0 +1,89 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/kubeparts/kubeparts/kube/certs"
+	"github.com/kubeparts/kubeparts/kube/client"
+)
+
+// A connection is the connection to the API server.
+type connection struct {
+	*client.Connection
+
+	// closeAll closes all connections. Nil: they are the caller's.
+	closeAll func()
+
+	// expires returns when the client certificate expires. Nil: it is not rotated.
+	expires func() time.Time
+
+	run []component
+}
+
+// newConnection connects to the API server: with the client of the Config, or with a
+// kubeconfig and a certificate that is requested and renewed if the kubeconfig uses it.
+func newConnection(ctx context.Context, b base) (connection, error) {
+	if b.cfg.Client != nil {
+		return connection{Connection: b.cfg.Client}, nil
+	}
+	cluster := b.cfg.Cluster
+	cfg := client.Config{
+		Kubeconfig: cluster.Kubeconfig, UserAgent: "kubelet/" + Version,
+		QPS: float32(deref(b.k.KubeAPIQPS)), Burst: int(b.k.KubeAPIBurst),
+		EventQPS: rateLimit(b.k.EventRecordQPS), EventBurst: int(b.k.EventBurst), Wrap: b.metrics.api.Client,
+		JSON: b.k.ContentType == "application/json",
+	}
+	certificates := certs.Config{
+		NodeName: b.cfg.NodeName, Dir: cluster.CertDir, Kubeconfig: cluster.Kubeconfig, Renewed: b.metrics.api.ClientRenewed, Logger: b.logger,
+	}
+	if cluster.BootstrapKubeconfig != "" {
+		bootstrap, err := client.RESTConfig(client.Config{Kubeconfig: cluster.BootstrapKubeconfig})
+		if err != nil {
+			return connection{}, fmt.Errorf("bootstrap kubeconfig: %w", err)
+		}
+		certificates.Bootstrap = bootstrap
+		if err := certs.Bootstrap(ctx, certificates); err != nil {
+			return connection{}, err
+		}
+	}
+	rest, err := client.RESTConfig(cfg)
+	if err != nil {
+		return connection{}, err
+	}
+	var out connection
+	if rest.CertFile != certificates.Current() {
+		dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+		rest.Dial, out.closeAll = dialer.DialContext, dialer.CloseAll
+		out.Connection, err = client.ConnectTo(rest, cfg)
+		return out, err
+	}
+	rotation, err := certs.NewRotation(rest, certificates)
+	if err != nil {
+		return out, err
+	}
+	out.closeAll, out.expires, out.run = rotation.CloseConnections, rotation.Expires, []component{rotation.Run}
+	out.Connection, err = client.ConnectTo(rotation.Config(), cfg)
+	return out, err
+}
+
+// close closes the connections of a kubelet that has stopped.
+func (c connection) close() error {
+	if c.closeAll != nil {
+		c.closeAll()
+	}
+	return nil
+}
+
+// rateLimit returns events per second for package client, where a negative value is no
+// limit. In a KubeletConfiguration 0 is none.
+func rateLimit(perSecond *int32) float32 {
+	if perSecond != nil && *perSecond == 0 {
+		return -1
+	}
+	return float32(deref(perSecond))
+}

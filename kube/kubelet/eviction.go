@@ -1,0 +1,187 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/eviction/notify"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+type evictionDeps struct {
+	runtime    podRuntime
+	cgroups    podCgroups
+	images     *nodeImages
+	standalone bool
+	summary    func(ctx context.Context, fresh bool) (*statsapi.Summary, error)
+	passed     func(eviction.PassInfo)
+}
+
+// newEviction constructs the eviction manager.
+func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
+	policy, ignored, err := evictionPolicy(b.k)
+	if err != nil {
+		return nil, err
+	}
+	for _, signal := range ignored {
+		b.logger.Warn("Ignored an eviction threshold: it follows from those of nodefs or imagefs", "signal", signal)
+	}
+	if d.standalone {
+		// All pods are static, hence critical, and none could be evicted: only their
+		// priority counts.
+		policy.Critical = func(pod *v1.Pod) bool {
+			return pod.Spec.Priority != nil && *pod.Spec.Priority >= 2_000_000_000 || pod.Spec.PriorityClassName == "system-node-critical"
+		}
+	}
+	cfg := eviction.Config{
+		Policy:  policy,
+		Summary: d.summary, Pods: b.pods.running, Kill: evict(b), Layout: diskLayout(b, d.runtime),
+		Cleaned:    func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
+		Containers: d.runtime, GCPolicy: func() runtime.GCPolicy { return evictionGCPolicy(b.pods) },
+		Images: d.images.deleteUnused, ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
+		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
+	}
+	if b.cfg.MemoryCgroup != "" {
+		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.MemoryCgroup)), 0
+	}
+	if b.k.KernelMemcgNotification {
+		if cfg.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
+			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
+		}
+	}
+	if err := adjust("Eviction", b.cfg.Adjust.Eviction, &cfg); err != nil {
+		return nil, err
+	}
+	return eviction.New(cfg)
+}
+
+// evictionPolicy returns the policy of the Configuration, and the signals whose thresholds
+// are ignored.
+func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, ignored []eviction.Signal, err error) {
+	settings := eviction.Settings{
+		Hard: k.EvictionHard, Soft: k.EvictionSoft, SoftGracePeriod: k.EvictionSoftGracePeriod, MinimumReclaim: k.EvictionMinimumReclaim,
+		EnforcePods: slices.Contains(k.EnforceNodeAllocatable, "pods"),
+	}.WithDefaults(goruntime.GOOS, deref(k.MergeDefaultEvictionSettings))
+	thresholds, err := settings.Parse()
+	return eviction.Policy{
+		Thresholds: thresholds, MaxPodGracePeriod: int64(k.EvictionMaxPodGracePeriod),
+		Transition:    k.EvictionPressureTransitionPeriod.Duration,
+		NoLocalLimits: k.LocalStorageCapacityIsolation != nil && !*k.LocalStorageCapacityIsolation,
+	}, settings.Ignored(), err
+}
+
+// evict returns the function that evicts a pod.
+func evict(b base) func(context.Context, eviction.Eviction) error {
+	return func(ctx context.Context, e eviction.Eviction) error {
+		_, err := b.pods.workers().KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
+			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Ending(),
+		})
+		return err
+	}
+}
+
+// evictionGCPolicy is the policy of the sync loop, and includes the containers of all
+// terminated pods (rule cg-11).
+func evictionGCPolicy(p pods) runtime.GCPolicy {
+	return runtime.GCPolicy{
+		MaxPerContainer: 1,
+		Removed: func(uid types.UID) bool {
+			if removable, known := p.workers().Removable(uid); known {
+				return removable
+			}
+			return p.pod(uid) == nil && p.loop().Synced()
+		},
+		Ended: func(uid types.UID) bool { return p.loop().State(uid) >= podworker.Cleaning },
+	}
+}
+
+// newNotifiers returns the notifiers of the memory of the node and of all pods (rule
+// ev-59).
+func newNotifiers(b base, groups podCgroups, thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
+	all := map[eviction.Signal]eviction.Notifier{}
+	for signal, dir := range map[eviction.Signal]string{
+		eviction.MemoryAvailable: or(b.cfg.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
+	} {
+		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
+			continue
+		}
+		n, err := notify.New(notify.Config{Dir: dir, Logger: b.logger})
+		if err != nil {
+			return nil, err
+		}
+		all[signal] = n
+	}
+	return all, nil
+}
+
+// rootMemoryDir returns the directory of the root memory cgroup.
+func rootMemoryDir() string {
+	const root = "/sys/fs/cgroup"
+	if v1 := filepath.Join(root, "memory"); exists(v1) {
+		return v1
+	}
+	return root
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// diskLayout returns which file systems the root directory, images and container layers
+// are on. A runtime that does not report a file system has it on that of the root.
+func diskLayout(b base, rt podRuntime) func(context.Context) (eviction.Layout, error) {
+	return func(ctx context.Context) (eviction.Layout, error) {
+		images, containers, err := rt.ImageFS(ctx)
+		if err != nil {
+			return 0, err
+		}
+		root, err := deviceOf(b.cfg.RootDir)
+		if err != nil {
+			return 0, err
+		}
+		of := func(all []runtime.FSUsage) (string, error) {
+			if len(all) == 0 || all[0].Mountpoint == "" {
+				return root, nil
+			}
+			dev, err := deviceOf(all[0].Mountpoint)
+			if errors.Is(err, fs.ErrNotExist) {
+				return root, nil // nothing was pulled yet
+			}
+			return dev, err
+		}
+		imageDevice, err := of(images)
+		if err != nil {
+			return 0, err
+		}
+		containerDevice := imageDevice
+		if len(containers) > 0 {
+			if containerDevice, err = of(containers); err != nil {
+				return 0, err
+			}
+		}
+		return eviction.LayoutByDevice(root, imageDevice, containerDevice, false), nil
+	}
+}
+
+// pressure returns the pressure conditions of the node status.
+func pressure(m *eviction.Manager) func() node.Pressure {
+	return func() node.Pressure {
+		return node.Pressure{Memory: m.Under(v1.NodeMemoryPressure), Disk: m.Under(v1.NodeDiskPressure), PID: m.Under(v1.NodePIDPressure)}
+	}
+}

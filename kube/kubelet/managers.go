@@ -1,0 +1,202 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cpu"
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/managers"
+	"github.com/kubeparts/kubeparts/cm/memory"
+	"github.com/kubeparts/kubeparts/cm/podresources"
+	cmstate "github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/cm/topology"
+)
+
+// resourceManagers allocate CPUs, memory and devices to containers. A nil
+// *resourceManagers allocates none.
+type resourceManagers struct {
+	*managers.Managers
+	cpu       *cpu.Manager
+	memory    *memory.Manager
+	device    *device.Manager
+	resources *podresources.Server
+	base      base
+}
+
+// newResourceManagers constructs the managers; nil for plain processes.
+func newResourceManagers(ctx context.Context, b base, s services, reserved cm.Reserved) (*resourceManagers, error) {
+	k := b.k
+	if s.Processes {
+		if policies := k.CPUManagerPolicy + k.MemoryManagerPolicy; strings.Contains(strings.ToLower(policies), "static") {
+			return nil, errors.New("cpuManagerPolicy, memoryManagerPolicy: plain processes cannot have exclusive CPUs or memory")
+		}
+		return nil, nil
+	}
+	machine, err := topology.Read(os.DirFS("/"))
+	if err != nil {
+		return nil, err
+	}
+	runtime := managers.CRI{Runtime: s.Service, Logger: b.logger}
+	running, adopted, err := runtime.Running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(b.cfg.DevicePluginsDir, 0o750); err != nil {
+		return nil, err
+	}
+	active := func(uid types.UID) bool { return !b.pods.terminated(uid) }
+	m := &resourceManagers{base: b}
+	if m.cpu, err = newCPUManager(b, machine, reserved, running, runtime); err != nil {
+		return nil, err
+	}
+	if m.memory, err = newMemoryManager(b, machine, reserved, running); err != nil {
+		return nil, err
+	}
+	m.device, err = device.Open(device.Config{
+		Dir: b.cfg.DevicePluginsDir, Nodes: machine.AllNodes(), Adopt: adopted, Logger: b.logger,
+		Active: active,
+		Runs: func(uid types.UID) bool {
+			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid })
+		},
+		Hooks: b.metrics.devices(func(resource string) { // pods may wait for it, or report its health
+			for _, pod := range b.pods.running() {
+				if requests(pod, resource) {
+					b.inbox.PodChanged(pod.UID)
+				}
+			}
+		}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	options, err := topology.ParseOptions(k.TopologyManagerPolicyOptions)
+	if err != nil {
+		return nil, err
+	}
+	joint, err := topology.NewManager(topology.Config{
+		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
+		Providers: managers.Providers(m.device, m.cpu, m.memory), Hooks: b.metrics.Topology(), Logger: b.logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.Managers, err = managers.New(managers.Config{
+		Topology: joint, CPU: m.cpu, Memory: m.memory, Device: m.device, Active: active,
+	}); err != nil {
+		return nil, err
+	}
+	m.resources, err = podresources.New(podresources.Config{
+		Socket: filepath.Join(b.cfg.PodResourcesDir, "kubelet.sock"), Pods: b.pods.running, CPUs: m.cpu, Memory: m.memory, Devices: m.device,
+		Called: b.metrics.remote.PodResources, Logger: b.logger,
+	})
+	return m, err
+}
+
+// requests reports whether a container of the pod requests a resource.
+func requests(pod *v1.Pod, resource string) bool {
+	does := func(c v1.Container) bool {
+		name := v1.ResourceName(resource)
+		_, limited := c.Resources.Limits[name]
+		_, requested := c.Resources.Requests[name]
+		return limited || requested
+	}
+	return slices.ContainsFunc(pod.Spec.InitContainers, does) || slices.ContainsFunc(pod.Spec.Containers, does)
+}
+
+func newCPUManager(b base, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running, runtime managers.CRI) (*cpu.Manager, error) {
+	k := b.k
+	options, err := cpu.ParseOptions(k.CPUManagerPolicyOptions)
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := topology.ParseCPUs(k.ReservedSystemCPUs)
+	if err != nil {
+		return nil, fmt.Errorf("reservedSystemCPUs: %w", err)
+	}
+	return cpu.Open(cpu.Config{
+		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
+		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
+		Store: cmstate.File(filepath.Join(b.cfg.RootDir, cpu.StateFile)), Running: running, Hooks: b.metrics.CPU(), Logger: b.logger,
+		Apply: &cpu.Apply{
+			Active:     func(uid types.UID) bool { return !b.pods.terminated(uid) },
+			Containers: runtime.Containers, Update: runtime.UpdateCPUs,
+		},
+	})
+}
+
+func newMemoryManager(b base, machine *topology.Machine, reserved cm.Reserved, running []cpu.Running) (*memory.Manager, error) {
+	total := memory.Request{}
+	for _, list := range []v1.ResourceList{reserved.System, reserved.Kube, reserved.Eviction} {
+		total[v1.ResourceMemory] += uint64(max(list.Memory().Value(), 0))
+	}
+	return memory.Open(memory.Config{
+		Machine: machine, Policy: memory.Policy(b.k.MemoryManagerPolicy), Reserved: reservedMemory(b.k.ReservedMemory), Total: total,
+		Store: cmstate.File(filepath.Join(b.cfg.RootDir, memory.StateFile)), Hooks: b.metrics.Memory(), Logger: b.logger,
+		Runs: func(uid types.UID, container string) bool {
+			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid && r.Container == container })
+		},
+	})
+}
+
+// reservedMemory returns the reserved memory of each NUMA node.
+func reservedMemory(in []kubeletconfig.MemoryReservation) map[int]memory.Request {
+	out := map[int]memory.Request{}
+	for _, r := range in {
+		req := memory.Request{}
+		for name, amount := range r.Limits {
+			req[name] = uint64(max(amount.Value(), 0))
+		}
+		out[int(r.NumaNode)] = req
+	}
+	return out
+}
+
+// exclusiveCPUs reports whether a container of the pod has exclusive CPUs.
+func (m *resourceManagers) exclusiveCPUs(pod *v1.Pod) bool {
+	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
+}
+
+// health returns the function that reports the health of the devices of a pod; nil if
+// there are none.
+func (m *resourceManagers) health() func(types.UID) map[string][]v1.ResourceStatus {
+	if m == nil {
+		return nil
+	}
+	return m.device.Health
+}
+
+// prune releases the allocations of pods that keep rejects.
+func (m *resourceManagers) prune(keep func(types.UID) bool) {
+	if m != nil {
+		m.Retain(keep)
+	}
+}
+
+// components returns what runs for the managers. A socket that cannot be served leaves
+// the kubelet without that API.
+func (m *resourceManagers) components() []component {
+	if m == nil {
+		return nil
+	}
+	serve := func(api string, run component) component {
+		return func(ctx context.Context) error {
+			if err := run(ctx); err != nil {
+				m.base.logger.Error("Failed to serve an API", "api", api, "err", err)
+			}
+			<-ctx.Done()
+			return nil
+		}
+	}
+	return []component{m.cpu.Run, serve("device plugins", m.device.Run), serve("pod resources", m.resources.Run)}
+}

@@ -1,0 +1,149 @@
+package kubelet
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/cm/device"
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/imagegc"
+	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/metrics"
+	clustermetrics "github.com/kubeparts/kubeparts/kube/metrics/cluster"
+	"github.com/kubeparts/kubeparts/kube/metrics/remote"
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/shutdown"
+)
+
+// counters are the metrics of the kubelet. Their hooks, combined with others below, are
+// passed to the subsystems.
+type counters struct {
+	*metrics.Metrics
+	remote *remote.Metrics
+	api    *clustermetrics.Metrics
+}
+
+func newCounters(nodeName string) (*counters, error) {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(Version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	m, err := metrics.New(metrics.Config{
+		NodeName: nodeName, Version: version.Info{GitVersion: Version, Major: major, Minor: minor},
+	})
+	if err != nil {
+		return nil, err
+	}
+	c := &counters{Metrics: m}
+	if c.remote, err = remote.New(m); err != nil {
+		return nil, err
+	}
+	c.api, err = clustermetrics.New(m)
+	return c, err
+}
+
+type metricsDeps struct {
+	agent      *agent.Agent
+	allocation *allocation.Manager
+	volumes    *volumes
+	stats      *stats.Collector
+	cgroups    podCgroups
+	cluster    *cluster
+	serving    serving
+}
+
+// newMetrics returns the handlers of metrics, by path.
+func newMetrics(b base, d metricsDeps) map[string]http.Handler {
+	never := func() time.Time { return time.Time{} }
+	s := metrics.Sources{
+		Wanted: reportedPods{d.agent}.Pods, Mirrors: d.agent.Loop().MirrorUIDs, Working: d.agent.Workers().Counts, Held: d.agent.PLEG().Pods,
+		Resize: d.allocation.State, Volumes: d.volumes.Totals,
+		Summary: d.stats.Summary, Usage: d.stats.CPUAndMemory, Group: d.stats.Group, Dirs: d.stats.Dirs,
+		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
+	}
+	if d.cluster != nil && d.cluster.conn.expires != nil {
+		s.ClientExpires = d.cluster.conn.expires
+	}
+	if d.serving.expires != nil {
+		s.ServerExpires = d.serving.expires
+	}
+	if d.cgroups.groups != nil {
+		s.PodCgroup = podCgroup(b, d.cgroups)
+	}
+	return b.metrics.Handlers(s)
+}
+
+// machineOf returns the facts of the machine that can be read.
+func machineOf(n podCgroups) metrics.Machine {
+	root := os.DirFS("/")
+	m := metrics.Machine{CPUs: int(n.total.Cpu().Value()), Memory: uint64(n.total.Memory().Value())}
+	if n.tree != nil {
+		m.CgroupVersion = n.tree.Facts().Version
+	}
+	info, _ := node.ReadInfo(root)
+	m.MachineID, m.SystemUUID, m.BootID = info.MachineID, info.SystemUUID, info.BootID
+	if info.Swap != nil && info.Swap.Capacity != nil {
+		m.Swap = uint64(*info.Swap.Capacity)
+	}
+	if machine, err := topology.Read(root); err == nil {
+		cores, sockets := map[int]bool{}, map[int]bool{}
+		for _, c := range machine.CPUs {
+			cores[c.Core], sockets[c.Socket] = true, true
+		}
+		m.Cores, m.Sockets = len(cores), len(sockets)
+	}
+	return m
+}
+
+func (c *counters) runtime(synced func(cri.SyncInfo)) cri.Hooks {
+	h := c.remote.Runtime()
+	h.Synced = synced
+	return h
+}
+
+func (c *counters) evictions(passed func(eviction.PassInfo), conditions func([]v1.NodeConditionType)) eviction.Hooks {
+	h := c.Eviction()
+	count := h.Passed
+	h.Passed = func(i eviction.PassInfo) { count(i); passed(i) }
+	h.Conditions = conditions
+	return h
+}
+
+func (c *counters) shutdownHooks(ended func(shutdown.EndedInfo)) shutdown.Hooks {
+	h := c.Shutdown()
+	h.Ended = ended
+	return h
+}
+
+func (c *counters) devices(changed func(resource string)) device.Hooks {
+	h := c.remote.Devices()
+	h.Changed = changed
+	return h
+}
+
+func (c *counters) imageGC(detected func(present []string, before time.Time)) imagegc.Hooks {
+	h := c.ImageGC()
+	h.Detected = detected
+	return h
+}
+
+func (c *counters) watch(recovered func()) client.PodsHooks {
+	h := c.api.Pods()
+	h.Recovered = recovered
+	return h
+}
+
+func (c *counters) node(renewed func(error)) node.Hooks {
+	h := c.api.Node()
+	count := h.Renewed
+	h.Renewed = func(err error) { count(err); renewed(err) }
+	return h
+}

@@ -1,0 +1,158 @@
+package kubelet
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/kube/node"
+)
+
+// A nodeObject holds the latest Node object that the API server has returned. A nil
+// *nodeObject is the one of a standalone kubelet.
+type nodeObject struct {
+	latest     atomic.Pointer[v1.Node]
+	known      chan struct{} // closed when the object was returned for the first time
+	once       sync.Once
+	checkpoint *node.Checkpoint // nil: it is not remembered
+	logger     *slog.Logger
+}
+
+// newNodeObject reads the checkpoint of the object, if pods are remembered. A checkpoint
+// that cannot be read is not used: a node without its labels would reject pods that
+// select them.
+func newNodeObject(b base) *nodeObject {
+	o := &nodeObject{known: make(chan struct{}), logger: b.logger}
+	if !b.cfg.RememberPods {
+		return o
+	}
+	checkpoint, err := node.OpenCheckpoint(filepath.Join(b.cfg.RootDir, "node.json"), b.cfg.NodeName)
+	if err != nil {
+		b.logger.Error("Failed to read the checkpoint of the node; pods are not remembered", "err", err)
+		return o
+	}
+	o.checkpoint = checkpoint
+	return o
+}
+
+// seen is called with each object that the API server returns, by one goroutine.
+func (o *nodeObject) seen(n *v1.Node) {
+	o.latest.Store(n)
+	if o.checkpoint != nil {
+		if err := o.checkpoint.Save(n); err != nil {
+			o.logger.Error("Failed to checkpoint the node", "err", err)
+		}
+	}
+	o.once.Do(func() { close(o.known) })
+}
+
+// object returns the object of the API server; nil if it has not returned one.
+func (o *nodeObject) object() *v1.Node {
+	if o == nil {
+		return nil
+	}
+	return o.latest.Load()
+}
+
+// best returns the object of the API server or else the remembered one; nil if there is
+// neither.
+func (o *nodeObject) best() *v1.Node {
+	if object := o.object(); object != nil || o == nil || o.checkpoint == nil {
+		return object
+	}
+	return o.checkpoint.Object()
+}
+
+// registered blocks until the API server has returned the object, or returns the error of
+// ctx.
+func (o *nodeObject) registered(ctx context.Context) error {
+	select {
+	case <-o.known:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hostIPs returns the internal addresses of the object; those of fallback if there are
+// none.
+func (o *nodeObject) hostIPs(fallback []string) []string {
+	object := o.best()
+	if object == nil {
+		return fallback
+	}
+	var ips []string
+	for _, a := range object.Status.Addresses {
+		if a.Type == v1.NodeInternalIP {
+			ips = append(ips, a.Address)
+		}
+	}
+	if len(ips) == 0 {
+		return fallback
+	}
+	return ips
+}
+
+// names returns the DNS names and addresses of the object, for a serving certificate.
+func (o *nodeObject) names() (names []string, ips []net.IP) {
+	object := o.best()
+	if object == nil {
+		return nil, nil
+	}
+	for _, a := range object.Status.Addresses {
+		ip := net.ParseIP(a.Address)
+		switch a.Type {
+		case v1.NodeHostName, v1.NodeInternalDNS, v1.NodeExternalDNS:
+			if ip == nil {
+				names = append(names, a.Address)
+			}
+		case v1.NodeInternalIP, v1.NodeExternalIP:
+			if ip != nil {
+				ips = append(ips, ip)
+			}
+		}
+	}
+	return names, ips
+}
+
+// attached reports whether the attach controller has attached a volume (rule vol-17).
+func (o *nodeObject) attached(name v1.UniqueVolumeName) (device string, ok bool) {
+	object := o.object()
+	if object == nil {
+		return "", false
+	}
+	for _, a := range object.Status.VolumesAttached {
+		if a.Name == name {
+			return a.DevicePath, true
+		}
+	}
+	return "", false
+}
+
+// inUse reports whether the object lists a volume as in use, so that the controller does
+// not detach it (rule vol-17).
+func (o *nodeObject) inUse(name v1.UniqueVolumeName) bool {
+	object := o.object()
+	return object != nil && slices.Contains(object.Status.VolumesInUse, name)
+}
+
+// configuredIPs returns the addresses of the Config, without unspecified ones, or else the
+// detected ones.
+func configuredIPs(given []net.IP, detected []string) []string {
+	var ips []string
+	for _, ip := range given {
+		if !ip.IsUnspecified() {
+			ips = append(ips, ip.String())
+		}
+	}
+	if len(ips) == 0 {
+		return detected
+	}
+	return ips
+}

@@ -1,0 +1,238 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
+	"github.com/kubeparts/kubeparts/runtime/cri/userns"
+	"github.com/kubeparts/kubeparts/volume"
+)
+
+// A podRuntime runs pods on CRI services.
+type podRuntime struct {
+	*cri.Runtime
+	facts podconfig.Node
+	ids   *userns.Allocator // of user namespaces; nil: pods have none
+}
+
+type runtimeDeps struct {
+	services services
+	cgroups  podCgroups
+	managers *resourceManagers // nil: there are none
+	volumes  *volumes
+	objects  cri.Objects // nil: there are none
+	cluster  *cluster
+	hostIPs  func() []string
+	synced   func(cri.SyncInfo)
+}
+
+// newRuntime constructs the pod runtime.
+func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
+	facts, err := cri.ReadFacts(os.DirFS("/"))
+	if err != nil {
+		return r, fmt.Errorf("read facts of the machine: %w", err)
+	}
+	r.facts = configuredFacts(facts, b.k, d.cgroups.allocatable)
+	keyring, err := newKeyring(b)
+	if err != nil {
+		return r, err
+	}
+	if r.ids, err = newUserNamespaces(b, d.services.Processes); err != nil {
+		return r, err
+	}
+	cfg := cri.Config{
+		Name: d.services.Name, Runtime: d.services.Service, Images: d.services.Images,
+		Node:       cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable},
+		PodLogsDir: b.k.PodLogsDir, RootDir: b.cfg.RootDir, DNS: dnsOf(b.k), CallTimeout: b.k.RuntimeRequestTimeout.Duration,
+		Keyring: keyring, Objects: d.objects, Streams: new(streaming.Client), VolumeGroups: d.volumes.Groups, UnsafeSysctls: b.k.AllowedUnsafeSysctls,
+		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
+	}
+	if r.ids != nil {
+		cfg.UserNamespaces = r.ids
+	}
+	if cfg.Backoff, err = backoffOf(b.k.CrashLoopBackOff); err != nil {
+		return r, err
+	}
+	if cfg.Pulls, err = pullsOf(b.k, b.metrics.remote.Images()); err != nil {
+		return r, err
+	}
+	if groups := d.cgroups.groups; groups != nil {
+		cfg.CgroupParent = groups.CgroupParent
+		cfg.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.Step) error {
+			return groups.Resize(ctx, pod, s.Resource, s.After)
+		}
+	}
+	if d.managers != nil {
+		cfg.Managers = d.managers.Managers
+	}
+	if d.volumes.mounts {
+		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
+			return d.volumes.SubPath(ctx, volume.SubPath{
+				PodUID: s.Pod.UID, Volume: s.Name, Root: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
+			})
+		}
+	}
+	if d.cluster != nil {
+		cfg.RuntimeClass = d.cluster.objects.RuntimeClass
+	}
+	if err := adjust("CRI", b.cfg.Adjust.CRI, &cfg); err != nil {
+		return r, err
+	}
+	if err := cfg.DNS.Check(cri.ReadResolvConf(cfg.DNS)); err != nil { // pods run with it (rule dn-9)
+		b.cfg.Notify(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
+	}
+	r.Runtime, err = cri.New(cfg)
+	return r, err
+}
+
+// releaseIDs releases the IDs of user namespaces of removed pods.
+func (r podRuntime) releaseIDs(removed func(types.UID) bool) error {
+	if r.ids == nil {
+		return nil
+	}
+	var errs []error
+	for _, uid := range r.ids.Pods() {
+		if removed(uid) {
+			errs = append(errs, r.ids.Release(uid))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name
+// servers (rule dn-4).
+func dnsOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
+	return cri.DNS{
+		ResolvConf: deref(k.ResolverConfig), NoResolvConf: k.ResolverConfig != nil && *k.ResolverConfig == "",
+		ClusterDNS: k.ClusterDNS, ClusterDomain: k.ClusterDomain,
+	}
+}
+
+func backoffOf(k kubeletconfig.CrashLoopBackOffConfig) (plan.BackoffConfig, error) {
+	if k.MaxContainerRestartPeriod == nil {
+		return plan.BackoffConfig{}, nil
+	}
+	longest := k.MaxContainerRestartPeriod.Duration
+	if longest < time.Second || longest > 300*time.Second {
+		return plan.BackoffConfig{}, fmt.Errorf("crashLoopBackOff.maxContainerRestartPeriod is %v: want 1s to 300s", longest)
+	}
+	return plan.BackoffConfig{Max: longest}, nil
+}
+
+func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) (images.Config, error) {
+	cfg := images.Config{
+		Hooks: hooks,
+		QPS:   float64(deref(k.RegistryPullQPS)), Burst: int(k.RegistryBurst),
+		Verify: images.VerifyPolicy(k.ImagePullCredentialsVerificationPolicy), VerifyAllowlist: k.PreloadedImagesVerificationAllowlist,
+	}
+	if cfg.QPS == 0 {
+		cfg.QPS = -1 // no limit
+	}
+	parallel := deref(k.MaxParallelImagePulls)
+	serial := parallel <= 1
+	if k.SerializeImagePulls != nil {
+		serial = *k.SerializeImagePulls
+	}
+	switch {
+	case k.MaxParallelImagePulls != nil && parallel < 1:
+		return cfg, fmt.Errorf("maxParallelImagePulls is %d: want 1 or more", parallel)
+	case serial && parallel > 1:
+		return cfg, fmt.Errorf("maxParallelImagePulls is %d, but serializeImagePulls is true", parallel)
+	case serial:
+		cfg.MaxParallel = 1
+	case parallel > 0:
+		cfg.MaxParallel = int(parallel)
+	default:
+		cfg.MaxParallel = images.Unlimited
+	}
+	return cfg, nil
+}
+
+// newUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where
+// there are no user namespaces.
+func newUserNamespaces(b base, processes bool) (*userns.Allocator, error) {
+	perPod := int64(0)
+	if b.k.UserNamespaces != nil {
+		perPod = deref(b.k.UserNamespaces.IDsPerPod)
+	}
+	if perPod < 0 || perPod > math.MaxUint32 {
+		return nil, fmt.Errorf("userNamespaces.idsPerPod is %d: want a multiple of 65536", perPod)
+	}
+	if processes || goruntime.GOOS != "linux" {
+		return nil, nil
+	}
+	ids, err := userns.New(userns.Config{RootDir: b.cfg.RootDir, PerPod: uint32(perPod), MaxPods: int(b.cfg.maxPods())})
+	if err != nil {
+		return nil, fmt.Errorf("userNamespaces: %w", err)
+	}
+	return ids, ids.Load()
+}
+
+// configuredFacts adds the Configuration to the facts of the machine (rules cm-32 to
+// cm-42).
+func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration, allocatable v1.ResourceList) podconfig.Node {
+	facts.NoCPUQuota = !*k.CPUCFSQuota
+	facts.CPUPeriod = k.CPUCFSQuotaPeriod.Duration
+	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
+	facts.SeccompDefault = deref(k.SeccompDefault)
+	facts.SingleProcessOOMKill = deref(k.SingleProcessOOMKill)
+	facts.MemoryQoS.Enabled = k.FeatureGates["MemoryQoS"]
+	facts.MemoryQoS.ThrottlingFactor = *k.MemoryThrottlingFactor
+	if k.MemoryReservationPolicy == "TieredReservation" {
+		facts.MemoryQoS.Reserve = podconfig.ReserveTiered
+	}
+	facts.AllocatableMemory = allocatable.Memory().Value()
+	return facts
+}
+
+// newLogRotator constructs the rotator of container logs.
+func newLogRotator(b base, rt logrotate.Runtime) (*logrotate.Rotator, error) {
+	k, cfg := b.k, logrotate.Config{Runtime: rt, Logger: b.logger}
+	if k.ContainerLogMaxSize != "" {
+		size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
+		if err != nil {
+			return nil, fmt.Errorf("containerLogMaxSize %q: %w", k.ContainerLogMaxSize, err)
+		}
+		if cfg.MaxSize = size.Value(); cfg.MaxSize == 0 {
+			cfg.MaxSize = -1 // logs are not rotated
+		}
+	}
+	if k.ContainerLogMaxFiles != nil {
+		if cfg.MaxFiles = int(*k.ContainerLogMaxFiles); cfg.MaxFiles == 0 {
+			return nil, errors.New("containerLogMaxFiles: invalid MaxFiles 0, must be > 1")
+		}
+	}
+	if k.ContainerLogMaxWorkers != nil {
+		cfg.Workers = int(*k.ContainerLogMaxWorkers)
+	}
+	if k.ContainerLogMonitorInterval != nil {
+		cfg.Period = max(k.ContainerLogMonitorInterval.Duration, time.Second)
+	}
+	if err := adjust("Logs", b.cfg.Adjust.Logs, &cfg); err != nil {
+		return nil, err
+	}
+	return logrotate.New(cfg)
+}
+
+// podLogDir returns the directory of the logs of a pod.
+func podLogDir(b base, namespace, name string, uid types.UID) string {
+	return filepath.Join(b.k.PodLogsDir, namespace+"_"+name+"_"+string(uid))
+}

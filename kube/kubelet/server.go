@@ -1,0 +1,178 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+
+	v1 "k8s.io/api/core/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/kube/server"
+)
+
+// systemLogs is the directory that /logs serves.
+const systemLogs = "/var/log"
+
+type serverDeps struct {
+	ports   ports
+	cluster *cluster
+	agent   *agent.Agent
+	runtime podRuntime
+	stats   *stats.Collector
+	metrics map[string]http.Handler
+	serving serving
+}
+
+// newServer constructs the kubelet's API and returns the components that serve it on the
+// open ports.
+func newServer(b base, d serverDeps) ([]component, error) {
+	if d.ports == (ports{}) {
+		return nil, nil
+	}
+	access, err := newAccess(b, d.cluster, d.ports.api == nil)
+	if err != nil {
+		return nil, err
+	}
+	if b.k.EnableContentionProfiling {
+		goruntime.SetBlockProfileRate(1)
+	}
+	cfg := apiConfig(b, d)
+	cfg.Authenticator, cfg.Authorizer = access.authenticator, access.authorizer
+	if err := adjust("Server", b.cfg.Adjust.Server, &cfg); err != nil {
+		return nil, err
+	}
+	api, err := server.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	var all []component
+	add := func(on net.Listener, message string, lc server.ListenerConfig) error {
+		if on == nil {
+			return nil
+		}
+		lc.Listener, lc.Logger = on, b.logger
+		l, err := server.NewListener(lc)
+		if err != nil {
+			return err
+		}
+		all = append(all, l.Run)
+		b.cfg.Notify(fmt.Sprintf(message, on.Addr()))
+		return nil
+	}
+	if err := add(d.ports.readOnly, "read-only API at http://%s/pods", server.ListenerConfig{Handler: api.ReadOnly(), Open: true}); err != nil {
+		return nil, err
+	}
+	if err := add(d.ports.healthz, "health at http://%s/healthz", server.ListenerConfig{Handler: api.Healthz(), Open: true}); err != nil {
+		return nil, err
+	}
+	if d.ports.api == nil {
+		return all, nil
+	}
+	full := server.ListenerConfig{Handler: api, ClientCAs: access.clientCAs, Certificate: d.serving.certificate}
+	warnings, err := setTLS(b.k, &full)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		b.logger.Warn(w)
+	}
+	if err := add(d.ports.api, "kubelet API at https://%s", full); err != nil {
+		return nil, err
+	}
+	return append(all, d.serving.run...), nil
+}
+
+// apiConfig returns the configuration of the API, without access.
+func apiConfig(b base, d serverDeps) server.Config {
+	cfg := server.Config{
+		NodeName: b.cfg.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime,
+		Summary: func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
+			if onlyCPUAndMemory {
+				return d.stats.CPUAndMemory(ctx)
+			}
+			return d.stats.Summary(ctx, false)
+		},
+		Metrics: d.metrics, Hooks: b.metrics.api.Server(),
+		Checks:        []server.Check{{Name: "syncloop", Ask: b.metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
+		Configz:       map[string]any{"kubeletconfig": maskHeaders(b.k)},
+		CheckpointDir: filepath.Join(b.cfg.RootDir, "checkpoints"),
+		Debugging: server.Debugging{
+			Handlers: deref(b.k.EnableDebuggingHandlers), SystemLogs: deref(b.k.EnableSystemLogHandler), NodeLogQuery: deref(b.k.EnableSystemLogQuery),
+			Profiling: deref(b.k.EnableProfilingHandler), Flags: deref(b.k.EnableDebugFlagsHandler),
+		},
+		StreamIdle:  b.k.StreamingConnectionIdleTimeout.Duration,
+		ServiceLogs: server.Journal,
+		Verbosity: func(level int) {
+			if b.cfg.Level != nil {
+				b.cfg.Level.Set(LogLevel(level))
+			}
+		},
+		Logger: b.logger,
+	}
+	if root, err := os.OpenRoot(systemLogs); err == nil {
+		cfg.NodeLogs = root.FS()
+	}
+	return cfg
+}
+
+// LogLevel returns the slog level that corresponds to a verbosity of the kubelet: 0 and 1
+// are warnings, 2 and 3 information, and 4 and above everything.
+func LogLevel(verbosity int) slog.Level {
+	switch {
+	case verbosity >= 4:
+		return slog.LevelDebug
+	case verbosity >= 2:
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+// maskHeaders returns the Configuration without headers, which may be credentials.
+func maskHeaders(k *kubeletconfig.KubeletConfiguration) kubeletconfig.KubeletConfiguration {
+	masked := *k
+	masked.StaticPodURLHeader = map[string][]string{}
+	for name := range k.StaticPodURLHeader {
+		masked.StaticPodURLHeader[name] = []string{"<masked>"}
+	}
+	return masked
+}
+
+// reportedPods are the desired pods with the statuses that the agent reports.
+type reportedPods struct{ agent *agent.Agent }
+
+// Pods implements server.Pods.
+func (p reportedPods) Pods() []*v1.Pod {
+	pods := p.agent.Loop().Pods()
+	for i, pod := range pods {
+		pods[i] = p.withStatus(pod)
+	}
+	return pods
+}
+
+// Pod implements server.Pods.
+func (p reportedPods) Pod(namespace, name string) (*v1.Pod, bool) {
+	pod := p.agent.Loop().PodByName(namespace, name)
+	if pod == nil {
+		return nil, false
+	}
+	return p.withStatus(pod), true
+}
+
+func (p reportedPods) withStatus(pod *v1.Pod) *v1.Pod {
+	s, ok := p.agent.Status().Status(pod.UID)
+	if !ok {
+		return pod
+	}
+	reported := *pod
+	reported.Status = s
+	return &reported
+}

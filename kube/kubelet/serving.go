@@ -1,0 +1,85 @@
+package kubelet
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/kube/certs"
+	"github.com/kubeparts/kubeparts/kube/server"
+)
+
+// A serving is the serving certificate of the API.
+type serving struct {
+	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	expires     func() time.Time // nil: it is not renewed
+	run         []component
+}
+
+// newServing returns the serving certificate (rule sv-2): the configured one, one that the
+// cluster signs, or a self-signed one.
+func newServing(b base, c *cluster, hostIPs []string) (s serving, err error) {
+	k, dir := b.k, b.cfg.Cluster.CertDir
+	certFile, keyFile := k.TLSCertFile, k.TLSPrivateKeyFile
+	switch {
+	case (certFile == "") != (keyFile == ""):
+		return s, errors.New("only one of tlsCertFile and tlsPrivateKeyFile is set")
+	case certFile != "":
+	case k.ServerTLSBootstrap && c == nil:
+		return s, fmt.Errorf("serverTLSBootstrap: %w", errNoCluster)
+	case k.ServerTLSBootstrap:
+		signed, err := certs.NewServing(certs.ServingConfig{
+			NodeName: b.cfg.NodeName, Dir: dir, Client: c.conn.API, Addresses: c.object.names, Renewed: b.metrics.api.ServerRenewed, Logger: b.logger,
+		})
+		if err != nil {
+			return s, err
+		}
+		return serving{signed.Certificate, signed.Expires, []component{signed.Run}}, nil
+	default:
+		var ips []net.IP
+		for _, ip := range hostIPs {
+			ips = append(ips, net.ParseIP(ip))
+		}
+		if certFile, keyFile, err = certs.SelfSigned(dir, []string{b.cfg.NodeName}, ips); err != nil {
+			return s, err
+		}
+	}
+	pair, err := server.NewKeyPair(certFile, keyFile, b.logger)
+	if err != nil {
+		return s, fmt.Errorf("tlsCertFile: %w", err)
+	}
+	s.certificate = pair.Certificate
+	return s, nil
+}
+
+// setTLS sets the TLS fields of the Configuration. Insecure versions and suites cause a
+// warning, as with the kubelet.
+func setTLS(k *kubeletconfig.KubeletConfiguration, into *server.ListenerConfig) (warnings []string, err error) {
+	if into.MinVersion, err = server.TLSVersion(k.TLSMinVersion); err != nil {
+		return nil, fmt.Errorf("tlsMinVersion: %w", err)
+	}
+	if v := into.MinVersion; v != 0 && v < tls.VersionTLS12 {
+		warnings = append(warnings, fmt.Sprintf("tlsMinVersion: %s is insecure; want VersionTLS12 or VersionTLS13", k.TLSMinVersion))
+	}
+	if into.CipherSuites, err = server.CipherSuites(k.TLSCipherSuites); err != nil {
+		return nil, fmt.Errorf("tlsCipherSuites: %w", err)
+	}
+	for _, s := range tls.InsecureCipherSuites() {
+		if slices.Contains(into.CipherSuites, s.ID) {
+			warnings = append(warnings, fmt.Sprintf("tlsCipherSuites: %s is insecure", s.Name))
+		}
+	}
+	for _, id := range k.TLSCurvePreferences {
+		if strings.HasPrefix(tls.CurveID(id).String(), "CurveID(") {
+			return nil, fmt.Errorf("tlsCurvePreferences: unknown key exchange %d", id)
+		}
+		into.Curves = append(into.Curves, tls.CurveID(id))
+	}
+	return warnings, nil
+}

@@ -1,0 +1,142 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	goruntime "runtime"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/podworker"
+	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/shutdown/logind"
+	"github.com/kubeparts/kubeparts/status"
+)
+
+// newShutdown constructs the manager of graceful node shutdown.
+func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
+	groups, err := shutdownGroups(b.k)
+	if err != nil {
+		return nil, err
+	}
+	own := b.cfg.Shutdown
+	var m *shutdown.Manager
+	cfg := shutdown.Config{
+		Policy: shutdown.Policy{Groups: groups, CarryOver: own.CarryOver, Propagation: own.Propagation, Flush: or(own.Flush, 5*time.Second)},
+		Pods:   b.pods.running, Kill: killForShutdown(b), Triggers: own.Triggers,
+		Cleaned: func(ctx context.Context, pod *v1.Pod) error {
+			return until(ctx, func() bool { return b.pods.cleaned(pod.UID) })
+		},
+		Report: func(ctx context.Context, pods []*v1.Pod) error { return reportUnready(ctx, b, m, pods) },
+		Flush:  func(ctx context.Context) error { return b.pods.agent.get().Status().Flush(ctx) },
+		Changed: func() {
+			if m.Err() != nil {
+				b.cfg.Notify("the machine shuts down; pods are being terminated")
+			} else {
+				b.cfg.Notify("the shutdown of the machine was canceled")
+			}
+			if n := node.get(); n != nil {
+				n.Update()
+			}
+		},
+		File: filepath.Join(b.cfg.RootDir, shutdown.StateFile),
+		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Hooks: b.metrics.shutdownHooks(func(i shutdown.EndedInfo) {
+			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Took.Round(time.Millisecond)))
+		}),
+	}
+	if len(own.Triggers) > 0 && !cfg.Policy.Enabled() {
+		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
+	}
+	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.ManageHost {
+		t, err := logind.New(logind.Config{Logger: b.logger})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Triggers = []shutdown.Trigger{t}
+	}
+	if err := adjust("Shutdown", b.cfg.Adjust.Shutdown, &cfg); err != nil {
+		return nil, err
+	}
+	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
+		return nil, errors.New("a trigger of graceful node shutdown is set, but neither shutdownGracePeriod nor shutdownGracePeriodByPodPriority: pods have no time to terminate")
+	}
+	m, err = shutdown.New(cfg)
+	return m, err
+}
+
+// shutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,
+// sh-3).
+func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
+	groups, err := shutdown.Simple(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
+	if err != nil {
+		return nil, fmt.Errorf("shutdownGracePeriod, shutdownGracePeriodCriticalPods: %w", err)
+	}
+	if len(k.ShutdownGracePeriodByPodPriority) == 0 {
+		return groups, nil
+	}
+	groups = nil
+	for _, g := range k.ShutdownGracePeriodByPodPriority {
+		groups = append(groups, shutdown.Group{Priority: g.Priority, Period: time.Duration(g.ShutdownGracePeriodSeconds) * time.Second})
+	}
+	return groups, nil
+}
+
+// unready returns the reason why a pod that is about to be terminated is not ready.
+func unready(m *shutdown.Manager) func(types.UID) status.Unready {
+	return func(uid types.UID) status.Unready {
+		if m.Unready(uid) {
+			return status.Unready{Reason: shutdown.NodeShutdown, Message: shutdown.ErrShuttingDown.Error()}
+		}
+		return status.Unready{}
+	}
+}
+
+// killForShutdown returns the function that terminates a pod. The termination continues if
+// the caller stops waiting.
+func killForShutdown(b base) func(context.Context, shutdown.Kill) error {
+	return func(ctx context.Context, k shutdown.Kill) error {
+		_, err := b.pods.workers().KillAndWait(ctx, k.Pod.UID, podworker.KillOptions{
+			GracePeriodSeconds: &k.GracePeriodSeconds, Ending: shutdown.Ending(), Patience: math.MaxInt64,
+		})
+		return err
+	}
+}
+
+// reportUnready syncs pods and waits until their statuses are not ready. It does not wait
+// for pods that already terminate.
+func reportUnready(ctx context.Context, b base, m *shutdown.Manager, pods []*v1.Pod) error {
+	for _, pod := range pods {
+		b.inbox.PodChanged(pod.UID)
+	}
+	for _, pod := range pods {
+		err := until(ctx, func() bool {
+			state, known := b.pods.workers().Known(pod.UID)
+			s, _ := b.pods.agent.get().Status().Status(pod.UID)
+			return !known || state >= podworker.Terminating || !m.Unready(pod.UID) || !status.IsReady(&s)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until polls a condition.
+func until(ctx context.Context, condition func() bool) error {
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/kubeparts/kubeparts/podsource"
+)
+
+// sourceTimeout is the time after which a source that has not synced counts as
+// unreachable, so that its checkpoint is used.
+const sourceTimeout = 10 * time.Second
+
+// sources are the sources of pods.
+type sources struct {
+	byName   map[string]podsource.PodSource
+	problems []func() []podsource.Problem
+}
+
+// newSources constructs the sources of static pods and adds that of the cluster.
+func newSources(b base, c *cluster) (sources, error) {
+	s := sources{byName: map[string]podsource.PodSource{}}
+	hooks := podsource.FileHooks{
+		Problem: func(p podsource.Problem) {
+			effect := "not used"
+			if !p.LastGood.IsZero() {
+				effect = "the last valid version remains"
+			}
+			b.cfg.Notify(fmt.Sprintf("manifests: %v; %s", p.Err, effect))
+		},
+		Mended: func(path string) { b.cfg.Notify("manifests: " + path + " is valid again") },
+	}
+	if b.k.StaticPodPath != "" {
+		files, err := podsource.NewFile(podsource.FileConfig{
+			Path: b.k.StaticPodPath, NodeName: b.cfg.NodeName, LocalObjects: b.cfg.ObjectsDir != "" && c == nil,
+			Period: b.k.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+		})
+		if err != nil {
+			return s, fmt.Errorf("staticPodPath: %w", err)
+		}
+		s.byName[podsource.FileSource] = files
+		s.problems = append(s.problems, files.Problems)
+	}
+	if b.k.StaticPodURL != "" {
+		header := http.Header{}
+		for key, values := range b.k.StaticPodURLHeader {
+			for _, v := range values {
+				header.Add(key, v)
+			}
+		}
+		web, err := podsource.NewURL(podsource.URLConfig{
+			URL: b.k.StaticPodURL, NodeName: b.cfg.NodeName, Header: header,
+			Period: b.k.HTTPCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
+		})
+		if err != nil {
+			return s, fmt.Errorf("staticPodURL: %w", err)
+		}
+		s.problems = append(s.problems, web.Problems)
+		if s.byName[podsource.HTTPSource], err = checkpointed(b, podsource.HTTPSource, web, sourceTimeout); err != nil {
+			return s, err
+		}
+	}
+	if c != nil {
+		s.byName[podsource.APISource] = c.source
+	}
+	return s, nil
+}
+
+// checkpointed returns a source that uses its pods of an earlier process if it has not
+// synced within patience.
+func checkpointed(b base, name string, source podsource.PodSource, patience time.Duration) (podsource.PodSource, error) {
+	dir := filepath.Join(b.cfg.RootDir, "sources")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return podsource.NewCheckpoint(podsource.CheckpointConfig{Source: source, Path: filepath.Join(dir, name+".json"), Patience: patience, Logger: b.logger})
+}
+
+// err returns the problems of manifests that are not used.
+func (s sources) err() error {
+	var errs []error
+	for _, problems := range s.problems {
+		for _, p := range problems() {
+			errs = append(errs, p.Err)
+		}
+	}
+	return errors.Join(errs...)
+}

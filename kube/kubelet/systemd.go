@@ -1,0 +1,46 @@
+package kubelet
+
+import (
+	"context"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+// newSystemdNotifier returns the component that reports readiness to systemd and then, if
+// the unit has a WatchdogSec, liveness, twice in that time: systemd restarts a kubelet
+// whose sync loop hangs (rule sv-5).
+func newSystemdNotifier(b base, loop *podworker.Loop) component {
+	return func(ctx context.Context) error {
+		notifySystemd(b, daemon.SdNotifyReady)
+		defer notifySystemd(b, daemon.SdNotifyStopping)
+		interval, err := daemon.SdWatchdogEnabled(false)
+		if err != nil {
+			b.logger.Warn("Failed to read the interval of the systemd watchdog", "err", err)
+		}
+		if err != nil || interval <= 0 {
+			<-ctx.Done()
+			return nil
+		}
+		for {
+			if err := loop.Healthy(); err != nil {
+				b.logger.Error("Sync loop is not healthy; the systemd watchdog is not notified and will restart the kubelet", "err", err)
+			} else {
+				notifySystemd(b, daemon.SdNotifyWatchdog)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(interval / 2):
+			}
+		}
+	}
+}
+
+func notifySystemd(b base, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		b.logger.Warn("Failed to notify systemd", "state", state, "err", err)
+	}
+}

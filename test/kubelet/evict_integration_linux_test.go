@@ -1,0 +1,271 @@
+package kubelet
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// small mounts a file system of so many bytes, which goes when the test has ended.
+func small(t *testing.T, size string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", fmt.Sprintf("kubeparts-lab-%d-", os.Getpid())) // as a daemon's, so that it is swept up
+	require.NoError(t, err)
+	require.NoError(t, syscall.Mount("small", dir, "tmpfs", 0, "size="+size))
+	t.Cleanup(func() {
+		for range 100 { // what was mounted in it by others may take a moment to go
+			if exec.Command("umount", "--recursive", dir).Run() == nil { // the agent's root is a mount of its own
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		assert.NoError(t, os.Remove(dir))
+	})
+	return dir
+}
+
+// isEvicted checks a pod's last word, of which message is a part.
+func isEvicted(pod v1.Pod, resource, message string) error {
+	s := pod.Status
+	if s.Phase != v1.PodFailed || s.Reason != "Evicted" {
+		return fmt.Errorf("%s is %s %s %s", pod.Name, s.Phase, s.Reason, s.Message)
+	}
+	if want := "The node was low on resource: " + resource + ". Threshold quantity: "; !strings.HasPrefix(s.Message, want) || !strings.Contains(s.Message, message) {
+		return fmt.Errorf("%s says %q", pod.Name, s.Message)
+	}
+	for _, c := range s.Conditions {
+		if c.Type == v1.DisruptionTarget && c.Status == v1.ConditionTrue && c.Reason == v1.PodReasonTerminationByKubelet && c.Message == s.Message {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no DisruptionTarget: %v", pod.Name, s.Conditions)
+}
+
+// aDiskFills has a pod fill the disk that all of the node is on. modest writes
+// less; it stays, and whoever starts meanwhile is sent away.
+func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, ev-39, ev-54
+	fill := func(mb int) string {
+		return fmt.Sprintf("trap 'exit 0' TERM; sleep 1; dd if=/dev/zero of=filled bs=1048576 count=%d; sleep 3600 & wait", mb)
+	}
+	w.put("modest", manifest("modest", containers(container("main", fill(1)))))
+	w.put("hog", manifest("hog", containers(container("main", fill(megabytes)))))
+	w.start("--root-dir="+root, "--eviction-hard=nodefs.available<40%", "--eviction-minimum-reclaim=nodefs.available=1Mi", "--eviction-pressure-transition-period=5s")
+	w.until("both run", func() error {
+		if pods := w.pods(); !runs(pods["modest"]) || !runs(pods["hog"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	w.until("the hog is evicted", func() error {
+		return isEvicted(w.pods()["hog"], "ephemeral-storage", "Container main was using ")
+	})
+	assert.Contains(t, w.out.String(), "EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
+	assert.Contains(t, w.out.String(), "node pressure: [DiskPressure]")
+	w.put("late", manifest("late", containers(container("main", untilTerm))))
+	w.until("who comes meanwhile is sent away", func() error {
+		if s := w.pods()["late"].Status; s.Reason != "Evicted" || s.Message != "Pod was rejected: The node had condition: [DiskPressure]. " {
+			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
+		}
+		return nil
+	})
+	w.until("the disk has room", func() error {
+		var fs syscall.Statfs_t
+		require.NoError(t, syscall.Statfs(root, &fs))
+		if fs.Bavail*10 < fs.Blocks*4 {
+			return fmt.Errorf("%d of %d blocks", fs.Bavail, fs.Blocks)
+		}
+		return nil
+	})
+	w.told("node pressure: []")
+	require.True(t, runs(w.pods()["modest"]))
+	w.put("after", manifest("after", containers(container("main", untilTerm))))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+}
+
+func TestIntegrationAFullDiskCostsTheRightProcessItsLife(t *testing.T) {
+	t.Parallel()
+	lab.Need(t, "linux", "root")
+	root := small(t, "64m")
+	w := &world{agent: newAgent(t, "process")}
+	aDiskFills(t, w, root, 45)
+}
+
+func TestIntegrationAFullDiskCostsTheRightContainerItsLife(t *testing.T) {
+	lab.Need(t, "containerd")
+	dir := small(t, "400m")
+	t.Setenv("TMPDIR", dir) // the daemon's images and layers are there, too
+	w := onContainerd(t)
+	aDiskFills(t, w, filepath.Join(dir, "root"), 270)
+}
+
+// eat is a program that takes so much memory, a second after its start: tail keeps
+// what has no end of a line.
+func eat(mb int) string {
+	return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
+}
+
+// The memory of the node is that of a cgroup, in which the agent and all of its
+// pods are. The kernel tells when it runs low.
+func TestIntegrationMemoryCostsTheRightPodItsLife(t *testing.T) { // ev-37, ev-58, F-16, F-18
+	t.Parallel()
+	lab.Need(t, "linux", "root")
+	if _, err := os.Stat("/sys/fs/cgroup/memory/cgroup.procs"); err != nil {
+		t.Skip("this machine has no cgroup v1 with memory:", err)
+	}
+	group := filepath.Join("/sys/fs/cgroup/memory", fmt.Sprintf("kubeparts-evict-%d", os.Getpid()))
+	require.NoError(t, os.Mkdir(group, 0o755))
+	t.Cleanup(func() {
+		var err error
+		for range 200 {
+			if err = os.Remove(group); err == nil {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Error(err)
+	})
+	require.NoError(t, os.WriteFile(filepath.Join(group, "memory.limit_in_bytes"), []byte("800M"), 0o600))
+
+	w := &world{agent: newAgent(t, "process")}
+	w.start("--eviction-hard=memory.available<400Mi", "--memory-cgroup="+group, "--kernel-memcg-notification", "--eviction-pressure-transition-period=5s")
+	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, w.cmd.Process.Pid), 0o600))
+	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
+	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
+	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
+	w.until("the hog is evicted", func() error {
+		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
+	})
+	w.told("node pressure: [MemoryPressure]")
+	w.told("EvictionThresholdMet: Attempting to reclaim memory")
+	w.until("there is memory", func() error {
+		figure, err := eviction.CgroupMemory(os.DirFS(group))(t.Context())
+		require.NoError(t, err)
+		if figure.Available < 400<<20 {
+			return fmt.Errorf("%d bytes are available", figure.Available)
+		}
+		return nil
+	})
+	w.told("node pressure: []")
+	pods := w.pods()
+	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
+	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+}
+
+// All pods of containerd together have 800 MiB, since the rest is reserved, of which
+// half is to stay free. The kernel tells of their cgroup when it runs low.
+func TestIntegrationMemoryCostsTheRightContainerItsLife(t *testing.T) { // ev-7, ev-37, ev-59, cm-22
+	t.Parallel()
+	w := onContainerd(t)
+	capacity, err := cm.ReadCapacity(os.DirFS("/"))
+	require.NoError(t, err)
+	w.start("--eviction-hard=memory.available<400Mi", "--eviction-pressure-transition-period=1s", "--kernel-memcg-notification",
+		fmt.Sprintf("--system-reserved=memory=%d", capacity.Memory().Value()-800<<20))
+	w.put("modest", manifest("modest", containers(container("main", eat(50), "resources: {requests: {memory: 200Mi}}"))))
+	w.put("important", manifest("important", "priority: 1000", containers(container("main", eat(20)))))
+	w.until("two run", func() error {
+		if pods := w.pods(); !runs(pods["modest"]) || !runs(pods["important"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	w.put("hog", manifest("hog", containers(container("main", eat(420)))))
+	w.until("the hog is evicted", func() error {
+		return isEvicted(w.pods()["hog"], "memory", "request is 0, has larger consumption of memory. ")
+	})
+	w.told("node pressure: [MemoryPressure]")
+	w.told("EvictionThresholdMet: Attempting to reclaim memory")
+	w.told("node pressure: []")
+	pods := w.pods()
+	require.True(t, runs(pods["modest"]), "%v", pods["modest"].Status)
+	require.True(t, runs(pods["important"]), "%v", pods["important"].Status)
+	w.put("after", manifest("after", containers(container("main", untilTerm))))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+}
+
+// Images fill their disk, which is not the node's: those go that no pod has, nobody
+// is evicted, and who comes after that has room. A disk that others fill is told of.
+func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19, F-21
+	t.Parallel()
+	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
+	w := &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
+	registry := lab.NewRegistry(t)
+	of := func(name, script string, spec ...string) string {
+		return manifest(name, append(spec, containers(container("main", script, "image: "+registry.PushLargeBusybox(name+":1", 8<<20))))...)
+	}
+	has := func(image string) bool {
+		images, err := daemon.Images(t.Context())
+		require.NoError(t, err)
+		return slices.ContainsFunc(images, func(name string) bool { return strings.HasSuffix(name, "/"+image) })
+	}
+	stays := of("stays", untilTerm)
+	w.put("stays", stays)
+	var jobs []string
+	for i := range 8 {
+		name := fmt.Sprintf("job%d", i)
+		jobs = append(jobs, name)
+		w.put(name, of(name, "exit 0", never))
+	}
+	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
+	w.start(flags...)
+	w.told("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
+	w.told("node pressure: [DiskPressure]")
+	w.told("node pressure: []")
+	pods := w.pods()
+	require.True(t, runs(pods["stays"]), "%v", pods["stays"].Status)
+	for _, job := range jobs {
+		assert.Equal(t, v1.PodSucceeded, pods[job].Status.Phase, "%s: %s", job, pods[job].Status.Message)
+		w.take(job)
+	}
+	assert.True(t, has("stays:1"))
+	assert.True(t, has("pause:1"), "of which all sandboxes are")
+	assert.False(t, has("job0:1"))
+	w.put("after", of("after", untilTerm))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+
+	// An agent that wants more room than can be made says so.
+	w.take("after")
+	w.until("nothing of it is left", func() error {
+		for _, c := range w.mustList().containers {
+			if strings.HasPrefix(c.String(), "default/after-") {
+				return fmt.Errorf("%s is there", c)
+			}
+		}
+		return nil
+	})
+	w.kill()
+	ballast := filepath.Join(daemon.Root(), "ballast")
+	require.NoError(t, os.WriteFile(ballast, make([]byte, 100<<20), 0o600))
+	w.start("--minimum-image-ttl-duration=1ms", "--image-gc-high-threshold=30", "--image-gc-low-threshold=10")
+	w.told("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
+	assert.True(t, has("stays:1"))
+	require.True(t, runs(w.pods()["stays"]))
+}

@@ -1,0 +1,125 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"regexp"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podworker"
+)
+
+func TestTheAgentSaysWhyAPodIsWhereItIs(t *testing.T) { // L-22, adm-5
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("web.yaml", manifest("web", containers(container("main", untilTerm))))
+	a.write("gpu.yaml", manifest("gpu", "nodeSelector: {gpu: present}", containers(container("main", untilTerm))))
+	a.start()
+	a.eventually("one pod runs, the other is refused", func() bool {
+		pods := a.pods()
+		return pods["web"].Status.Phase == v1.PodRunning && pods["gpu"].Status.Phase == v1.PodFailed
+	})
+	assert.Equal(t, "NodeAffinity", a.pods()["gpu"].Status.Reason)
+	assert.True(t, strings.HasPrefix(a.pods()["gpu"].Status.Message, "Pod was rejected: Predicate NodeAffinity failed"))
+
+	var found []podworker.Explanation
+	a.eventually("both are at rest", func() bool {
+		_, body, err := a.get("/explain?output=json")
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(body, &found))
+		require.Len(t, found, 2)
+		byName := map[string]podworker.Explanation{}
+		for _, e := range found {
+			byName[e.Name] = e
+		}
+		web, gpu := byName["web-node"], byName["gpu-node"]
+		return web.State == podworker.Syncing && web.Wait == podworker.WaitResync && gpu.State == podworker.Finished && gpu.Wait == podworker.WaitObject
+	})
+	_, text, err := a.get("/explain?uid=" + string(a.pods()["gpu"].UID))
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "is finished, for ")
+	assert.Regexp(t, "It came to its end .* ago: NodeAffinity: Pod was rejected: Predicate NodeAffinity failed", string(text))
+	code, _, err := a.get("/explain?uid=nobody")
+	require.NoError(t, err)
+	assert.Equal(t, 404, code)
+}
+
+func TestACriticalPodHasOthersGiveWay(t *testing.T) { // adm-10
+	t.Parallel()
+	all := fmt.Sprintf("resources: {requests: {cpu: %d}}", goruntime.NumCPU())
+	a := newAgent(t, "process")
+	a.write("low.yaml", manifest("low", "priority: 1", containers(container("main", untilTerm, all))))
+	a.start()
+	a.eventually("there is room for the first", func() bool { return a.pods()["low"].Status.Phase == v1.PodRunning })
+	a.write("vital.yaml", manifest("vital", "priority: 1000", containers(container("main", untilTerm, all))))
+	a.eventually("the second runs, and the first has failed", func() bool {
+		pods := a.pods()
+		return pods["vital"].Status.Phase == v1.PodRunning && pods["low"].Status.Phase == v1.PodFailed
+	})
+	low := a.pods()["low"].Status
+	assert.Equal(t, "Preempting: Preempted in order to admit critical pod", low.Reason+": "+low.Message)
+	assert.Contains(t, a.out.String(), "Preempting: Preempted in order to admit critical pod")
+
+	a.write("late.yaml", manifest("late", "priority: 1", containers(container("main", untilTerm, all))))
+	a.eventually("one that comes after is refused", func() bool { return a.pods()["late"].Status.Reason == "UnexpectedAdmissionError" })
+}
+
+// A pod that waits for an object names it, on both pages.
+func TestAPodThatWaitsForAnObjectNamesIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("waits.yaml", manifest("waits", "volumes: [{name: conf, secret: {secretName: s-test}}]",
+		containers(container("main", untilTerm, "volumeMounts: [{name: conf, mountPath: /conf}]"))))
+	a.start("--objects=" + t.TempDir())
+	waits := regexp.MustCompile(`Next step: mount volumes \(waiting [0-9.ms]+\): volume "conf": .*s-test.*; retry in `)
+	for _, path := range []string{"/explain", "/"} {
+		a.eventually(path+" names the Secret", func() bool {
+			_, text, err := a.get(path)
+			require.NoError(t, err)
+			return waits.MatchString(html.UnescapeString(string(text)))
+		})
+	}
+}
+
+func TestTheAgentExplainsPodsThatMakeTrouble(t *testing.T) { // L-22
+	t.Parallel()
+	a := newAgent(t, "process")
+	a.write("crash.yaml", manifest("crash", containers(container("main", "exit 3"))))
+	a.write("nothing.yaml", manifest("nothing", containers(entry("main", "command: [/no/such/thing]"))))
+	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 4",
+		containers(container("main", untilTerm, "lifecycle: {preStop: {exec: {command: [sleep, '1000']}}}"))))
+	a.start()
+	says := func(pod, what string) {
+		var text string
+		t.Helper()
+		for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+			_, body, err := a.get("/explain")
+			require.NoError(t, err)
+			text = string(body)
+			for line := range strings.Lines(text) {
+				if strings.Contains(line, "/"+pod+"-node") && regexp.MustCompile(what).MatchString(line) {
+					return
+				}
+			}
+			require.Less(t, time.Since(begun), patience, "of %s it says not %q but\n%s", pod, what, text)
+		}
+	}
+	says("crash", `It backs off for another .*\. Last seen: main exited with code 3 \(Error\) .* ago\. The last .*CrashLoopBackOff`)
+	says("nothing", `It is tried again in .*no such file or directory`)
+	says("hook", `Nothing is to be done.* Last seen: main has run for `)
+	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 5", containers(container("main", untilTerm))))
+	says("hook", `is terminating.* because no source wants it any more, with a grace of 4 s, of which .* are left\. Still running: main.* With a preStop hook, which runs before TERM: main`)
+	says("hook", `is waiting, .* It waits for pod .*, which has its name, to finish`)
+	says("hook", `is syncing.* Nothing is to be done`)
+}

@@ -1,0 +1,67 @@
+//go:build unix
+
+package kubelet
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The machine stops, and real containers end in the order of their priorities: who does
+// as told, who is killed when his time is over, and those that all rely on at last.
+func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-7, sh-9, sh-11
+	w := onContainerd(t)
+	ends := func(name string, priority, grace int, onTerm string) {
+		w.put(name, manifest(name, fmt.Sprintf("priority: %d", priority), fmt.Sprintf("terminationGracePeriodSeconds: %d", grace),
+			"volumes: [{name: told, hostPath: {path: WORLD}}]",
+			containers(container("main", fmt.Sprintf("trap 'echo %[1]s >> /world/told; %[2]s' TERM; echo %[1]s >> /world/up; while true; do sleep 0.1; done", name, onTerm),
+				"volumeMounts: [{name: told, mountPath: /world}]"))))
+	}
+	ends("dns", 2_000_000_000, 30, "exit 0")
+	ends("web", 0, 30, "sleep 1; exit 0")
+	ends("deaf", 0, 2, ":")
+	w.start("--shutdown-on=http", "--shutdown-grace-period=160s", "--shutdown-grace-period-critical-pods=80s")
+	names := []string{"dns", "web", "deaf"}
+	w.until("all run, and would notice", func() error {
+		pods := w.pods()
+		up, _ := os.ReadFile(filepath.Join(w.dir, "up"))
+		for _, name := range names {
+			if !runs(pods[name]) || !strings.Contains(string(up), name) {
+				return fmt.Errorf("%v %q", lives(pods), up)
+			}
+		}
+		return nil
+	})
+	answer, err := http.DefaultClient.Do(w.shutdownRequest(http.MethodPost, ""))
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusAccepted, answer.StatusCode)
+	w.told("terminated 3 pods in ")
+
+	told := toldInOrder(t, w)
+	assert.ElementsMatch(t, names, told)
+	assert.Equal(t, "dns", told[len(told)-1])
+	pods := w.pods()
+	for _, name := range names {
+		wasShutDown(t, pods[name])
+		ended := pods[name].Status.ContainerStatuses[0].State.Terminated
+		if assert.NotNil(t, ended, name) {
+			assert.EqualValues(t, map[string]int{"deaf": 137}[name], ended.ExitCode, name)
+		}
+	}
+	for _, c := range w.mustList().containers {
+		assert.False(t, c.running, "%s runs", c)
+	}
+	all, err := w.families("/metrics")
+	require.NoError(t, err)
+	began, over := sample(all["kubelet_graceful_shutdown_start_time_seconds"]), sample(all["kubelet_graceful_shutdown_end_time_seconds"])
+	assert.Positive(t, began)
+	assert.GreaterOrEqual(t, over, began)
+}

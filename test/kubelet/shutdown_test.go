@@ -1,0 +1,195 @@
+//go:build unix
+
+package kubelet
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+)
+
+// teller is a pod that writes down when it is told to end, and takes its time.
+func teller(name string, priority int, seconds int) string {
+	return manifest(name, fmt.Sprintf("priority: %d", priority), "terminationGracePeriodSeconds: 30",
+		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/told; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
+}
+
+// wasShutDown checks a pod's last word (sh-9).
+func wasShutDown(t *testing.T, pod v1.Pod) {
+	t.Helper()
+	s := pod.Status
+	assert.Equal(t, v1.PodFailed, s.Phase, pod.Name)
+	assert.Equal(t, "Terminated", s.Reason, pod.Name)
+	assert.Equal(t, "Pod was terminated in response to imminent node shutdown.", s.Message, pod.Name)
+	var disrupted *v1.PodCondition
+	for i, c := range s.Conditions {
+		if c.Type == v1.DisruptionTarget {
+			disrupted = &s.Conditions[i]
+		}
+	}
+	if assert.NotNil(t, disrupted, pod.Name) {
+		assert.Equal(t, v1.PodReasonTerminationByKubelet, disrupted.Reason)
+		assert.Equal(t, s.Message, disrupted.Message)
+	}
+}
+
+func toldInOrder(t *testing.T, w *world) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, "told"))
+	require.NoError(t, err)
+	return strings.Fields(string(text))
+}
+
+// shutdownRequest is one of who may read the agent's files.
+func (w *world) shutdownRequest(method, query string) *http.Request {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+w.addr+"/shutdown"+query, nil)
+	require.NoError(w.t, err)
+	header, err := os.ReadFile(filepath.Join(w.dir, "root", "shutdown-token"))
+	require.NoError(w.t, err)
+	name, value, _ := strings.Cut(strings.TrimSpace(string(header)), ": ")
+	req.Header.Set(name, value)
+	return req
+}
+
+// An agent that is told to end while it starts, since the machine stops, ends its pods
+// first (F-62).
+func TestATermWhileTheAgentStartsIsAShutdown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts an agent")
+	}
+	t.Parallel()
+	fake, err := fakecri.New(fakecri.Config{})
+	require.NoError(t, err)
+	met := &meeting{first: make(chan struct{}), goOn: make(chan struct{})}
+	endpoint, _ := serveFakeCRI(t, fake, func(l net.Listener) net.Listener { met.Listener = l; return met })
+
+	a := newAgent(t, endpoint)
+	a.launch("--shutdown-on=sigterm", "--shutdown-grace-period=60s")
+	select {
+	case <-met.first:
+	case <-time.After(patience):
+		t.Fatal("the agent does not ask for the runtime: " + a.out.String())
+	}
+	require.NoError(t, a.cmd.Process.Signal(syscall.SIGTERM))
+	close(met.goOn)
+	require.NoError(t, a.cmd.Wait(), a.out.String())
+	assert.Contains(t, a.out.String(), "the machine may shut down")
+}
+
+// A meeting holds the first who connects until it may go on.
+type meeting struct {
+	net.Listener
+	once        sync.Once
+	first, goOn chan struct{}
+}
+
+func (m *meeting) Accept() (net.Conn, error) {
+	conn, err := m.Listener.Accept()
+	if err == nil {
+		m.once.Do(func() { close(m.first) })
+		<-m.goOn
+	}
+	return conn, err
+}
+
+// The machine stops: the pods end in the order of their priorities, who comes then is
+// sent away, and when it is called off all is as before.
+func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, sh-9, F-63
+	if testing.Short() {
+		t.Skip("takes seconds of real time")
+	}
+	t.Parallel()
+	w := &world{agent: newAgent(t, "process")}
+	w.put("dns", teller("dns", 2_000_000_000, 0))
+	w.put("web", teller("web", 0, 1))
+	w.start("--shutdown-on=http", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "--v=4")
+	w.until("both are ready", func() error {
+		if pods := w.pods(); !runs(pods["web"]) || !runs(pods["dns"]) {
+			return fmt.Errorf("%v", lives(pods))
+		}
+		return nil
+	})
+	post := func(method, header string) int {
+		req := w.shutdownRequest(method, "")
+		if header != "" {
+			req.Header.Set("Sec-Fetch-Site", header)
+		}
+		answer, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	for _, token := range []string{"", "Bearer", "Bearer " + strings.Repeat("A", 26)} {
+		req := w.shutdownRequest(http.MethodPost, "")
+		req.Header.Set("Authorization", token)
+		answer, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		assert.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	}
+	file, err := os.Stat(filepath.Join(w.dir, "root", "shutdown-token"))
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), file.Mode(), "of no other user")
+	code, looks, err := w.get("/shutdown")
+	require.NoError(t, err)
+	assert.Equal(t, `200 {"stopping":false,"done":false}`, fmt.Sprint(code, " ", strings.TrimSpace(string(looks))), "anybody may look")
+	assert.Equal(t, http.StatusForbidden, post(http.MethodPost, "cross-site"))
+	assert.Equal(t, http.StatusAccepted, post(http.MethodPost, ""))
+	w.told("the machine shuts down; pods are being terminated")
+	w.put("late", teller("late", 0, 0))
+	w.told("the machine may shut down") // late may have been one more to end: it was just sent away
+	assert.Equal(t, []string{"web", "dns"}, toldInOrder(t, w))
+	pods := w.pods()
+	wasShutDown(t, pods["web"])
+	wasShutDown(t, pods["dns"])
+	w.until("late is sent away", func() error {
+		if s := w.pods()["late"].Status; s.Reason != "NodeShutdown" || s.Message != "Pod was rejected: Pod was rejected as the node is shutting down." {
+			return fmt.Errorf("%s %s %s", s.Phase, s.Reason, s.Message)
+		}
+		return nil
+	})
+	text, err := os.ReadFile(filepath.Join(w.dir, "root", "graceful_node_shutdown_state")) // sh-11
+	require.NoError(t, err)
+	var times struct{ StartTime, EndTime time.Time }
+	require.NoError(t, json.Unmarshal(text, &times))
+	assert.Positive(t, times.EndTime.Sub(times.StartTime))
+
+	assert.Equal(t, http.StatusOK, post(http.MethodDelete, ""))
+	w.told("the shutdown of the machine was canceled")
+	w.put("after", teller("after", 0, 0))
+	w.until("who comes after that runs", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+
+	// A TERM is a shutdown as well, after which the agent ends (F-62).
+	w.kill()
+	w.start("--shutdown-on=sigterm", "--shutdown-grace-period=80s")
+	w.until("the next agent has the pod", func() error {
+		if after := w.pods()["after"]; !runs(after) {
+			return fmt.Errorf("%s %s", after.Status.Phase, after.Status.Message)
+		}
+		return nil
+	})
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, w.cmd.Wait())
+	assert.Equal(t, []string{"web", "dns", "after"}, toldInOrder(t, w))
+}

@@ -1,0 +1,72 @@
+//go:build unix
+
+package kubelet
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// systemd hears that the agent is ready, that it is well twice in each WatchdogSec, and
+// that it stops (sv-5).
+func TestSystemdHearsOfTheAgent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds of real time")
+	}
+	dir, err := os.MkdirTemp("", "notify") // a socket's path must be short
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	socket := filepath.Join(dir, "s")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", socket)
+	t.Setenv("WATCHDOG_USEC", "400000")
+	next := func() string {
+		text := make([]byte, 100)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(patience)))
+		n, err := conn.Read(text)
+		require.NoError(t, err)
+		return string(text[:n])
+	}
+	a := newAgent(t, "process")
+	a.write("sleeper.yaml", sleeper("sleeper"))
+	a.start()
+	assert.Equal(t, []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"}, []string{next(), next(), next(), next()})
+	a.eventually("the pod runs", func() bool { return running(a.pods()["sleeper"]) })
+	require.NoError(t, a.interrupt())
+	a.start() // another one: its cleanup is that of newAgent
+	var heard []string
+	for len(heard) == 0 || heard[len(heard)-1] != "READY=1" {
+		heard = append(heard, next())
+	}
+	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
+}
+
+// The unit that is there as a sample starts this agent, with flags that it has, and lets
+// pods outlive it.
+func TestTheUnitStartsTheAgent(t *testing.T) {
+	text, err := os.ReadFile("../../examples/kubelet/kubelet.service")
+	require.NoError(t, err)
+	unit := strings.ReplaceAll(string(text), "\\\n", "")
+	_, command, found := strings.Cut(unit, "\nExecStart=")
+	require.True(t, found)
+	command, _, _ = strings.Cut(command, "\n")
+	_, help, _, _ := try(t, "--help")
+	for _, word := range strings.Fields(command)[1:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
+		assert.Regexp(t, `(?m)^  -`+regexp.QuoteMeta(name)+`\b`, help)
+	}
+	for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
+		assert.Contains(t, unit, "\n"+line+"\n")
+	}
+}

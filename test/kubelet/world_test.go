@@ -1,0 +1,260 @@
+package kubelet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// A world is an agent with a runtime below it that can be looked at past the
+// agent: what the agent says is held against what there is.
+type world struct {
+	*agent
+	daemon *lab.Daemon // nil for plain processes
+}
+
+// onContainerd is a world with a containerd of its own.
+func onContainerd(t *testing.T) *world {
+	t.Helper()
+	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	return &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
+}
+
+// onProcesses is a world of plain processes, run by whoever runs the test.
+func onProcesses(t *testing.T) *world {
+	t.Helper()
+	if os.Getenv("KUBEPARTS_STORY") == "" {
+		t.Skip("takes minutes; set KUBEPARTS_STORY=1 to run it")
+	}
+	if goruntime.GOOS != "linux" {
+		t.Skip("looks at processes through /proc")
+	}
+	return &world{agent: newAgent(t, "process")}
+}
+
+// put writes the manifest of the named pod.
+func (w *world) put(name, manifest string) {
+	w.t.Helper()
+	w.write(name+".yaml", strings.ReplaceAll(manifest, "WORLD", w.dir))
+}
+
+// take removes the manifest of the named pod.
+func (w *world) take(name string) {
+	w.t.Helper()
+	w.remove(name + ".yaml")
+}
+
+// until waits until check finds nothing wrong.
+func (w *world) until(what string, check func() error) {
+	w.t.Helper()
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Since(begun) > patience {
+			w.t.Fatalf("not within %v: %s: %v", patience, what, err)
+		}
+	}
+}
+
+// logFile is where a container's log has to be.
+func (w *world) logFile(pod v1.Pod, container string, restarts int32) string {
+	return filepath.Join(w.podLogs(pod), container, fmt.Sprintf("%d.log", restarts))
+}
+
+func (w *world) podLogs(pod v1.Pod) string {
+	return filepath.Join(w.logs(), pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+}
+
+// A line is one of a container's log.
+type line struct {
+	at     time.Time
+	stream string
+	full   bool // it ends here, and is not continued in the next
+	text   string
+}
+
+// readLog reads a log in the CRI's format.
+func (w *world) readLog(path string) []line {
+	w.t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(w.t, err)
+	return parseLog(w.t, data)
+}
+
+func parseLog(t *testing.T, data []byte) []line {
+	t.Helper()
+	var lines []line
+	for raw := range strings.Lines(string(data)) {
+		fields := strings.SplitN(strings.TrimSuffix(raw, "\n"), " ", 4)
+		require.Len(t, fields, 4, "%q", raw)
+		at, err := time.Parse(time.RFC3339Nano, fields[0])
+		require.NoError(t, err)
+		require.Contains(t, []string{"F", "P"}, fields[2])
+		lines = append(lines, line{at, fields[1], fields[2] == "F", fields[3]})
+	}
+	return lines
+}
+
+// A listing is what the runtime holds.
+type listing struct {
+	sandboxes  []sandbox
+	containers []instance
+}
+
+type sandbox struct {
+	ID, Name, Namespace, UID string
+	Attempt                  uint32
+	Ready                    bool
+	Labels, Annotations      map[string]string
+}
+
+type instance struct {
+	ID, Name, SandboxID string
+	Attempt             uint32
+	Labels, Annotations map[string]string
+	running             bool
+}
+
+// String names the container in its pod.
+func (i instance) String() string {
+	return i.Labels["io.kubernetes.pod.namespace"] + "/" + i.Labels["io.kubernetes.pod.name"] + "/" + i.Name
+}
+
+func (i instance) uid() string { return i.Labels["io.kubernetes.pod.uid"] }
+
+// list asks the runtime itself.
+func (w *world) list() (listing, error) {
+	if w.daemon == nil {
+		return listProcesses(filepath.Join(w.dir, "root", "process"))
+	}
+	raw, err := lab.List(w.t.Context(), w.daemon.Endpoint)
+	var l listing
+	for _, s := range raw.Sandboxes {
+		l.sandboxes = append(l.sandboxes, sandbox{
+			ID: s.Id, Name: s.Metadata.Name, Namespace: s.Metadata.Namespace, UID: s.Metadata.Uid, Attempt: s.Metadata.Attempt,
+			Ready: s.State.String() == "SANDBOX_READY", Labels: s.Labels, Annotations: s.Annotations,
+		})
+	}
+	for _, c := range raw.Containers {
+		l.containers = append(l.containers, instance{
+			ID: c.Id, Name: c.Metadata.Name, SandboxID: c.PodSandboxId, Attempt: c.Metadata.Attempt,
+			Labels: c.Labels, Annotations: c.Annotations, running: c.State.String() == "CONTAINER_RUNNING",
+		})
+	}
+	return l, err
+}
+
+// listProcesses reads the records of the process runtime, since the agent alone
+// may open its directory. Exits are looked for last: what is listed as running
+// ran when the newest start was read.
+func listProcesses(dir string) (listing, error) {
+	var l listing
+	err := records(filepath.Join(dir, "sandboxes"), "sandbox.json", &l.sandboxes)
+	if err == nil {
+		err = records(filepath.Join(dir, "containers"), "container.json", &l.containers)
+	}
+	for i, c := range l.containers {
+		_, err := os.Stat(filepath.Join(dir, "containers", c.ID, "process.json"))
+		l.containers[i].running = err == nil
+	}
+	for i, c := range l.containers {
+		_, err := os.Stat(filepath.Join(dir, "exits", c.ID+".json"))
+		l.containers[i].running = l.containers[i].running && errors.Is(err, fs.ErrNotExist)
+	}
+	return l, err
+}
+
+func records[T any](dir, file string, to *[]T) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name(), file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since
+		}
+		var one T
+		if err == nil {
+			err = json.Unmarshal(data, &one)
+		}
+		if err != nil {
+			return err
+		}
+		*to = append(*to, one)
+	}
+	return nil
+}
+
+// mustList is list where the runtime is known to answer.
+func (w *world) mustList() listing {
+	w.t.Helper()
+	l, err := w.list()
+	require.NoError(w.t, err)
+	return l
+}
+
+// of returns what the runtime holds of one pod.
+func (l listing) of(uid string) listing {
+	var mine listing
+	for _, s := range l.sandboxes {
+		if s.UID == uid {
+			mine.sandboxes = append(mine.sandboxes, s)
+		}
+	}
+	for _, c := range l.containers {
+		if c.uid() == uid {
+			mine.containers = append(mine.containers, c)
+		}
+	}
+	return mine
+}
+
+// doubles returns what there may not be two of: running instances of one
+// container in pods of one name, containers of one name and attempt in a
+// sandbox, sandboxes of one attempt of a pod, ready sandboxes of pods of one
+// name.
+func (l listing) doubles() []string {
+	var found []string
+	seen := map[string]string{}
+	check := func(id, format string, args ...any) {
+		what := fmt.Sprintf(format, args...)
+		if other, twice := seen[what]; twice {
+			found = append(found, fmt.Sprintf("two of %s: %s and %s", what, other, id))
+		}
+		seen[what] = id
+	}
+	for _, c := range l.containers {
+		check(c.ID, "container %s attempt %d in sandbox %s", c, c.Attempt, c.SandboxID)
+		if c.running {
+			check(c.ID, "running container %s", c)
+		}
+	}
+	for _, s := range l.sandboxes {
+		check(s.ID, "sandbox %s attempt %d", s.UID, s.Attempt)
+		if s.Ready {
+			check(s.ID, "ready sandbox %s/%s", s.Namespace, s.Name)
+		}
+	}
+	return found
+}
+
+// bareID returns a container's ID as the runtime knows it.
+func bareID(id string) string {
+	_, bare, _ := strings.Cut(id, "://")
+	return bare
+}
