@@ -18,8 +18,8 @@ import (
 
 // alone are the tests that run a Loop without a pipeline.
 var alone = []string{
-	"pleg/podworker_test.go", // the Example of how pleg notifies a Loop
-	"runonce_test.go",        // that Run can be called once
+	"internal/test/repo/runonce_test.go", // that Run can be called once
+	"pleg/podworker_test.go",             // the Example of how pleg notifies a Loop
 }
 
 // The pod pipeline is assembled in one place, so that what the simulation proves
