@@ -281,10 +281,16 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	if h := k.agent.Health(); h != nil {
 		h.First(ctx) // before the first status of the node
 	}
+	return runComponents(ctx, k.components, func(ctx context.Context) { _ = k.agent.Status().Flush(ctx) })
+}
+
+// runComponents runs the components until ctx is done or one fails. They run during flush,
+// which is called if ctx is done.
+func runComponents(ctx context.Context, components []component, flush func(context.Context)) error {
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, running := errgroup.WithContext(running)
-	for _, c := range k.components {
+	for _, c := range components {
 		group.Go(func() error { return c(running) })
 	}
 	stopped := make(chan error, 1)
@@ -293,8 +299,8 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	case err := <-stopped:
 		return err
 	case <-ctx.Done():
-		flush, cancel := context.WithTimeout(running, flushTimeout)
-		_ = k.agent.Status().Flush(flush)
+		flushing, cancel := context.WithTimeout(running, flushTimeout)
+		flush(flushing)
 		cancel()
 	case <-running.Done():
 	}

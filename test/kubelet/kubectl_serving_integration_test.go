@@ -63,7 +63,7 @@ func kubectlAnonymous(d desk) {
 	a := newAgent(d.t, "process")
 	file := filepath.Join(a.dir, "kubelet.yaml")
 	require.NoError(d.t, os.WriteFile(file, []byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"+
-		"authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\nauthorization: {mode: AlwaysAllow}\n"), 0o600))
+		"authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}\nauthorization: {mode: AlwaysAllow}\nevictionHard: {} # however full the disk is\n"), 0o600))
 	a.flags = []string{
 		"--config=" + file, "--kubeconfig=" + d.control.NodeKubeconfig("open"), "--hostname-override=open", "--port=-1", "--healthz-port=-1",
 		"--register-with-taints=for=processes:NoSchedule",
