@@ -65,9 +65,6 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
 		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
-	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
-		return nil, errors.New("Config.Shutdcfg.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
-	}
 	m, err = shutdown.New(cfg)
 	return m, err
 }
