@@ -16,16 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// notYet are the files of other packages that still call podworker.NewLoop. The
-// list must not grow.
-var notYet = []string{
-	"examples/kubelet/evict_test.go",
-}
-
 // alone are the tests that run a Loop without a pipeline.
 var alone = []string{
-	"pleg/podworker_test.go", // the Example of how pleg notifies a Loop
-	"runonce_test.go",        // that Run can be called once
+	"internal/test/repo/runonce_test.go", // that Run can be called once
+	"pleg/podworker_test.go",             // the Example of how pleg notifies a Loop
 }
 
 // The pod pipeline is assembled in one place, so that what the simulation proves
@@ -54,7 +48,7 @@ func TestOnlyThisPackageAssemblesThePipeline(t *testing.T) {
 	callers = slices.DeleteFunc(callers, func(file string) bool {
 		return file == "agent/construct.go" || path.Dir(file) == "podworker" && strings.HasSuffix(file, "_test.go")
 	})
-	assert.Equal(t, slices.Sorted(slices.Values(slices.Concat(notYet, alone))), callers, "podworker.NewLoop is called by package agent only: use agent.New")
+	assert.Equal(t, alone, callers, "podworker.NewLoop is called by package agent only: use agent.New")
 }
 
 // calls reports whether a file refers to a function of the package pkg.

@@ -51,8 +51,8 @@
 //
 // # Testing
 //
-// Each rule has a test that says its number, or a reason in rules_test.go at the root
-// of this module. A [cgroups.Tree] stands in for the machine; the packages host and
+// Each rule has a test that says its number, or a reason in internal/test/repo/rules_test.go.
+// A [cgroups.Tree] stands in for the machine; the packages host and
 // oom try real ones, v1 and v2.
 //
 // # Stability

@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-var idleFor = flag.Duration("idle", 10*time.Second, "how long BenchmarkIdleNode watches a node on which nothing happens")
+var idleFor = flag.Duration("idle", 10*time.Second, "how long BenchmarkIdleNode and BenchmarkIdleNodeOverASocket watch a node on which nothing happens")
 
 // onlyLister hides that a runtime gives hints.
 type onlyLister struct{ runtime.Lister }

@@ -16,7 +16,7 @@ import (
 )
 
 // Two defects of virtual-kubelet are those of a client of the API server. The list of
-// all eight is in virtualkubelet_test.go at the root.
+// all eight is in agent/virtualkubelet_test.go.
 
 // 3: a deletion that is only known because the object is missing is dropped, and the pod
 // runs until the agent is started anew.

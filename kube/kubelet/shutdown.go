@@ -63,7 +63,7 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
-		return nil, errors.New("a trigger of graceful node shutdown is set, but neither shutdownGracePeriod nor shutdownGracePeriodByPodPriority: pods have no time to terminate")
+		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
 	m, err = shutdown.New(cfg)
 	return m, err

@@ -3,7 +3,6 @@ package projected
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -11,125 +10,77 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 	"github.com/kubeparts/kubeparts/volume/internal/written"
-	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
 // Name of the plugin.
 const Name = "kubernetes.io/projected"
 
-// A Config says what the plugin works with. What is nil is an error of each volume
-// that needs it.
+// A Config configures a [Plugin]. Volumes that need a nil field fail in SetUp.
 type Config struct {
 	// Objects has ConfigMaps and Secrets.
 	Objects volume.Objects
 
-	// Tokens are those of service accounts. They are shared with others who
-	// ask for tokens in the name of pods.
+	// Tokens are those of service accounts. The cache is shared with other packages
+	// that request tokens on behalf of pods.
 	Tokens *token.Cache
 
 	// TrustBundles has the ClusterTrustBundles.
 	TrustBundles volume.TrustBundles
 
-	// Allocatable is what the node has for pods: the limits of containers that
-	// have none (vol-53).
+	// Allocatable returns the resources of the node for pods, which are the limits of
+	// containers without limits (vol-53). If nil, these are 0.
 	Allocatable func() v1.ResourceList
 
 	// Tmpfs keeps the files in memory (vol-52): emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
-// A Plugin is a volume.Plugin.
-type Plugin struct{ cfg Config }
+// A Plugin is a volume.Plugin, a volume.Refresher and a volume.Refs. Safe for concurrent
+// use as volume.Plugin requires.
+type Plugin struct {
+	written.Plugin
+	cfg Config
+}
 
-// New returns the plugin for cfg.
+// New returns the plugin for cfg, or an error if Config.Tmpfs is missing.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
 		return nil, errors.New("projected: Config.Tmpfs is nil, or has no Mounter")
 	}
-	if cfg.Allocatable == nil {
-		cfg.Allocatable = func() v1.ResourceList { return nil }
+	p := &Plugin{cfg: cfg}
+	files := written.Config{
+		Name: Name, Package: "projected", Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Objects: cfg.Objects, Allocatable: cfg.Allocatable,
+		Source: func(v *v1.VolumeSource) *v1.ProjectedVolumeSource { return v.Projected },
+		Empty:  func(string) v1.VolumeSource { return v1.VolumeSource{Projected: new(v1.ProjectedVolumeSource)} },
 	}
-	return &Plugin{cfg}, nil
+	if cfg.Tokens != nil {
+		files.Token = p.token
+	}
+	if cfg.TrustBundles != nil {
+		files.TrustBundles = p.trustBundles
+	}
+	p.Plugin = written.New(files)
+	return p, nil
 }
 
-// Name implements volume.Plugin.
-func (*Plugin) Name() string { return Name }
-
-// CanSupport implements volume.Plugin.
-func (*Plugin) CanSupport(spec *volume.Spec) bool {
-	return spec.PV == nil && spec.Volume != nil && spec.Volume.Projected != nil
+// TearDown implements volume.Plugin. It also discards the tokens of the pod.
+func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
+	if err := p.Plugin.TearDown(ctx, at); err != nil {
+		return err
+	}
+	if p.cfg.Tokens != nil {
+		p.cfg.Tokens.Forget(at.PodUID)
+	}
+	return nil
 }
 
-// Refreshes implements volume.Refresher (vol-11).
-func (*Plugin) Refreshes(*volume.Spec) bool { return true }
-
-// Refs implements volume.Refs.
-func (*Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
-	var refs []volume.ObjectRef
-	for _, from := range spec.Volume.Projected.Sources {
-		switch {
-		case from.ConfigMap != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindConfigMap, Namespace: pod.Namespace, Name: from.ConfigMap.Name})
-		case from.Secret != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
-		case from.ClusterTrustBundle != nil && from.ClusterTrustBundle.Name != nil:
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
-		case from.ClusterTrustBundle != nil: // whichever its labels select
-			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle})
-		}
-	}
-	return refs
-}
-
-// SetUp implements volume.Plugin. It asks to be called again when a token is due to
-// be replaced (vol-56).
-func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
-	var refreshAt time.Time
-	get := payload.Getters{Token: func(from *v1.ServiceAccountTokenProjection) (string, error) {
-		t, err := p.token(ctx, req.Pod, from)
-		if err == nil && (refreshAt.IsZero() || t.RefreshAt.Before(refreshAt)) {
-			refreshAt = t.RefreshAt
-		}
-		return t.Value, err
-	}}
-	if objects := p.cfg.Objects; objects != nil {
-		get.ConfigMap = func(name string) (*v1.ConfigMap, error) {
-			if err := written.CheckName("configMap", name); err != nil {
-				return nil, err
-			}
-			return objects.ConfigMap(ctx, req.Pod.Namespace, name)
-		}
-		get.Secret = func(name string) (*v1.Secret, error) {
-			if err := written.CheckName("secret", name); err != nil {
-				return nil, err
-			}
-			return objects.Secret(ctx, req.Pod.Namespace, name)
-		}
-	}
-	if p.cfg.TrustBundles != nil {
-		get.TrustBundles = func(from *v1.ClusterTrustBundleProjection) ([]string, error) { return p.trustBundles(ctx, from) }
-	}
-	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
-	files, err := payload.Projected(req.Pod, req.Spec.Volume.Projected, p.cfg.Allocatable(), get, owners)
-	if err != nil {
-		return volume.Mounted{}, written.Failed(req, err)
-	}
-	mounted, err := written.SetUp(ctx, req, p.cfg.Tmpfs, files)
-	mounted.RefreshAt = refreshAt
-	return mounted, err
-}
-
-// token gets a token of the pod's service account, bound to the pod, so that it ends
-// with it (vol-55, vol-56).
-func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token.Token, error) {
-	if p.cfg.Tokens == nil {
-		return token.Token{}, errors.New("failed to fetch token: nothing here gives tokens of service accounts")
-	}
+// token returns a token of the pod's service account that is bound to the pod (vol-55,
+// vol-56).
+func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (string, time.Time, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: from.ExpirationSeconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{
@@ -147,11 +98,12 @@ func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccount
 	if account == "" {
 		account = "default"
 	}
-	return p.cfg.Tokens.Token(ctx, pod.Namespace, account, request)
+	t, err := p.cfg.Tokens.Token(ctx, pod.Namespace, account, request)
+	return t.Value, t.RefreshAt, err
 }
 
-// trustBundles gets the bundles that a source names or selects. Without a selector a
-// signer has none, with an empty one all (vol-57).
+// trustBundles returns the bundles that a source names or selects. A nil selector selects
+// none of a signer's bundles, an empty one all of them (vol-57).
 func (p *Plugin) trustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error) {
 	if from.Name != nil {
 		pem, err := p.cfg.TrustBundles.ClusterTrustBundle(ctx, *from.Name)
@@ -165,25 +117,4 @@ func (p *Plugin) trustBundles(ctx context.Context, from *v1.ClusterTrustBundlePr
 		}
 	}
 	return p.cfg.TrustBundles.ClusterTrustBundles(ctx, *from.SignerName, selector)
-}
-
-// TearDown implements volume.Plugin.
-func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
-	if err := written.TearDown(ctx, p.cfg.Tmpfs.Mounter, at); err != nil {
-		return fmt.Errorf("projected: %w", err)
-	}
-	if p.cfg.Tokens != nil {
-		p.cfg.Tokens.Forget(at.PodUID)
-	}
-	return nil
-}
-
-// Construct implements volume.Plugin.
-func (*Plugin) Construct(at volume.Place) (*volume.Spec, error) {
-	return written.Construct(at, v1.VolumeSource{Projected: new(v1.ProjectedVolumeSource)})
-}
-
-// Stats implements volume.Plugin.
-func (*Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
-	return written.Stats(ctx, at)
 }

@@ -22,16 +22,16 @@ import (
 // adds are the bits that the walk for an fsGroup may add to a file's mode.
 const adds = 0o440
 
-// SetUp makes the volume hold files. With a tmpfs they are kept in memory (vol-52),
-// else in a directory (vol-51). Containers get the volume read-only.
-func SetUp(ctx context.Context, req volume.Request, tmpfs *emptydir.Tmpfs, files atomic.Payload) (volume.Mounted, error) {
-	if err := files.Check(); err != nil { // before anything is made (vol-39)
-		return volume.Mounted{}, Failed(req, err)
+// write replaces the content of the volume by files, in memory (vol-52) or on disk
+// (vol-51). Containers get the volume read-only.
+func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payload) (volume.Mounted, error) {
+	if err := files.Check(); err != nil { // before anything is created (vol-39)
+		return volume.Mounted{}, failed(req, err)
 	}
 	dir := req.Dir()
 	var err error
-	if tmpfs != nil {
-		err = tmpfs.Mount(dir, req.Pod, nil)
+	if p.cfg.Tmpfs != nil {
+		err = p.cfg.Tmpfs.Mount(dir, req.Pod, nil)
 	} else {
 		err = emptydir.MakeDir(dir)
 	}
@@ -58,9 +58,8 @@ func own(ctx context.Context, req volume.Request, dir string) error {
 	return volume.Own(ctx, dir, volume.Ownership{Group: *req.FSGroup, ReadOnly: true, Progress: req.Progress})
 }
 
-// TearDown removes the volume.
-func TearDown(ctx context.Context, mounter volume.Mounter, at volume.Place) error {
-	// A kubelet keeps its marker of such a volume here; RemoveTree does the rest.
+func remove(ctx context.Context, mounter volume.Mounter, at volume.Place) error {
+	// The marker that a kubelet has of such a volume.
 	wrapped := at
 	wrapped.Plugin, wrapped.Name = emptydir.Name, "wrapped_"+at.Name
 	if err := untrusted.RemoveTree(ctx, wrapped.PluginDir()); err != nil {
@@ -69,37 +68,38 @@ func TearDown(ctx context.Context, mounter volume.Mounter, at volume.Place) erro
 	return volume.RemoveTree(ctx, mounter, at.Dir())
 }
 
-// Construct returns a spec of a volume that is on disk, with its name.
-func Construct(at volume.Place, source v1.VolumeSource) (*volume.Spec, error) {
+// construct returns the spec of a volume whose directory exists.
+func construct(at volume.Place, source v1.VolumeSource) (*volume.Spec, error) {
 	if _, err := os.Lstat(at.Dir()); err != nil {
 		return nil, err
 	}
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: source}}, nil
 }
 
-// Stats measures what is in the volume.
-func Stats(ctx context.Context, at volume.Place) (volume.Stats, error) {
-	usage, err := volume.DiskUsage(ctx, at.Dir())
-	return volume.Stats{FsStats: usage}, err
-}
-
-// Failed marks an error after which nothing is there: nothing was begun now, and
-// nothing was there before, from an earlier set-up whose content has only become old.
-func Failed(req volume.Request, err error) error {
+// failed marks err as definite if the volume does not exist: neither this set-up has
+// begun nor has an earlier one completed, whose content would only be outdated.
+func failed(req volume.Request, err error) error {
 	if _, there := os.Lstat(req.Dir()); req.Refresh || !errors.Is(there, fs.ErrNotExist) {
 		return err
 	}
 	return volume.Definite(err)
 }
 
-// NoObjects is why an object can't be had: nothing was wired that gets one.
-func NoObjects(kind, namespace, name string) error {
-	return fmt.Errorf("couldn't get %s %v/%v, no kubeClient defined", kind, namespace, name)
+// NoObjects is a volume.Objects that has none, because there is no API server.
+type NoObjects struct{}
+
+// ConfigMap returns an error.
+func (NoObjects) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
+	return nil, fmt.Errorf("couldn't get configMap %v/%v, no kubeClient defined", namespace, name)
 }
 
-// CheckName refuses the name of an object that can't be one, before anybody is asked
-// for it.
-func CheckName(kind, name string) error {
+// Secret returns an error.
+func (NoObjects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
+	return nil, fmt.Errorf("couldn't get secret %v/%v, no kubeClient defined", namespace, name)
+}
+
+// checkName returns an error for an invalid name, before the object is requested.
+func checkName(kind, name string) error {
 	if name == "" {
 		return fmt.Errorf("%s has no name", kind)
 	}

@@ -1,4 +1,4 @@
-package kubeparts_test
+package repo_test
 
 import (
 	"testing"

@@ -1,9 +1,8 @@
-package kubeparts_test
+package repo_test
 
 import (
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -42,7 +41,7 @@ func TestEachRuleOfThePodEngineIsNamedByATest(t *testing.T) {
 // stands among the differences in prober/doc.go, or there is a reason here why it
 // has neither.
 func TestEachRuleOfTheProberIsNamedByATestOrADifference(t *testing.T) {
-	doc, err := os.ReadFile("prober/doc.go")
+	doc, err := fs.ReadFile(files, "prober/doc.go")
 	require.NoError(t, err)
 	_, differences, found := strings.Cut(string(doc), "# Differences from the kubelet")
 	require.True(t, found)
@@ -72,7 +71,7 @@ func TestEachRuleOfTheProberIsNamedByATestOrADifference(t *testing.T) {
 // Each rule of how changes are found has a test that says its number, or stands
 // among the differences in pleg/doc.go.
 func TestEachRuleOfThePlegIsNamedByATestOrADifference(t *testing.T) {
-	doc, err := os.ReadFile("pleg/doc.go")
+	doc, err := fs.ReadFile(files, "pleg/doc.go")
 	require.NoError(t, err)
 	_, differences, found := strings.Cut(string(doc), "# Differences from the kubelet")
 	require.True(t, found)
@@ -115,7 +114,7 @@ func rulesNamedByTests(t *testing.T, kinds []string) map[string][]string {
 // allNamed reads the module once, for all tests of this package.
 var allNamed = sync.OnceValues(func() (map[string][]string, error) {
 	named := make(map[string][]string)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -126,16 +125,16 @@ var allNamed = sync.OnceValues(func() (map[string][]string, error) {
 			return nil
 		}
 		ext := filepath.Ext(path)
-		data := strings.Contains(filepath.ToSlash(path), "/testdata/") && (ext == ".yaml" || ext == ".txt")
+		data := strings.Contains(path, "/testdata/") && (ext == ".yaml" || ext == ".txt")
 		if !data && !strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, "rules_test.go") || strings.Contains(d.Name(), "integration") {
 			return nil
 		}
-		text, err := os.ReadFile(path)
+		text, err := fs.ReadFile(files, path)
 		if err != nil {
 			return err
 		}
 		for _, rule := range ruletest.In(string(text)) {
-			if strings.HasPrefix(rule, "st-") && strings.HasPrefix(filepath.ToSlash(path), "cm/") {
+			if strings.HasPrefix(rule, "st-") && strings.HasPrefix(path, "cm/") {
 				continue // the rules of stats have the prefix of those of statuses
 			}
 			if !slices.Contains(named[rule], path) {

@@ -1,9 +1,7 @@
-package kubeparts_test
+package repo_test
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,7 +11,7 @@ import (
 )
 
 func TestTheModuleRequiresNoClient(t *testing.T) {
-	mod, err := os.ReadFile("go.mod")
+	mod, err := fs.ReadFile(files, "go.mod")
 	require.NoError(t, err)
 	assert.NotContains(t, string(mod), "k8s.io/client-go", "it lives in kube/, nowhere else")
 	assert.NotContains(t, string(mod), "k8s.io/kubernetes ")
@@ -32,34 +30,34 @@ var noExample = map[string]string{
 
 func TestEachPackageTellsItsStoryAndHasAnExample(t *testing.T) {
 	packages := 0
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case d.IsDir() && (path == "examples" || path == "test" || path == "tools" || d.Name() == "internal" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != "."):
-			return filepath.SkipDir
+			return fs.SkipDir
 		case !d.IsDir() || path == ".":
 			return nil
 		}
-		files, err := filepath.Glob(filepath.Join(path, "*.go"))
-		if err != nil || len(files) == 0 {
+		sources, err := fs.Glob(files, path+"/*.go")
+		if err != nil || len(sources) == 0 {
 			return err
 		}
 		packages++
-		doc, err := os.ReadFile(filepath.Join(path, "doc.go"))
+		doc, err := fs.ReadFile(files, path+"/doc.go")
 		if assert.NoError(t, err, "%s", path) {
 			assert.Regexp(t, stability, string(doc), "%s/doc.go ends with how stable the package is: see CONTRIBUTING.md", path)
 		}
 		hasExample := false
-		for _, file := range files {
-			text, err := os.ReadFile(file)
+		for _, file := range sources {
+			text, err := fs.ReadFile(files, file)
 			if err != nil {
 				return err
 			}
 			hasExample = hasExample || strings.HasSuffix(file, "_test.go") &&
 				strings.Contains(string(text), "\nfunc Example") && strings.Contains(string(text), "// Output:")
 		}
-		if reason := noExample[filepath.ToSlash(path)]; reason == "" {
+		if reason := noExample[path]; reason == "" {
 			assert.True(t, hasExample, "%s has no Example with Output", path)
 		} else {
 			assert.False(t, hasExample, "%s has an Example although %s", path, reason)

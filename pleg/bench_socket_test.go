@@ -1,33 +1,31 @@
 //go:build unix
 
-package kubeparts_test
+package pleg_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/pleg"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 )
-
-var idleFor = flag.Duration("idle", 10*time.Second, "how long BenchmarkIdleNodeOverASocket watches a node on which nothing happens")
 
 // overSocket returns the pod engine over a fake CRI runtime that is reached as a
 // real one is, by gRPC over a socket, and that runs so many pods of three
@@ -57,7 +55,9 @@ func overSocket(b *testing.B, pods int) (*cri.Runtime, *fakecri.Runtime) {
 	group.SetLimit(16)
 	for i := range pods {
 		group.Go(func() error {
-			return startOn(b.Context(), rt, wanted(fmt.Sprint("pod-", i), v1.RestartPolicyNever, "a", "b", "c"))
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("pod-", i), Namespace: "default", UID: types.UID(fmt.Sprint("uid-pod-", i))}}
+			pod.Spec = v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "c0", Image: "a"}, {Name: "c1", Image: "b"}, {Name: "c2", Image: "c"}}}
+			return startOn(b.Context(), rt, manifest.Default(pod))
 		})
 	}
 	require.NoError(b, group.Wait())
@@ -148,11 +148,4 @@ func BenchmarkIdleNodeOverASocket(b *testing.B) {
 			})
 		}
 	}
-}
-
-// cpuTime returns the processor time that this process has taken.
-func cpuTime(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

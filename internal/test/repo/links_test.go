@@ -1,8 +1,8 @@
-package kubeparts_test
+package repo_test
 
 import (
-	"os"
-	"path/filepath"
+	"io/fs"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,21 +15,21 @@ import (
 var link = regexp.MustCompile(`\]\(([^)#: ]+)(#[^)]*)?\)`)
 
 func TestTheDocumentsLinkToWhatThereIs(t *testing.T) {
-	if _, err := os.Stat("examples"); err != nil {
+	if _, err := fs.Stat(files, "examples"); err != nil {
 		t.Skip("this is the module without the modules below it")
 	}
-	top, err := filepath.Glob("*.md")
+	top, err := fs.Glob(files, "*.md")
 	require.NoError(t, err)
-	docs, err := filepath.Glob("docs/*.md")
+	docs, err := fs.Glob(files, "docs/*.md")
 	require.NoError(t, err)
 	links := 0
 	for _, file := range append(top, docs...) {
-		text, err := os.ReadFile(file)
+		text, err := fs.ReadFile(files, file)
 		require.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			links++
-			to := filepath.Join(filepath.Dir(file), filepath.FromSlash(m[1]))
-			_, err := os.Stat(to)
+			to := path.Join(path.Dir(file), m[1])
+			_, err := fs.Stat(files, to)
 			assert.NoError(t, err, "%s links to %s", file, m[1])
 			assert.False(t, strings.HasPrefix(to, ".."), "%s links out of the repository: %s", file, m[1])
 		}

@@ -1,4 +1,4 @@
-package kubeparts_test
+package agent_test
 
 import (
 	"context"

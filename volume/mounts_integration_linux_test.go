@@ -1,4 +1,4 @@
-package kubeparts_test
+package volume_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package kubeparts_test
+package agent_test
 
 import (
 	"cmp"
@@ -27,9 +27,9 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-var update = flag.Bool("update", false, "rewrite the expectations in testdata/stories/*.txt")
+var update = flag.Bool("update", false, "rewrite the expectations in testdata/scenarios/*.txt")
 
-// TestStories plays testdata/stories/*.txt (package internal/script has the
+// TestScenarios plays testdata/scenarios/*.txt (package internal/script has the
 // format): pods on the whole way from source to sink, over a runtime in memory,
 // in virtual time. What a command led to is what the sink heard, with the seconds
 // since the start, the last word of each moment. Commands:
@@ -48,13 +48,13 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/st
 //	sink-away | sink-back          the sink refuses what it is told, or takes it again
 //	advance SECONDS                time passes
 //	runs                           what the runtime shows of pods of which something runs
-func TestStories(t *testing.T) {
-	script.Run(t, "testdata/stories/*.txt", *update, func(t *testing.T, story *script.Script) (played *script.Script) {
+func TestScenarios(t *testing.T) {
+	script.Run(t, "testdata/scenarios/*.txt", *update, func(t *testing.T, scenario *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &stories{t: t, began: time.Now(), runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, last: map[types.UID]v1.PodStatus{}, told: map[types.UID]v1.PodStatus{}}
+			s := &scenarios{t: t, began: time.Now(), runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, last: map[types.UID]v1.PodStatus{}, told: map[types.UID]v1.PodStatus{}}
 			s.start()
 			var err error
-			played, err = story.Play(s.command)
+			played, err = scenario.Play(s.command)
 			require.NoError(t, err)
 			if s.agent != nil {
 				require.NoError(t, s.agent.stop())
@@ -64,8 +64,8 @@ func TestStories(t *testing.T) {
 	})
 }
 
-// stories are the world of one file.
-type stories struct {
+// scenarios are the world of one file.
+type scenarios struct {
 	t       *testing.T
 	began   time.Time
 	runtime *runtimetest.Runtime
@@ -91,14 +91,14 @@ type heard struct {
 }
 
 // start starts an agent that hears of the pods when it has looked around.
-func (s *stories) start() {
+func (s *scenarios) start() {
 	s.source = new(podsource.Memory)
 	s.agent = newSpine(s.t, s.runtime, s.source, podworker.Hooks{}, s)
 	synctest.Wait()
 	s.source.Set(s.pods...)
 }
 
-func (s *stories) hearLocked(pod *v1.Pod) *heard {
+func (s *scenarios) hearLocked(pod *v1.Pod) *heard {
 	at := time.Since(s.began)
 	for _, h := range s.heard {
 		if h.at == at && h.pod.UID == pod.UID {
@@ -113,7 +113,7 @@ func (s *stories) hearLocked(pod *v1.Pod) *heard {
 var errAway = errors.New("the API server is away")
 
 // UpdatePodStatus remembers it.
-func (s *stories) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodStatus) error {
+func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodStatus) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -125,7 +125,7 @@ func (s *stories) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodSta
 }
 
 // DeletePod remembers it.
-func (s *stories) DeletePod(_ context.Context, pod *v1.Pod) error {
+func (s *scenarios) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
@@ -135,7 +135,7 @@ func (s *stories) DeletePod(_ context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-func (s *stories) command(c *script.Command) ([]string, error) {
+func (s *scenarios) command(c *script.Command) ([]string, error) {
 	if err := s.do(c); err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *stories) command(c *script.Command) ([]string, error) {
 	return out, nil
 }
 
-func (s *stories) runs() (out []string, err error) {
+func (s *scenarios) runs() (out []string, err error) {
 	pods, err := s.runtime.Pods(s.t.Context())
 	for _, p := range slices.Backward(pods) {
 		var names []string
@@ -181,7 +181,7 @@ func (s *stories) runs() (out []string, err error) {
 	return out, err
 }
 
-func (s *stories) do(c *script.Command) error {
+func (s *scenarios) do(c *script.Command) error {
 	uid := types.UID("uid-" + c.Arg(1))
 	at := slices.IndexFunc(s.pods, func(p *v1.Pod) bool { return p.Name == c.Arg(1) || string(p.UID) == c.Arg(1) })
 	if at >= 0 {
@@ -196,7 +196,7 @@ func (s *stories) do(c *script.Command) error {
 	switch c.Name() {
 	case "runs":
 	case "pod", "static":
-		pod, err := podOfStory(c)
+		pod, err := podOfScenario(c)
 		if err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (s *stories) do(c *script.Command) error {
 	return nil
 }
 
-func podOfStory(c *script.Command) (*v1.Pod, error) {
+func podOfScenario(c *script.Command) (*v1.Pod, error) {
 	if len(c.Words) < 4 {
 		return nil, errors.New("a pod has a name, a policy and a container")
 	}
@@ -285,7 +285,7 @@ func podOfStory(c *script.Command) (*v1.Pod, error) {
 		if !ok || strings.Contains(kind, ":") {
 			kind, text = "", word
 		}
-		container, err := containerOfStory(text)
+		container, err := containerOfScenario(text)
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func podOfStory(c *script.Command) (*v1.Pod, error) {
 	return manifest.Default(pod), nil
 }
 
-func containerOfStory(text string) (v1.Container, error) {
+func containerOfScenario(text string) (v1.Container, error) {
 	name, policy, _ := strings.Cut(text, ":")
 	c := v1.Container{Name: name, Image: "img-" + name}
 	policy, rule, ruled := strings.Cut(strings.TrimSuffix(policy, ")"), "(")

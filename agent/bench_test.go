@@ -1,4 +1,4 @@
-package kubeparts_test
+package agent_test
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 )
@@ -101,39 +100,4 @@ func BenchmarkExitToStatus(b *testing.B) {
 	}
 	b.ReportMetric(float64(total.Microseconds())/float64(n), "µs/exit")
 	require.NoError(b, spine.stop())
-}
-
-// BenchmarkRelist measures one relist of 1,000 pods of three containers in which
-// nothing has changed, and how much of it is not the runtime's own list.
-func BenchmarkRelist(b *testing.B) {
-	rt := newNode()
-	for i := range 1000 {
-		for c := range 3 {
-			rt.Start(types.UID(fmt.Sprint("uid-", i)), fmt.Sprint("c", c))
-		}
-	}
-	changes, err := pleg.New(pleg.Config{Runtime: rt})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := changes.Relist(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	var listing, relisting time.Duration
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		begun := time.Now()
-		if _, err := rt.Pods(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-		listed := time.Now()
-		if err := changes.Relist(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		listing += listed.Sub(begun)
-		relisting += time.Since(listed)
-	}
-	b.ReportMetric(float64(relisting)/float64(listing), "×list")
 }

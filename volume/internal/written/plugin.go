@@ -1,0 +1,144 @@
+package written
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/emptydir"
+	"github.com/kubeparts/kubeparts/volume/payload"
+)
+
+// A Config is what distinguishes the plugins whose volumes consist of files. Each
+// volume is a projected volume: a volume of one kind has a single source.
+type Config struct {
+	Name    string // of the plugin
+	Package string // begins the errors of TearDown
+
+	// Source returns the content of a volume; nil if the volume is of another kind.
+	Source func(v *v1.VolumeSource) *v1.ProjectedVolumeSource
+
+	// Empty returns the source of a volume of which only the name is known.
+	Empty func(name string) v1.VolumeSource
+
+	// Tmpfs keeps the files in memory. If nil they are on disk. Mounter is required.
+	Tmpfs   *emptydir.Tmpfs
+	Mounter volume.Mounter
+
+	// What the sources refer to. Sources whose field is nil are errors; nil Allocatable
+	// means that the node's resources are unknown.
+	Objects      volume.Objects
+	Allocatable  func() v1.ResourceList
+	Token        func(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
+	TrustBundles func(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
+}
+
+// A Plugin implements volume.Plugin, volume.Refresher and volume.Refs.
+type Plugin struct{ cfg Config }
+
+// New returns the plugin for cfg.
+func New(cfg Config) Plugin {
+	if cfg.Allocatable == nil {
+		cfg.Allocatable = func() v1.ResourceList { return nil }
+	}
+	return Plugin{cfg}
+}
+
+// Name implements volume.Plugin.
+func (p Plugin) Name() string { return p.cfg.Name }
+
+// CanSupport implements volume.Plugin.
+func (p Plugin) CanSupport(spec *volume.Spec) bool {
+	return spec.PV == nil && spec.Volume != nil && p.cfg.Source(&spec.Volume.VolumeSource) != nil
+}
+
+// Refreshes implements volume.Refresher: objects, labels and annotations change
+// (vol-11).
+func (Plugin) Refreshes(*volume.Spec) bool { return true }
+
+// Refs implements volume.Refs.
+func (p Plugin) Refs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
+	var refs []volume.ObjectRef
+	for _, from := range p.cfg.Source(&spec.Volume.VolumeSource).Sources {
+		switch {
+		case from.ConfigMap != nil:
+			refs = append(refs, volume.ObjectRef{Kind: volume.KindConfigMap, Namespace: pod.Namespace, Name: from.ConfigMap.Name})
+		case from.Secret != nil:
+			refs = append(refs, volume.ObjectRef{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
+		case from.ClusterTrustBundle != nil && from.ClusterTrustBundle.Name != nil:
+			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
+		case from.ClusterTrustBundle != nil: // any that its labels select
+			refs = append(refs, volume.ObjectRef{Kind: volume.KindClusterTrustBundle})
+		}
+	}
+	return refs
+}
+
+// SetUp implements volume.Plugin. An object that does not exist is an error unless it is
+// optional; the text is that of Config.Objects (vol-43). RefreshAt is the time at which
+// the first token has to be replaced (vol-56).
+func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.Mounted, error) {
+	var refreshAt time.Time
+	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
+	source := p.cfg.Source(&req.Spec.Volume.VolumeSource)
+	files, err := payload.Projected(req.Pod, source, p.cfg.Allocatable(), p.getters(ctx, req.Pod, &refreshAt), owners)
+	if err != nil {
+		return volume.Mounted{}, failed(req, err)
+	}
+	mounted, err := p.write(ctx, req, files)
+	mounted.RefreshAt = refreshAt
+	return mounted, err
+}
+
+func (p Plugin) getters(ctx context.Context, pod *v1.Pod, refreshAt *time.Time) (get payload.Getters) {
+	if objects := p.cfg.Objects; objects != nil {
+		get.ConfigMap = func(name string) (*v1.ConfigMap, error) {
+			if err := checkName("configMap", name); err != nil {
+				return nil, err
+			}
+			return objects.ConfigMap(ctx, pod.Namespace, name)
+		}
+		get.Secret = func(name string) (*v1.Secret, error) {
+			if err := checkName("secret", name); err != nil {
+				return nil, err
+			}
+			return objects.Secret(ctx, pod.Namespace, name)
+		}
+	}
+	if p.cfg.Token != nil {
+		get.Token = func(from *v1.ServiceAccountTokenProjection) (string, error) {
+			token, at, err := p.cfg.Token(ctx, pod, from)
+			if err == nil && (refreshAt.IsZero() || at.Before(*refreshAt)) {
+				*refreshAt = at
+			}
+			return token, err
+		}
+	}
+	if p.cfg.TrustBundles != nil {
+		get.TrustBundles = func(from *v1.ClusterTrustBundleProjection) ([]string, error) { return p.cfg.TrustBundles(ctx, from) }
+	}
+	return get
+}
+
+// TearDown implements volume.Plugin.
+func (p Plugin) TearDown(ctx context.Context, at volume.Place) error {
+	if err := remove(ctx, p.cfg.Mounter, at); err != nil {
+		return fmt.Errorf("%s: %w", p.cfg.Package, err)
+	}
+	return nil
+}
+
+// Construct implements volume.Plugin.
+func (p Plugin) Construct(at volume.Place) (*volume.Spec, error) {
+	return construct(at, p.cfg.Empty(at.Name))
+}
+
+// Stats implements volume.Plugin.
+func (Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
+	usage, err := volume.DiskUsage(ctx, at.Dir())
+	return volume.Stats{FsStats: usage}, err
+}
