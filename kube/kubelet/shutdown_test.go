@@ -36,7 +36,7 @@ func TestTriggersRequireAGracePeriod(t *testing.T) {
 	cfg := standalone(t, "")
 	cfg.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
 	_, err := newShutdown(newBase(t, cfg), new(link[node.Node]))
-	require.ErrorContains(t, err, "Config.Shutdown.Triggers: pods have no time to terminate")
+	require.ErrorContains(t, err, "pods have no time to terminate")
 	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")
 	_, err = newShutdown(newBase(t, cfg), new(link[node.Node]))
 	require.NoError(t, err)
