@@ -48,9 +48,9 @@ func (a *Agent) Drain(ctx context.Context) error {
 	if err := a.drainPods(ctx); err != nil {
 		return fmt.Errorf("agent: drain: %w", err)
 	}
-	ctx, stop := context.WithTimeout(ctx, flushTimeout)
+	flush, stop := context.WithTimeout(ctx, flushTimeout)
 	defer stop()
-	if err := a.statuses.Flush(ctx); err != nil {
+	if err := a.statuses.Flush(flush); err != nil {
 		return fmt.Errorf("agent: drain: deliver the last statuses: %w", err)
 	}
 	return nil

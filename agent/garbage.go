@@ -49,17 +49,11 @@ func newGarbage(cfg Config, probes *prober.Manager) runtime.GarbageCollector {
 	return g
 }
 
-// CollectGarbage implements runtime.GarbageCollector. Volumes are removed after the
-// containers that use them, and cgroups last.
+// CollectGarbage implements runtime.GarbageCollector. Volumes and allocated resources are
+// removed after the containers that use them, and cgroups last.
 func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	if policy.Removed != nil {
-		keep := func(uid types.UID) bool { return !policy.Removed(uid) }
-		if g.allocated != nil {
-			g.allocated.Prune(keep)
-		}
-		if g.probes != nil {
-			g.probes.Retain(keep)
-		}
+	if policy.Removed != nil && g.probes != nil {
+		g.probes.Retain(func(uid types.UID) bool { return !policy.Removed(uid) })
 	}
 	var err error
 	if g.runtime != nil {
@@ -68,24 +62,32 @@ func (g garbage) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) er
 	if policy.Removed == nil {
 		return err
 	}
-	return errors.Join(err, g.collectVolumes(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
+	return errors.Join(err, g.collectUnlisted(ctx, policy.Removed), g.collectCgroups(ctx, policy.Removed))
 }
 
-// collectVolumes removes what is left of the volumes of removed pods that the runtime no
-// longer lists.
-func (g garbage) collectVolumes(ctx context.Context, removed func(types.UID) bool) error {
-	if g.volumes == nil {
+// collectUnlisted removes what is left of the volumes of removed pods that the runtime no
+// longer lists, and releases their resources. An orphaned pod is removed before it is
+// terminated: no worker knows it until the runtime has listed it.
+func (g garbage) collectUnlisted(ctx context.Context, removed func(types.UID) bool) error {
+	if g.volumes == nil && g.allocated == nil {
 		return nil
 	}
 	pods, err := g.pods.Pods(ctx)
 	if err != nil {
-		return fmt.Errorf("collect volumes: list the pods of the runtime: %w", err)
+		return fmt.Errorf("collect volumes and resources: list the pods of the runtime: %w", err)
 	}
 	listed := map[types.UID]bool{}
 	for _, p := range pods {
 		listed[p.UID] = true
 	}
-	return g.volumes.Collect(ctx, func(uid types.UID) bool { return listed[uid] || !removed(uid) })
+	keep := func(uid types.UID) bool { return listed[uid] || !removed(uid) }
+	if g.allocated != nil {
+		g.allocated.Prune(keep)
+	}
+	if g.volumes == nil {
+		return nil
+	}
+	return g.volumes.Collect(ctx, keep)
 }
 
 func (g garbage) collectCgroups(ctx context.Context, removed func(types.UID) bool) error {

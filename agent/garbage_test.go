@@ -69,7 +69,7 @@ func TestGarbageIsCollectedFromTheRuntimeOutwards(t *testing.T) {
 	assert.Len(t, k.calls, 3, "a failure does not skip the others")
 
 	k.calls, k.fail = nil, map[string]error{"list": errors.New("down")}
-	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes: list the pods of the runtime: down")
+	assert.EqualError(t, g.CollectGarbage(t.Context(), policy), "collect volumes and resources: list the pods of the runtime: down")
 	assert.Len(t, k.calls, 2, "no volume is removed if it is not known which pods run")
 
 	k.calls, k.fail = nil, nil

@@ -93,7 +93,7 @@
 //
 // Stories in testdata/*.txt: facts over time, and what happens. Laws over random
 // nodes; fuzzed settings and plans. Real disks that fill up and real pods that eat
-// memory are with the agent (examples/kubelet).
+// memory are in test/kubelet.
 //
 // # Stability
 //

@@ -194,7 +194,7 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 	p.running, p.cancel, p.calling = false, nil, callNone
 	news = err != nil && (p.err == nil || p.err.Error() != err.Error())
 	p.called, p.err = d.ended, err
-	if !next.Idle || err != nil && next.Retry.IsZero() {
+	if d.call != callCleanup && (!next.Idle || err != nil && next.Retry.IsZero()) {
 		p.touched = p.called
 	}
 	if p.failures++; err == nil {

@@ -44,6 +44,28 @@ func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
 	})
 }
 
+// A pod that is added under the UID of one that was just terminated must not be given
+// a status in which that still runs: it would not be admitted, and a container would be
+// restarted by what is gone.
+func TestAPodSeesNoStatusFromBeforeTheEndOfItsPredecessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		statuses := new(asked)
+		began := time.Now()
+		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, Statuses: statuses})
+		require.NoError(t, err)
+		stop := run(t, w)
+		w.KillOrphan(&runtime.Pod{UID: "web"})
+		time.Sleep(20 * time.Second)
+		_, _, forgotten := w.Forget("web")
+		require.True(t, forgotten)
+		statuses.since = nil
+		w.Update(newPod("web", 0), true)
+		time.Sleep(time.Second)
+		stop()
+		assert.Equal(t, []time.Time{began.Add(5 * time.Second)}, statuses.since, "newer than the end of the Terminate")
+	})
+}
+
 // idle is a Handler whose Syncs end as it is told.
 type idle struct {
 	silent

@@ -31,6 +31,11 @@ func (w *Workers) forgetLocked(uid types.UID) (pod *v1.Pod, again, ok bool) {
 	}
 	delete(w.pods, uid)
 	delete(w.settled, uid)
+	now := time.Now()
+	maps.DeleteFunc(w.touched, func(_ types.UID, at time.Time) bool { return now.Sub(at) > keepTouched })
+	if !p.touched.IsZero() {
+		w.touched[uid] = p.touched
+	}
 	if p.life.doom != nil {
 		w.doomed[uid] = *p.life.doom
 	}

@@ -41,6 +41,11 @@ type Workers struct {
 	// doomed are the pods without a life whose next one is to end before it
 	// starts anything (life.doom).
 	doomed map[types.UID]KillOptions
+
+	// touched has, of pods that were forgotten, worker.touched: a pod that is added
+	// with the same UID must not be given a status from before that, in which
+	// containers run that were terminated. Entries are removed after keepTouched.
+	touched map[types.UID]time.Time
 }
 
 // A worker is one pod's life and what surrounds it.
@@ -120,6 +125,7 @@ func New(cfg Config) (*Workers, error) {
 		pods:     map[types.UID]*worker{},
 		turns:    turns{},
 		doomed:   map[types.UID]KillOptions{},
+		touched:  map[types.UID]time.Time{},
 		settled:  map[types.UID]struct{}{},
 	}, nil
 }
@@ -231,13 +237,17 @@ func (w *Workers) Remove(uid types.UID) {
 	}
 }
 
+// keepTouched is longer than any period of relists.
+const keepTouched = 10 * time.Minute
+
 // workerLocked returns the worker for uid, made if there was none.
 func (w *Workers) workerLocked(uid types.UID) (p *worker, first bool) {
 	p, ok := w.pods[uid]
 	if !ok {
 		now := time.Now()
-		p = &worker{uid: uid, seen: now, since: now}
+		p = &worker{uid: uid, seen: now, since: now, touched: w.touched[uid]}
 		w.pods[uid] = p
+		delete(w.touched, uid)
 	}
 	return p, !ok
 }

@@ -34,7 +34,7 @@
 //	go m.Run(ctx)
 //
 // m.Admit is asked before a pod may start; m.Unready when a status is made
-// (status.Config.Unready). examples/kubelet/shutdown.go has all of it.
+// (status.Config.Unready). kube/kubelet/shutdown.go connects all of them.
 //
 // # Concurrency
 //

@@ -11,7 +11,9 @@
 // answers, or list what was; hints are lost, after hours in which they were good;
 // the runtime is away for minutes; the node is full; others change objects and
 // say that pods have failed; the agent is killed at any call that it makes of the
-// outside, or the machine is started again. [Run] lets it happen, and holds [Laws] against the
+// outside, or the machine is started again. In some seeds containers have probes, pods
+// volumes, or requests that are resized, and images are removed while pods start; the
+// calls for them fail, hang and lose their answers as well. [Run] lets it happen, and holds [Laws] against the
 // truth: what the runtime really did and what the API was really told, which no
 // fault touches.
 //
@@ -33,8 +35,10 @@
 // be made small. Containers do what the tags of their images say; see
 // [Behaviour].
 //
-//	1s add web grace=5 init:i=exit-0-2s main:c=run_stubborn
+//	1s add web grace=5 volumes=1 init:i=exit-0-2s main:c:500=run_stubborn_ready-3s
 //	9s fault KillPod kind=lost percent=50 for=30s
+//	9s resize web/c cpu=800
+//	9s collect
 //	10s delete web
 //	11s kill calls=3 when=after down=4s
 //
@@ -105,8 +109,15 @@
 // regular container ran, stays Pending, as with the kubelet (rt-41),
 // which is let pass. Back-offs are held to be 10 seconds or more, not to double.
 //
-// There are no probes yet, but that those which a container declares pass
-// ReadyAfter its start; no volumes, cgroups or resizes. That others say of a pod
+// The optional subsystems of the agent are the real ones: prober.Manager,
+// volume.Manager, allocation.Manager and imagegc.Manager, connected by package agent.
+// Simulated are the probes themselves, the volume plugin, and the images of Memory.
+// Records of volumes and allocations are files in a temporary directory of the run, in
+// memory where the system has /dev/shm. The images of pods are protected by the hold
+// during SyncPod alone, because the imagegc.Manager does not get the desired pods.
+// There are no cgroups and no pod-level resources; only CPU requests are resized, of
+// pods of the API. A Node has none of the four: the probes that a container declares
+// pass ReadyAfter its start. That others say of a pod
 // that it has failed is simulated while no agent runs: one that runs hears nothing
 // of statuses that are not its own.
 //

@@ -14,8 +14,13 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 	if seed%3 != 1 || o.Duration >= time.Hour {
 		return s
 	}
+	first := slices.IndexFunc(s, func(step Step) bool { return step.Do == Add })
 	for i := range s {
 		if s[i].Do != Add {
+			continue
+		}
+		if seed%9 == 1 && s[i].uid() == s[first].uid() {
+			s[i].Shape = slowRestart(s[i].Shape)
 			continue
 		}
 		s[i].Shape.Containers = slices.Clone(s[i].Shape.Containers)
@@ -52,6 +57,16 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 		fault.Delay = d.seconds(3)
 	}
 	return s.with(fault)
+}
+
+// slowRestart returns a pod of which a container becomes ready while another one is
+// restarted for its liveness probe, which takes 30 seconds. Chance alone meets this once
+// in hundreds of seeds.
+func slowRestart(s Shape) Shape {
+	return Shape{Policy: s.Policy, Grace: 30, Static: s.Static, Containers: []Container{
+		{Kind: Main, Name: "c0", Does: Behaviour{Stubborn: true, SickAfter: 8 * time.Second}},
+		{Kind: Main, Name: "c1", Does: Behaviour{ReadyAfter: 15 * time.Second}},
+	}}
 }
 
 // at draws the time of a step.

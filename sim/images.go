@@ -20,7 +20,7 @@ func (s Schedule) collects() bool {
 }
 
 // newImages returns the imagegc.Manager of an agent; nil if no step removes images.
-// It is not told of the desired pods, so that only the hold keeps the images of a pod
+// It does not get the desired pods, so that only the hold keeps the images of a pod
 // that is being started.
 func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*imagegc.Manager, error) {
 	if !r.cfg.Schedule.collects() {

@@ -19,7 +19,7 @@ func allocationLaws() []Law {
 		begin: grantsFit,
 	}, {
 		Name: "rest-resized", Rules: "al-7, al-14, al-20",
-		Says:  "in the end, containers have the resources that were allocated to their pod, their status says so, and no resize is pending for which there is room",
+		Says:  "in the end, containers have the resources that were allocated to their pod, their status reports them, and no resize is pending for which there is room",
 		begin: atRest(restResized),
 	}}
 }
@@ -77,8 +77,8 @@ func restResized(t *truth, p *podTruth) string {
 		if p.cpu[is.ID] != milli(c) {
 			return fmt.Sprintf("%s has %d, and %d is allocated to it", is.ID, p.cpu[is.ID], milli(c))
 		}
-		if told := p.told(c.Name, is.ID); told != nil && told.AllocatedResources.Cpu().MilliValue() != milli(c) {
-			return fmt.Sprintf("%s is told to have %v, and %d is allocated to it", is.ID, told.AllocatedResources.Cpu(), milli(c))
+		if reported := p.reported(c.Name, is.ID); reported != nil && reported.AllocatedResources.Cpu().MilliValue() != milli(c) {
+			return fmt.Sprintf("%s is reported to have %v, and %d is allocated to it", is.ID, reported.AllocatedResources.Cpu(), milli(c))
 		}
 	}
 	return ""

@@ -25,16 +25,16 @@ func probeLaws() []Law {
 		Says:  "a regular container of a pod that is not killed or changed gets TERM only if its liveness or startup probe has failed",
 		begin: wellNotKilled,
 	}, {
-		Name: "readiness-is-told", Rules: "prober-64, prober-67",
+		Name: "readiness-is-reported", Rules: "prober-64, prober-67",
 		Says:  "while nothing goes wrong, the status of a container has the result of its readiness probe within 10 seconds",
-		begin: readinessTold,
+		begin: readinessReported,
 	}, {
 		Name: "rest-ready", Rules: "prober-67, prober-68",
-		Says:  "in the end, a container that runs is told to be started and ready if its probes succeed, or it has none, and only then",
+		Says:  "in the end, the probes of a container that runs have been run, and it is reported as started and ready if they succeed, and only then",
 		begin: atRest(restReady),
 	}, {
 		Name: "no-probe-at-the-end", Rules: "prober-12, prober-74, prober-75", lists: true,
-		Says:  "an agent runs no liveness or startup probe of a pod after it has begun to kill it, and none at all after a terminal phase was told",
+		Says:  "an agent runs no liveness or startup probe of a pod after it has begun to kill it, and none at all after a terminal phase was reported",
 		begin: noProbeAtTheEnd,
 	}, {
 		Name: "no-probe-of-the-dead", Rules: "prober-16, prober-18",
@@ -104,13 +104,13 @@ func wellNotKilled(t *truth) func(*Entry) string {
 	}
 }
 
-// isReady reports whether the instance of a container should be told to be ready.
+// isReady reports whether the instance of a container should be reported as ready.
 func (p *podTruth) isReady(spec *v1.Container, id string) bool {
 	return p.passed(spec, id, prober.Startup) && p.passed(spec, id, prober.Readiness)
 }
 
-// told returns what was last told of the instance of a container; nil: nothing.
-func (p *podTruth) told(name, id string) *v1.ContainerStatus {
+// reported returns the last reported status of the instance of a container; nil: none.
+func (p *podTruth) reported(name, id string) *v1.ContainerStatus {
 	if p.said == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (p *podTruth) told(name, id string) *v1.ContainerStatus {
 	return nil
 }
 
-func readinessTold(t *truth) func(*Entry) string {
+func readinessReported(t *truth) func(*Entry) string {
 	type news struct {
 		p    *podTruth
 		spec *v1.Container
@@ -143,15 +143,15 @@ func readinessTold(t *truth) func(*Entry) string {
 		}
 		for _, id := range slices.Sorted(maps.Keys(due)) {
 			n := due[id]
-			told, is := n.p.told(n.spec.Name, id), n.p.instance[id]
+			reported, is := n.p.reported(n.spec.Name, id), n.p.instance[id]
 			switch {
 			case is == nil || is.State != runtime.ContainerRunning || !n.p.leftAlone() || t.now.Sub(n.p.touched) < 3*time.Second,
 				n.p.said != nil && status.Terminal(n.p.said.Phase),
-				told != nil && told.Ready == n.p.isReady(n.spec, id):
+				reported != nil && reported.Ready == n.p.isReady(n.spec, id):
 				delete(due, id)
 			case t.now.Sub(n.at) > soon:
 				delete(due, id)
-				return fmt.Sprintf("%s of pod %s is told as ready=%t", id, n.p.uid, told != nil && told.Ready)
+				return fmt.Sprintf("%s of pod %s is reported as ready=%t", id, n.p.uid, reported != nil && reported.Ready)
 			}
 		}
 		return ""
@@ -171,11 +171,17 @@ func restReady(t *truth, p *podTruth) string {
 		if s := p.probe[probeKey{is.ID, prober.Readiness}]; s != nil && t.now.Sub(s.since) < soon {
 			continue
 		}
+		for _, kind := range []prober.Kind{prober.Startup, prober.Readiness, prober.Liveness} {
+			due := kind.Of(spec) != nil && (kind == prober.Startup || p.passed(spec, is.ID, prober.Startup))
+			if due && p.probe[probeKey{is.ID, kind}] == nil && t.now.Sub(is.StartedAt) > longestStop {
+				return fmt.Sprintf("%s has not been probed: %s", is.ID, kind)
+			}
+		}
 		if started := p.passed(spec, is.ID, prober.Startup); c.Started == nil || *c.Started != started {
-			return fmt.Sprintf("%s is told as started=%t", is.ID, !started)
+			return fmt.Sprintf("%s is reported as started=%t", is.ID, !started)
 		}
 		if ready := p.isReady(spec, is.ID); c.Ready != ready {
-			return fmt.Sprintf("%s is told as ready=%t", is.ID, c.Ready)
+			return fmt.Sprintf("%s is reported as ready=%t", is.ID, c.Ready)
 		}
 	}
 	return ""
@@ -193,7 +199,7 @@ func noProbeAtTheEnd(t *truth) func(*Entry) string {
 		case Probed:
 			p := t.pod(e.UID)
 			if over[p] == (end{e.Agent, life(e)}) {
-				return fmt.Sprintf("%s after a terminal phase was told", e.Probe)
+				return fmt.Sprintf("%s after a terminal phase was reported", e.Probe)
 			}
 			if k := p.killing; e.Probe.Kind != prober.Readiness && k != nil && k.agent == e.Agent && k.life == life(e) {
 				return fmt.Sprintf("%s after KillPod", e.Probe)

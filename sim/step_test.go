@@ -39,6 +39,10 @@ func TestAScheduleThatMakesNoSenseIsRefused(t *testing.T) {
 		"1s kill when=later":                               `neither "before" nor "after"`,
 		"1s kill calls=-1":                                 "a number is negative",
 		"1s add web main:c=run colour=green":               "unknown word",
+		"1s add web volumes=101 main:c=run":                "out of range",
+		"1s add web main:c:much=run":                       "invalid syntax",
+		"1s resize web cpu=100":                            "it names no container",
+		"1s add web main:c=run_up-1us":                     "is not a number of milliseconds",
 		"1s add web grace=-1 main:c=run":                   "out of range",
 		"\n# why\n\n1s add web main:c=run/Never/x:Restart": "line 4",
 	} {
@@ -51,8 +55,9 @@ func TestABehavioursTextIsTheBehaviour(t *testing.T) {
 	b := sim.Behaviour{
 		Exits: true, Code: 137, ExitAfter: 90 * time.Minute, OOM: true, Stubborn: true,
 		StopDelay: 1500 * time.Millisecond, StartDelay: time.Hour, ReadyAfter: 90 * time.Second, Times: 2, Version: 3,
+		UpAfter: time.Second, SickAfter: 2 * time.Second, Probed: true,
 	}
-	assert.Equal(t, "exit-137-1h30m_oom_times-2_stubborn_stop-1500ms_start-1h_ready-1m30s_v3", b.String())
+	assert.Equal(t, "exit-137-1h30m_oom_times-2_stubborn_stop-1500ms_start-1h_ready-1m30s_up-1s_sick-2s_probed_v3", b.String())
 	again, err := sim.ParseBehaviour(b.Image())
 	require.NoError(t, err)
 	assert.Equal(t, b, again)

@@ -121,7 +121,7 @@ func TestIntegrationThePageInABrowser(t *testing.T) {
 	assert.Equal(t, []string{"Pods", "Pressure", "Probes", "Volumes", "Images", "Events"}, textsOf(doc, "h2"))
 	captions := textsOf(doc, "caption")
 	require.Len(t, captions, 4, "%q", captions)
-	assert.Equal(t, []string{"4 pods, those in trouble first", "Probes", "Volumes"}, captions[:3])
+	assert.Equal(t, []string{"4 pods, those with problems first", "Probes", "Volumes"}, captions[:3])
 	rows := textsOf(doc, "tr")
 	for _, want := range []string{"crash default Failed", "web default Running 1/1 0 main running", "job default Succeeded", "gpu default NodeAffinity"} {
 		assert.True(t, slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, want) }), "no row begins with %q:\n%s", want, strings.Join(rows, "\n"))
@@ -144,7 +144,7 @@ func TestIntegrationThePageInABrowser(t *testing.T) {
 
 	text, err := exec.CommandContext(t.Context(), "w3m", "-dump", "-cols", "200", "-I", "UTF-8", "-O", "UTF-8", url).Output()
 	require.NoError(t, err)
-	for _, want := range []string{"4 pods, those in trouble first", "crash", "Last plan: ", "pid.available", "Pods are evicted below 1."} {
+	for _, want := range []string{"4 pods, those with problems first", "crash", "Last plan: ", "pid.available", "Pods are evicted below 1."} {
 		assert.Contains(t, string(text), want)
 	}
 }

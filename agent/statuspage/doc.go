@@ -40,8 +40,8 @@
 //     messages. Contents of Secrets are not read.
 //   - Text from pods, runtimes and users is escaped, bounded in length, and stripped of
 //     control characters. A page loads no resource of another origin.
-//   - A History holds at most 200 events, 180 measurements per signal, and one plan per
-//     pod, until Prune. A page of 110 pods is below 1 MiB.
+//   - A History holds at most 200 events, 180 measurements per signal, and 500 plans. A
+//     page of 110 pods is below 1 MiB.
 //   - [Serve] holds at most 64 connections, with at most 16 KiB of unread headers each.
 //
 // # Differences from the kubelet

@@ -20,13 +20,14 @@ import (
 // Bounds of a History.
 const (
 	maxEvents  = 200
+	maxPlans   = 500
 	maxPoints  = 180     // of each signal: half an hour of one measurement per 10 seconds
 	maxMessage = 4 << 10 // bytes of the message of an event, or of a step
 )
 
 // A History keeps the last events of an agent, the last plan of each pod, and the last
 // measurements of the node, for the page. Its size is bounded. The zero value is ready
-// to use. Safe for concurrent use; its methods do not block.
+// for use. Safe for concurrent use; its methods do not block.
 type History struct {
 	mu      sync.Mutex   // guards the fields below
 	events  []page.Event // oldest first
@@ -100,6 +101,12 @@ func (h *History) Synced(i cri.SyncInfo) {
 	if h.plans == nil {
 		h.plans = map[types.UID]page.Plan{}
 	}
+	if len(h.plans) == maxPlans && h.plans[uid].At.IsZero() {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(h.plans)), func(a, b types.UID) int {
+			return cmp.Or(h.plans[a].At.Compare(h.plans[b].At), cmp.Compare(a, b))
+		})
+		delete(h.plans, oldest)
+	}
 	h.plans[uid] = p
 }
 
@@ -144,8 +151,8 @@ func unitOf(s eviction.Signal) page.Unit {
 	return page.Bytes
 }
 
-// Prune removes the plan of every pod that keep rejects. Call it when the garbage of
-// removed pods is collected.
+// Prune removes the plan of every pod that keep rejects: when the garbage of removed pods
+// is collected, for example. Without it, the 500 newest plans are kept.
 func (h *History) Prune(keep func(types.UID) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

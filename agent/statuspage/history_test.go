@@ -85,6 +85,14 @@ func TestTheLastPlanOfAPodIsKept(t *testing.T) {
 	r.Prune(func(uid types.UID) bool { return uid == "v" })
 	assert.Zero(t, r.lastPlan("u"))
 	assert.NotZero(t, r.lastPlan("v"))
+
+	for i := range maxPlans + 10 {
+		other.UID = types.UID(fmt.Sprint(i))
+		r.Synced(cri.SyncInfo{Pod: other, Begin: noon.Add(time.Duration(i+1) * time.Second), End: noon})
+	}
+	assert.Len(t, r.plans, maxPlans)
+	assert.Zero(t, r.lastPlan("v"), "the oldest")
+	assert.NotZero(t, r.lastPlan(other.UID))
 }
 
 func TestMeasurementsAreKept(t *testing.T) {

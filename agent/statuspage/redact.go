@@ -11,13 +11,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// redacted replaces what a pod's author may have meant to be secret.
+// redacted replaces values that may be secret.
 const redacted = "<redacted>"
 
 // redactPod returns a copy of a pod for clients that are not authenticated: without the
 // values of its environment, of HTTP headers, of annotations other than the kubelet's own,
-// and of options for volume drivers. Annotations are hidden because they contain whole
-// copies of the spec, as kubectl's last-applied-configuration does. Names stay.
+// and of options for volume drivers. Annotations are redacted because some contain copies
+// of the spec: kubectl's last-applied-configuration. Names are kept.
 func redactPod(pod *v1.Pod) *v1.Pod {
 	hide := hiderOf(pod)
 	pod = pod.DeepCopy()
@@ -72,8 +72,7 @@ func secretValues(pod *v1.Pod) func(yield func(*string) bool) {
 	}
 }
 
-// containersIn yields all containers of a pod; an ephemeral one as the part that it has in
-// common with others.
+// containersIn yields all containers of a pod.
 func containersIn(spec *v1.PodSpec) func(yield func(*v1.Container) bool) {
 	return func(yield func(*v1.Container) bool) {
 		for i := range spec.InitContainers {
@@ -111,12 +110,12 @@ func httpGets(c *v1.Container) (all []*v1.HTTPGetAction) {
 	return all
 }
 
-// shortestHidden is the length in bytes from which on a value is hidden in texts: a short
-// one, such as "true" or a port, is part of too many.
+// shortestHidden is the length in bytes of the shortest value that is removed from texts. A
+// shorter value, such as "true" or a port, occurs in many texts by chance.
 const shortestHidden = 8
 
-// hiderOf returns a func that replaces the secret values of a pod, and each of their lines,
-// in texts such as errors, whole or as Go quotes them. Names of the pod's parts are kept.
+// hiderOf returns a function that removes the secret values of a pod, and each of their
+// lines, from texts such as errors, also as quoted by Go. Names of the pod's parts are kept.
 func hiderOf(pod *v1.Pod) func(string) string {
 	names := map[string]bool{pod.Name: true, pod.Namespace: true, string(pod.UID): true, pod.Spec.NodeName: true, pod.Spec.ServiceAccountName: true}
 	for c := range containersIn(&pod.Spec) {
@@ -143,7 +142,7 @@ func hiderOf(pod *v1.Pod) func(string) string {
 	if len(values) == 0 {
 		return func(text string) string { return text }
 	}
-	// The first that matches wins: a value before those that are a part of it.
+	// The first match wins: longer values precede those that they contain.
 	order := slices.SortedFunc(maps.Keys(values), func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	var pairs []string
 	for _, v := range order {

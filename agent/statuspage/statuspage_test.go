@@ -137,7 +137,7 @@ func TestAPodThatWaitsForAVolumeNamesTheCause(t *testing.T) {
 			t.Log(regexp.MustCompile(want).FindString(html.UnescapeString(body)))
 		}
 		_, body := get(t, h, "/")
-		assert.Contains(t, html.UnescapeString(body), "Tried again in ")
+		assert.Contains(t, html.UnescapeString(body), "Retry in ")
 		stop()
 		cancel()
 		require.NoError(t, <-ran)

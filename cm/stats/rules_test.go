@@ -32,7 +32,7 @@ func TestEachRuleOfStatsHasATest(t *testing.T) {
 	}
 	const served = "of who serves it: "
 	without := map[string]string{
-		"st-15": served + "examples/kubelet answers any method",
+		"st-15": served + "kube/kubelet answers any method",
 		"st-16": served + "kube/server is to make /metrics/resource of a Summary",
 		"st-17": served + "kube/server is to, with /metrics/cadvisor",
 		"st-18": served + "kube/server is to, with /metrics/slis",

@@ -33,6 +33,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/claim"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
+	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -131,11 +132,12 @@ func parse() (o options) {
 
 // run runs the agent until a signal.
 func run(o options) error {
+	signaled, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out := &printer.Printer{W: os.Stdout}
-	n := newNode(ctx, o, out)
-	defer n.close(context.WithoutCancel(ctx))
+	n := newNode(signaled, o, out)
+	defer n.close(context.Background())
 	if o.listen != "" {
 		ln, err := statuspage.Listen(o.listen)
 		check(err, "stop the process that uses it, or choose another --listen")
@@ -143,12 +145,12 @@ func run(o options) error {
 		n.parts = append(n.parts, func(ctx context.Context) error { return statuspage.Serve(ctx, ln, n.page, o.logger) })
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, restore) // which also ends the wait for a signal if a part fails
 	for _, run := range n.parts {
 		group.Go(func() error { return run(ctx) })
 	}
 	group.Go(func() error {
 		defer cancel() // after this the parts return
-		signaled, restore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		<-signaled.Done()
 		restore() // a second signal ends the process
 		if !o.stopPods || ctx.Err() != nil {
@@ -194,17 +196,17 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	var images *imagegc.Manager
 	if o.runtime != "process" {
 		images = must(imagegc.New(imagegc.Config{
-			Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, // none if the runtime does not report it
-			Store:  rt, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
+			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
 			Ready: func() bool { return n.agent.Loop().Synced() }, Pods: func() []*v1.Pod { return n.agent.Loop().Pods() },
 		}))
 		cfg.Images, n.parts = images, append(n.parts, images.Run)
 	}
 	n.agent = must(agent.New(cfg))
 	logs := must(logrotate.New(logrotate.Config{Runtime: rt, Logger: o.logger}))
-	n.parts = append(n.parts, files.Run, volumes.Run, n.agent.Run, logs.Run)
+	usage := must(stats.New(stats.Config{NodeName: o.nodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: o.root, Logger: o.logger}))
+	n.parts = append(n.parts, files.Run, volumes.Run, n.agent.Run, logs.Run, usage.Run)
 	n.page = must(statuspage.New(statuspage.Config{
-		Agent: n.agent, History: history, NodeName: o.nodeName, Runtime: o.runtime, Volumes: volumes, Images: images, Logger: o.logger,
+		Agent: n.agent, History: history, NodeName: o.nodeName, Runtime: o.runtime, Volumes: volumes, Images: images, Stats: usage, Logger: o.logger,
 		Checks: append(statuspage.AgentChecks(n.agent), statuspage.Check{Name: "manifests", Check: manifests.Healthy}),
 	}))
 	return n

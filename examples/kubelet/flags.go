@@ -31,7 +31,6 @@ const usage = `kubelet runs the pods of manifests, and those of a cluster.
 
 It accepts the kubelet's command line. Without --config no pod is evicted to protect the
 node, and pods have the parent cgroup /kubeparts, so that it can be tried beside a kubelet.
-
 `
 
 // parseArgs parses the arguments twice: flags take precedence over the file of --config.
@@ -125,7 +124,7 @@ func (o *options) parse(args []string) (err error) {
 	switch err := fs.Parse(config.NormalizeArgs(args)); {
 	case errors.Is(err, flag.ErrHelp):
 		fs.PrintDefaults()
-		fmt.Print(usage, message.String())
+		fmt.Print(usage, "\n", message.String())
 		return err
 	case err != nil:
 		return fmt.Errorf("%w; see --help", err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/mutants"
 )
 
 // most is how many seeds the simulation has to catch a mutant in.
@@ -58,7 +60,12 @@ func TestTheSimulationCatches(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			after, err := m.Apply(source(t, m.File))
 			require.NoError(t, err)
-			out, err := simulate(t, m.In, overlay(t, t.TempDir(), map[string]string{m.File: after}))
+			mutated := overlay(t, t.TempDir(), map[string]string{m.File: after})
+			if len(m.Tests) > 0 {
+				assertTestFails(t, m, mutated)
+				return
+			}
+			out, err := simulate(t, m.In, mutated)
 			require.Error(t, err, "no seed of %s breaks a law: %s\n%s", most, m.Why, out)
 			found := broke.FindStringSubmatch(out)
 			if !assert.NotNil(t, found, "it failed, but not by a law:\n%s", last(out, 60)) {
@@ -70,6 +77,16 @@ func TestTheSimulationCatches(t *testing.T) {
 				"%v should have caught it, and did not:\n%s", m.Laws, last(out, 60))
 		})
 	}
+}
+
+// assertTestFails runs the tests of m with its overlay: one must fail.
+func assertTestFails(t *testing.T, m mutants.Mutant, overlay string) {
+	t.Helper()
+	cmd := exec.Command("go", "test", "-count=1", "-timeout=2m", "-overlay", overlay, "-run", "^("+strings.Join(m.Tests, "|")+")$", "./"+m.In)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err, "none of %v fails: %s\n%s", m.Tests, m.Why, out)
+	assert.Regexp(t, `--- FAIL: (`+strings.Join(m.Tests, "|")+`)\b`, string(out))
 }
 
 // last returns the last lines of a text.

@@ -17,8 +17,10 @@
 //	--- replace
 //	the text in its place
 //
-// It is looked for with the seeds of package sim, over its memory, unless "in"
-// names sim/simcri, which is the engine over a CRI runtime.
+// The simulation runs the seeds of package sim, over its memory, unless "in" names
+// sim/simcri, which is the engine over a CRI runtime. With "in: agent", "test" in
+// place of "law" names a unit test of package agent that must fail: for bugs of the
+// wiring that change nothing that the invariants observe.
 //
 // The code that is shipped knows nothing of it: mutants are applied by the
 // -overlay of the go command.

@@ -11,11 +11,12 @@ import (
 
 // A Mutant is a bug to be planted.
 type Mutant struct {
-	Name string   // of its file, without .txt
-	File string   // which it changes, relative to the module, with slashes
-	Laws []string // one of which has to catch it
-	In   string   // the package, below the module, whose seeds have to: sim, or sim/simcri
-	Why  string   // it is a bug: a sentence
+	Name  string   // of its file, without .txt
+	File  string   // which it changes, relative to the module, with slashes
+	Laws  []string // one of which has to catch it
+	Tests []string // with In: agent, one of which has to fail
+	In    string   // the package, below the module, whose seeds or tests have to: sim, sim/simcri, or agent
+	Why   string   // it is a bug: a sentence
 
 	Find, Replace string
 }
@@ -66,21 +67,27 @@ func Parse(text string) (Mutant, error) {
 			for law := range strings.SplitSeq(value, ",") {
 				m.Laws = append(m.Laws, strings.TrimSpace(law))
 			}
+		case "test":
+			for test := range strings.SplitSeq(value, ",") {
+				m.Tests = append(m.Tests, strings.TrimSpace(test))
+			}
 		case "in":
 			m.In = value
 		case "why":
 			m.Why = value
 		default:
-			return m, fmt.Errorf("line %q: neither file, in, law nor why", strings.TrimSpace(line))
+			return m, fmt.Errorf("line %q: neither file, in, law, test nor why", strings.TrimSpace(line))
 		}
 	}
 	switch {
 	case m.File == "":
 		return m, errors.New("it names no file")
-	case len(m.Laws) == 0 || slices.Contains(m.Laws, ""):
-		return m, errors.New("it names no law")
-	case m.In != "sim" && m.In != "sim/simcri":
+	case m.In != "sim" && m.In != "sim/simcri" && m.In != "agent":
 		return m, fmt.Errorf("there are no seeds in %q", m.In)
+	case m.In == "agent" && (len(m.Tests) == 0 || len(m.Laws) > 0):
+		return m, errors.New("it names no test, or a law")
+	case m.In != "agent" && (len(m.Laws) == 0 || slices.Contains(m.Laws, "") || len(m.Tests) > 0):
+		return m, errors.New("it names no law, or a test")
 	case m.Why == "":
 		return m, errors.New("it does not say why")
 	case strings.TrimSpace(m.Find) == "" || m.Find == m.Replace:

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
@@ -76,6 +77,9 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 	}
 	if err := adjust("Agent", b.cfg.Adjust.Agent, &cfg); err != nil {
 		return nil, err
+	}
+	if len(cfg.Sources) == 0 {
+		return nil, errors.New("kubelet: there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	}
 	return agent.New(cfg)
 }

@@ -43,7 +43,8 @@ const Version = "v1.36.0+kubeparts"
 const ProcessRuntime = "process"
 
 // A Config configures a Kubelet. The zero value is a standalone kubelet with the defaults
-// of a KubeletConfiguration on containerd.
+// of a KubeletConfiguration on containerd. A source of pods is required: a cluster, or
+// staticPodPath or staticPodURL of the Configuration, or one that Adjust.Agent adds.
 type Config struct {
 	// Configuration is read and completed by package kube/kubelet/config. New sets the
 	// defaults of fields that have their zero value in a copy. Nil: the defaults.

@@ -45,6 +45,14 @@ func standalone(t *testing.T, lines string) Config {
 	}
 }
 
+// runnable returns a standalone Config without pods that New accepts.
+func runnable(t *testing.T, lines string) Config {
+	cfg := standalone(t, lines)
+	cfg.Configuration.StaticPodPath = t.TempDir()
+	cfg.Configuration.EvictionHard = map[string]string{} // the disk of the machine may be full
+	return cfg
+}
+
 // newBase returns the base of constructors for a Config.
 func newBase(t *testing.T, cfg Config) base {
 	t.Helper()

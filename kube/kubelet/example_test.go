@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
@@ -43,7 +44,7 @@ func exampleConfig(manifests ...string) (cfg kubelet.Config, remove func()) {
 		log.Fatal(err)
 	}
 	return kubelet.Config{
-		Configuration: &kubeletconfig.KubeletConfiguration{StaticPodPath: path},
+		Configuration: &kubeletconfig.KubeletConfiguration{StaticPodPath: path, EvictionHard: map[string]string{}},
 		NodeName:      "edge-1",
 		RootDir:       filepath.Join(dir, "root"),
 		Runtime:       kubelet.Runtime{Name: "fakecri", Service: runtime, Images: runtime, Processes: true},
@@ -51,7 +52,7 @@ func exampleConfig(manifests ...string) (cfg kubelet.Config, remove func()) {
 	}, func() { _ = os.RemoveAll(dir) }
 }
 
-// runUntil runs a kubelet until done is closed.
+// runUntil runs a kubelet until done is closed, or for half a minute.
 func runUntil(k *kubelet.Kubelet, done <-chan struct{}) error {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -61,6 +62,8 @@ func runUntil(k *kubelet.Kubelet, done <-chan struct{}) error {
 	case <-done:
 		stop()
 		return <-stopped
+	case <-time.After(30 * time.Second):
+		return errors.New("timeout")
 	case err := <-stopped:
 		return errors.Join(errors.New("the kubelet has stopped"), err)
 	}
@@ -114,10 +117,13 @@ spec:
 	running := make(chan struct{})
 	once := sync.OnceFunc(func() { close(running) })
 	k, err := kubelet.New(context.Background(), kubelet.Config{
-		Configuration: &kubeletconfig.KubeletConfiguration{StaticPodPath: manifest},
-		NodeName:      "edge-1",
-		RootDir:       filepath.Join(dir, "root"),
-		Runtime:       kubelet.Runtime{Name: "fakecri", Service: runtime, Images: runtime, Processes: true},
+		Configuration: &kubeletconfig.KubeletConfiguration{
+			StaticPodPath: manifest,
+			EvictionHard:  map[string]string{}, // the disk of this machine may be full
+		},
+		NodeName: "edge-1",
+		RootDir:  filepath.Join(dir, "root"),
+		Runtime:  kubelet.Runtime{Name: "fakecri", Service: runtime, Images: runtime, Processes: true},
 		Sink: statusFunc(func(pod *v1.Pod, status v1.PodStatus) {
 			if status.Phase == v1.PodRunning {
 				once()
@@ -131,7 +137,10 @@ spec:
 	stopped := make(chan error)
 	go func() { stopped <- k.Run(ctx) }()
 
-	<-running
+	select {
+	case <-running:
+	case <-time.After(30 * time.Second):
+	}
 	for _, pod := range k.Agent().Loop().Pods() {
 		fmt.Println(pod.Name, "is running")
 	}

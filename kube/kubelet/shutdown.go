@@ -52,9 +52,6 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 			b.cfg.Notify(fmt.Sprintf("terminated %d pods in %v; the machine may shut down", i.Pods, i.Took.Round(time.Millisecond)))
 		}),
 	}
-	if len(own.Triggers) > 0 && !cfg.Policy.Enabled() {
-		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
-	}
 	if cfg.Triggers == nil && cfg.Policy.Enabled() && goruntime.GOOS == "linux" && b.cfg.ManageHost {
 		t, err := logind.New(logind.Config{Logger: b.logger})
 		if err != nil {
@@ -66,7 +63,10 @@ func newShutdown(b base, node *link[node.Node]) (*shutdown.Manager, error) {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
-		return nil, errors.New("a trigger of graceful node shutdown is set, but neither shutdownGracePeriod nor shutdownGracePeriodByPodPriority: pods have no time to terminate")
+		return nil, errors.New("Config.Shutdown.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
+	}
+	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {
+		return nil, errors.New("Config.Shutdcfg.Triggers: pods have no time to terminate; want shutdownGracePeriod or shutdownGracePeriodByPodPriority")
 	}
 	m, err = shutdown.New(cfg)
 	return m, err

@@ -37,8 +37,9 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use; Run must be called once. No method of
-// PodLifecycleHandler blocks on a pod or on the runtime. The function that NotifyPods
+// All methods are safe for concurrent use; Run must be called once. The methods of
+// PodLifecycleHandler do not block on a pod or on the runtime, except GetPods until Run has
+// listed the runtime's pods. The function that NotifyPods
 // registers is called from several goroutines, in order for each pod; while it blocks,
 // later statuses are delayed and nothing else.
 //
@@ -58,6 +59,8 @@
 //   - Errors for an unknown pod have the method NotFound() bool, which
 //     errdefs.IsNotFound of virtual-kubelet recognizes; a container without log or a
 //     runtime without the capability is an error that is runtime.ErrUnsupported.
+//   - Readiness gates have no effect: virtual-kubelet neither passes conditions that others
+//     set to the provider, nor preserves them.
 //   - virtual-kubelet deletes the object of a pod in the API when the grace period is
 //     over, whether or not the pod has terminated. It discards deletions that it learns of
 //     from a list after its watch was interrupted; such a pod runs until virtual-kubelet

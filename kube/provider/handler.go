@@ -140,8 +140,14 @@ func (p *Provider) find(namespace, name string) (*v1.Pod, error) {
 
 // GetPods lists all pods, also while they terminate, sorted by namespace, name and UID.
 // Pods that ran before this process and were not passed yet have only these three fields;
-// virtual-kubelet passes those to DeletePod that are not in the API.
-func (p *Provider) GetPods(context.Context) ([]*v1.Pod, error) {
+// virtual-kubelet passes those to DeletePod that are not in the API. GetPods blocks until Run
+// has listed the pods of the runtime once, and returns ctx's error if ctx is done first.
+func (p *Provider) GetPods(ctx context.Context) ([]*v1.Pod, error) {
+	select {
+	case <-p.listed:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("provider: list pods: the runtime was not listed yet: %w", ctx.Err())
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pods := make([]*v1.Pod, 0, len(p.pods)+len(p.earlier))

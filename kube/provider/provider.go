@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -50,9 +51,8 @@ type Config struct {
 	HostIPs func() []string
 
 	// AdoptWithin is how long virtual-kubelet may take to pass the pods that ran
-	// before this process. Zero: a minute. If it is too short, running pods are
-	// terminated and created again; if pods were deleted meanwhile, new pods may wait
-	// that long.
+	// before this process. Zero: a minute; negative: no time. If it is too short, running
+	// pods are terminated and created again.
 	AdoptWithin time.Duration
 
 	// Record is called with the events of pods and of the node. It must not block.
@@ -73,6 +73,8 @@ type Provider struct {
 	desired podsource.Memory
 	agent   *agent.Agent
 	logs    *logread.Reader
+	ran     atomic.Bool   // Run was called
+	listed  chan struct{} // closed when earlier is set
 
 	mu      sync.Mutex // guards the fields below
 	pods    map[types.UID]*entry
@@ -95,7 +97,7 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.AdoptWithin == 0 {
 		cfg.AdoptWithin = time.Minute
 	}
-	p := &Provider{cfg: cfg, log: cfg.Logger, pods: map[types.UID]*entry{}, notify: func(*v1.Pod) {}}
+	p := &Provider{cfg: cfg, log: cfg.Logger, pods: map[types.UID]*entry{}, notify: func(*v1.Pod) {}, listed: make(chan struct{})}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -137,8 +139,12 @@ func (p *Provider) Agent() *agent.Agent { return p.agent }
 const listRetry = time.Second
 
 // Run runs the pods until ctx is done and returns nil; the pods keep running. It retries
-// until the runtime lists its pods, and returns an error if a part of the agent fails.
+// until the runtime lists its pods, and returns an error if a part of the agent fails or Run
+// was called before.
 func (p *Provider) Run(ctx context.Context) error {
+	if p.ran.Swap(true) {
+		return errors.New("provider: Provider.Run was called before")
+	}
 	for {
 		err := p.adopt(ctx)
 		if err == nil {
@@ -173,6 +179,7 @@ func (p *Provider) adopt(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.earlier = map[types.UID]*runtime.Pod{}
+	close(p.listed)
 	for _, pod := range pods {
 		if p.pods[pod.UID] == nil && runs(pod) {
 			p.earlier[pod.UID] = pod

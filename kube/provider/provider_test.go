@@ -262,6 +262,10 @@ func TestRunWaitsForTheRuntime(t *testing.T) {
 		second := start(t, rt)
 		defer second.stop()
 		second.after(10 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := second.GetPods(ctx)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		leaving := deleted(web("a"))
 		require.NoError(t, second.DeletePod(t.Context(), leaving), "it may run")
 		rt.Inject(nil)
@@ -269,6 +273,15 @@ func TestRunWaitsForTheRuntime(t *testing.T) {
 		assert.Zero(t, second.running("a"))
 		assert.NotNil(t, second.last("a").ContainerStatuses[0].State.Terminated)
 	})
+}
+
+func TestRunCanBeCalledOnce(t *testing.T) {
+	p, err := provider.New(provider.Config{Runtime: new(runtimetest.Runtime)})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, p.Run(ctx))
+	assert.EqualError(t, p.Run(ctx), "provider: Provider.Run was called before")
 }
 
 func TestInvalidArgumentsAreErrors(t *testing.T) {

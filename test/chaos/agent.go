@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// An agent is the reference agent as people run it: a process with flags.
+// An agent is a process of examples/kubelet.
 type agent struct {
 	binary string
 	args   []string
@@ -40,12 +40,12 @@ func (a *agent) launch() error {
 	a.cmd, a.exited = cmd, exited
 	go func() {
 		defer close(exited)
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log has the error
 	}()
 	return nil
 }
 
-// await returns when the agent serves, or an error when it has ended before.
+// await returns when the agent serves, or an error if it terminates first.
 func (a *agent) await(ctx context.Context) error {
 	for {
 		if _, err := a.get(ctx, "/healthz"); err == nil || errors.As(err, new(unwell)) {
@@ -61,7 +61,7 @@ func (a *agent) await(ctx context.Context) error {
 	}
 }
 
-// An unwell is what an agent says of itself that is not well.
+// An unwell is an agent's report that it is not healthy.
 type unwell string
 
 func (u unwell) Error() string { return "the agent is not well: " + string(u) }
@@ -78,7 +78,7 @@ func (a *agent) running() bool {
 	}
 }
 
-// kill ends it as kill -9 does.
+// kill sends SIGKILL.
 func (a *agent) kill() error {
 	if !a.running() {
 		return nil
@@ -88,7 +88,7 @@ func (a *agent) kill() error {
 	return err
 }
 
-// interrupt ends it as Ctrl-C does, or after a minute by force.
+// interrupt sends SIGINT, and SIGKILL after a minute.
 func (a *agent) interrupt() error {
 	if !a.running() {
 		return nil
@@ -104,7 +104,7 @@ func (a *agent) interrupt() error {
 	}
 }
 
-// get asks the agent for a page.
+// get requests a page of the agent.
 func (a *agent) get(ctx context.Context, path string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.addr+path, nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func (a *agent) get(ctx context.Context, path string) (string, error) {
 	return string(body), err
 }
 
-// tail returns the last lines of what all agents have written.
+// tail returns the last lines of the log of all agents.
 func (a *agent) tail(lines int) string {
 	data, err := os.ReadFile(a.log)
 	if err != nil {
@@ -133,13 +133,13 @@ func (a *agent) tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// said reports whether an agent has written that.
+// said reports whether the log of the agents contains text.
 func (a *agent) said(what string) bool {
 	data, _ := os.ReadFile(a.log)
 	return strings.Contains(string(data), what)
 }
 
-// freeAddr returns a loopback address that nobody listens at.
+// freeAddr returns an unused loopback address.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -20,10 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// Faults that befall the agent, pods and the API server, each once, to ten pods of ten
-// shapes: no law is broken, and nothing is left. It has two minutes, and its outcome
-// must not depend on what containerd makes of its own death or of a client that goes
-// away in the middle of a start: that is for longer runs, with somebody who reads them.
+// Most faults once, with ten pods of ten shapes: no invariant is violated and nothing remains.
+// Faults whose outcome depends on timing inside containerd are left to longer runs.
 func TestIntegrationClusterLivesThroughChaos(t *testing.T) {
 	lab.Need(t, "containerd", "kubernetes")
 	var out bytes.Buffer
@@ -35,17 +33,17 @@ func TestIntegrationClusterLivesThroughChaos(t *testing.T) {
 	code := chaos(t.Context(), o, &out)
 	t.Logf("%s", &out)
 	require.Zero(t, code)
-	assert.Contains(t, out.String(), "no law was broken")
+	assert.Contains(t, out.String(), "no invariant was violated")
 }
 
-func TestFlagsThatCannotBeAreNamed(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for arg, says := range map[string]string{
-		"--pods=0":        "--pods is from 1 to 100",
-		"--pods=200":      "--pods is from 1 to 100",
-		"--duration=-1s":  "--duration and --bound",
-		"--bound=0s":      "--duration and --bound",
-		"--faults=quake":  `there is no kind "quake"; --list names them`,
-		"--draw=-1":       "--draw is not negative",
+		"--pods=0":        "--pods must be from 1 to 100",
+		"--pods=200":      "--pods must be from 1 to 100",
+		"--duration=-1s":  "--duration and --bound must be positive",
+		"--bound=0s":      "--duration and --bound must be positive",
+		"--faults=quake":  `unknown kind "quake"; see --list`,
+		"--draw=-1":       "--draw must not be negative",
 		"--no-such":       "see --help",
 		"what":            `unexpected argument "what"`,
 		"--seed=tomorrow": "see --help",
@@ -60,7 +58,7 @@ func TestFlagsThatCannotBeAreNamed(t *testing.T) {
 	assert.Contains(t, help.String(), "-faults kinds")
 }
 
-func TestWhatWouldBeDoneIsListed(t *testing.T) {
+func TestRoundsAreListed(t *testing.T) {
 	list := func(args ...string) string {
 		var out bytes.Buffer
 		o, err := parseFlags(args, &out)
@@ -79,7 +77,7 @@ func TestWhatWouldBeDoneIsListed(t *testing.T) {
 	assert.Equal(t, list("--draw=3", "--seed=7"), list("--draw=3", "--seed=7"))
 }
 
-func TestAMachineThatCannotIsToldWhatItLacks(t *testing.T) {
+func TestMissingProgramsAreListed(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no such path")
 	}
@@ -90,7 +88,7 @@ func TestAMachineThatCannotIsToldWhatItLacks(t *testing.T) {
 	require.NoError(t, err)
 	t.Setenv("KUBEPARTS_CONTAINERD", "") // is set by the run, and goes with the test
 	require.Equal(t, 2, chaos(t.Context(), o, &out))
-	assert.Contains(t, out.String(), "it could not be done")
+	assert.Contains(t, out.String(), "failed to run")
 	assert.Contains(t, out.String(), "containerd: ")
 }
 

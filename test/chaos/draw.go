@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// A round is one fault, or two at once, what people do to pods meanwhile, and then
-// the time that it takes until all is well again.
+// A round is one fault, or two at once, creations and deletions of pods meanwhile, and the
+// recovery afterwards.
 type round struct {
 	n     int
 	steps []step
 }
 
-// A step happens so long after its round began.
+// A step is an action at a time after the beginning of its round.
 type step struct {
 	at time.Duration
 
-	fault  string        // its kind, or
-	make   string        // the pod that is made, or
+	fault  string        // the kind of the fault, or
+	make   string        // the pod that is created, or
 	delete string        // the pod that is deleted
-	shape  string        // of what is made
-	target string        // of a fault that is about one pod
-	pick   uint64        // of what else a fault can choose from
+	shape  string        // of the created pod
+	target string        // the pod that a fault affects
+	pick   uint64        // selects among other objects of a fault
 	length time.Duration // of the fault
 }
 
-// String returns the step in words.
+// String returns a description of the step.
 func (s step) String() string {
 	what := "delete " + s.delete
 	switch {
@@ -63,7 +63,7 @@ func (r round) faults() []string {
 	return names
 }
 
-// kind is what the round is counted as.
+// kind returns the kind that the round is counted as.
 func (r round) kind() string {
 	if names := r.faults(); len(names) != 1 {
 		return "two at once"
@@ -71,28 +71,27 @@ func (r round) kind() string {
 	return r.faults()[0]
 }
 
-// A drawer draws rounds from a seed. The same seed has the same rounds, however
-// long each of them takes.
+// A drawer draws rounds from a seed. They do not depend on how long rounds take.
 type drawer struct {
 	rng    *rand.Rand
 	kinds  []string
 	pods   int
-	storms bool // two faults at once now and then
-	short  bool // no fault lasts for much longer than it has to
+	storms bool // sometimes two faults at once
+	short  bool // faults have about their minimal length
 
 	n       int
-	bag     []string // kinds that are still to come before any comes again
+	bag     []string // kinds that were not drawn since the bag was filled
 	named   int
-	living  []string // pods that are wanted, in order of their making
+	living  []string // desired pods, in order of creation
 	shape   map[string]string
-	touched map[string]int // how often a fault was about that pod
+	touched map[string]int // number of faults that affected a pod
 }
 
 func newDrawer(seed uint64, kinds []string, pods int) *drawer {
 	return &drawer{rng: rand.New(rand.NewPCG(seed, 6)), kinds: kinds, pods: pods, shape: map[string]string{}, touched: map[string]int{}}
 }
 
-// first makes all pods, of each shape one at least.
+// first creates all pods, at least one of each shape.
 func (d *drawer) first() round {
 	r := round{}
 	for i := range d.pods {
@@ -131,8 +130,8 @@ func (d *drawer) next() round {
 	return r
 }
 
-// kind takes one out of a bag that is filled again when it is empty, so that each
-// comes as often as the others.
+// kind draws from a bag that is refilled when it is empty, so that all kinds are equally
+// frequent.
 func (d *drawer) kind() string {
 	if len(d.bag) == 0 {
 		d.bag = slices.Clone(d.kinds)
@@ -156,8 +155,8 @@ func (d *drawer) fault(kind string) step {
 	return s
 }
 
-// target is a pod that lives and has been disturbed least: one that is disturbed
-// often backs off for long, which tells nothing of faults.
+// target returns the running pod that was disturbed least: one that is disturbed often has long
+// back-off delays, which hide the effects of faults.
 func (d *drawer) target() string {
 	var best []string
 	for _, name := range d.living {
@@ -179,8 +178,7 @@ func (d *drawer) target() string {
 	return name
 }
 
-// delete chooses a pod that no fault of the round is about: what such a fault does
-// to others shows then.
+// delete selects a pod that no fault of the round affects.
 func (d *drawer) delete(s *step, r round) bool {
 	i := d.rng.IntN(len(d.living))
 	name := d.living[i]

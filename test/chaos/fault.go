@@ -18,32 +18,32 @@ type kind struct {
 	name string
 	says string
 
-	about       bool // it is about one pod, which is not what it was for a while
+	about       bool // it affects one pod
 	least, most time.Duration
 
-	// begin does it, and returns what ends it. An error says that there was nothing
-	// to do it to.
+	// begin injects the fault and returns the function that ends it, or an error if there
+	// is nothing to inject it into.
 	begin func(w *world, s step) (end func() error, err error)
 }
 
-// nothing is the kind that the others are compared with.
+// nothing is the kind without a fault, for comparison.
 const nothing = "nothing"
 
 var kinds = []kind{
-	{nothing, "pods come and go, and no fault happens: what the others are compared with", false, 2 * time.Second, 4 * time.Second, none},
-	{"agent-killed", "the agent is killed with SIGKILL, and started again", false, 0, 5 * time.Second, killAgent},
+	{nothing, "pods are created and deleted without a fault, for comparison", false, 2 * time.Second, 4 * time.Second, none},
+	{"agent-killed", "the agent is killed with SIGKILL and restarted", false, 0, 5 * time.Second, killAgent},
 	{"agent-stopped", "the agent is stopped with SIGSTOP", false, 2 * time.Second, 8 * time.Second, stopAgent},
-	{"state-corrupted", "the agent is killed, one of its records is cut short, filled with rubbish, emptied or removed, and the agent is started again", false, 0, 2 * time.Second, corrupt},
-	{"containerd-killed", "containerd is killed with SIGKILL, and started again", false, 0, 5 * time.Second, killContainerd},
+	{"state-corrupted", "the agent is killed, one of its checkpoints is truncated, overwritten with garbage, emptied or removed, and the agent is restarted", false, 0, 2 * time.Second, corrupt},
+	{"containerd-killed", "containerd is killed with SIGKILL and restarted", false, 0, 5 * time.Second, killContainerd},
 	{"containerd-stopped", "containerd is stopped with SIGSTOP", false, 2 * time.Second, 8 * time.Second, stopContainerd},
-	{"socket-cut", "all connections between agent and containerd are closed, and none can be made", false, time.Second, 6 * time.Second, cutSocket},
-	{"socket-held", "between agent and containerd no byte goes, though both are well", false, 2 * time.Second, 8 * time.Second, holdSocket},
-	{"api-stopped", "the API server is killed, and started again", false, 2 * time.Second, 10 * time.Second, stopAPI},
-	{"agent-disk-full", "the file system with the agent's state and the pods' volumes is filled to the last byte", false, 2 * time.Second, 8 * time.Second, fillAgent},
-	{"containerd-disk-full", "the file system with containerd's images, layers and records is filled to the last byte", false, 2 * time.Second, 8 * time.Second, fillContainerd},
+	{"socket-cut", "all connections between agent and containerd are closed, and new ones are refused", false, time.Second, 6 * time.Second, cutSocket},
+	{"socket-held", "no data passes between agent and containerd, though both are running", false, 2 * time.Second, 8 * time.Second, holdSocket},
+	{"api-stopped", "the API server is killed and restarted", false, 2 * time.Second, 10 * time.Second, stopAPI},
+	{"agent-disk-full", "the file system with the agent's state and the pods' volumes is filled completely", false, 2 * time.Second, 8 * time.Second, fillAgent},
+	{"containerd-disk-full", "the file system with containerd's images, layers and metadata is filled completely", false, 2 * time.Second, 8 * time.Second, fillContainerd},
 	{"shim-stopped", "the shim of a pod is stopped with SIGSTOP", true, 2 * time.Second, 8 * time.Second, stopShim},
 	{"shim-killed", "the shim of a pod is killed with SIGKILL", true, 0, time.Second, killShim},
-	{"cgroup-removed", "the cgroups of a pod, and of its containers, are taken away from its processes and removed", true, 0, time.Second, removeCgroup},
+	{"cgroup-removed", "the processes of a pod are moved out of its cgroups, which are removed", true, 0, time.Second, removeCgroup},
 	{"container-killed", "all processes of a container are killed", true, 0, time.Second, killContainer},
 	{"container-removed", "a container is removed from the runtime while it runs", true, 0, time.Second, removeContainer},
 	{"sandbox-stopped", "the sandbox of a pod is stopped", true, 0, time.Second, stopSandbox},
@@ -76,7 +76,7 @@ func killAgent(w *world, _ step) (func() error, error) {
 func stopAgent(w *world, _ step) (func() error, error) {
 	pid := w.agent.pid()
 	if pid == 0 {
-		return nil, errors.New("no agent runs")
+		return nil, errors.New("the agent is not running")
 	}
 	return func() error { return ignoreGone(resumed(pid)) }, stopped(pid)
 }
@@ -89,7 +89,7 @@ func killContainerd(w *world, _ step) (func() error, error) {
 
 func stopContainerd(w *world, _ step) (func() error, error) {
 	if !w.daemon.Running() {
-		return nil, errors.New("containerd does not run")
+		return nil, errors.New("containerd is not running")
 	}
 	w.daemon.Pause()
 	return func() error {
@@ -115,7 +115,7 @@ func stopAPI(w *world, _ step) (func() error, error) {
 func fillAgent(w *world, _ step) (func() error, error)      { return fill(w.root()) }
 func fillContainerd(w *world, _ step) (func() error, error) { return fill(w.daemon.Root()) }
 
-// fill takes what is left of a file system, to the last byte.
+// fill fills a file system completely.
 func fill(dir string) (func() error, error) {
 	path := filepath.Join(dir, "filled-by-chaos")
 	f, err := os.Create(path)
@@ -131,8 +131,8 @@ func fill(dir string) (func() error, error) {
 	return func() error { return os.Remove(path) }, nil
 }
 
-// corrupt damages a record of an agent that is dead, as a crash of the machine or
-// a person may have done.
+// corrupt damages a checkpoint of an agent that is not running, as a crash of the machine
+// could.
 func corrupt(w *world, s step) (func() error, error) {
 	if err := w.agent.kill(); err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func corrupt(w *world, s step) (func() error, error) {
 	return revive, err
 }
 
-// records are the files that the agent keeps of what it knows, sorted. What belongs
-// to pods is left alone, and so is the key that the node is known by.
+// records returns the checkpoint files of the agent, sorted, without the files of pods and
+// without the key of the node.
 func (w *world) records() (files []string, err error) {
 	err = filepath.WalkDir(w.root(), func(path string, e fs.DirEntry, err error) error {
 		switch name := filepath.Base(path); {
@@ -190,11 +190,11 @@ func (w *world) records() (files []string, err error) {
 	return files, err
 }
 
-// sandbox returns the sandbox of the pod that a fault is about.
+// sandbox returns the sandbox of the affected pod.
 func (w *world) sandbox(s step) (box, error) {
 	pod := w.judge.named(s.target)
 	if pod == nil {
-		return box{}, fmt.Errorf("there is no pod %q", s.target)
+		return box{}, fmt.Errorf("pod %q does not exist", s.target)
 	}
 	seen, err := w.look(w.quietly(w.ctx))
 	if err != nil {
@@ -208,7 +208,7 @@ func (w *world) sandbox(s step) (box, error) {
 	return box{}, fmt.Errorf("pod %s has no sandbox", s.target)
 }
 
-// containers returns those that run of the pod that a fault is about, by name.
+// containers returns the running containers of the affected pod, by name.
 func (w *world) containers(s step) ([]instance, error) {
 	b, err := w.sandbox(s)
 	if err != nil {
@@ -220,13 +220,13 @@ func (w *world) containers(s step) ([]instance, error) {
 	}
 	running := slices.DeleteFunc(seen.instances, func(is instance) bool { return is.uid != b.uid || !is.running })
 	if len(running) == 0 {
-		return nil, fmt.Errorf("no container of pod %s runs", s.target)
+		return nil, fmt.Errorf("pod %s has no running container", s.target)
 	}
 	slices.SortFunc(running, func(a, b instance) int { return cmp.Compare(a.container, b.container) })
 	return running, nil
 }
 
-// container returns one of them.
+// container returns one of them, selected by the step.
 func (w *world) container(s step) (instance, error) {
 	running, err := w.containers(s)
 	if err != nil {
@@ -285,9 +285,9 @@ func removeCgroup(w *world, s step) (func() error, error) {
 	return done, errors.Join(errs...)
 }
 
-// regroup waits until the pod has its cgroup again. The agent looks for it when it
-// comes to that pod anyway, which may take longer than what else happens: rounds go
-// on meanwhile.
+// regroup waits until the cgroup of the pod has been created again. The agent does so at the
+// next sync of the pod, which may take longer than the recovery from other faults; rounds
+// continue meanwhile.
 func (w *world) regroup(s step, uid string) {
 	w.judge.heals(uid, 1)
 	defer w.judge.heals(uid, -1)
@@ -298,9 +298,9 @@ func (w *world) regroup(s step, uid string) {
 		case pod == nil || pod.DeletionTimestamp != nil:
 			return nil
 		case len(groupsNamed(w.groups(), func(name string) bool { return name == "pod"+uid })) == 0:
-			return errors.New("it has no cgroup")
+			return errors.New("no cgroup")
 		case !ready(pod):
-			return errors.New("it is not Ready")
+			return errors.New("not Ready")
 		}
 		return nil
 	})

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A hand makes and deletes pods by the API, one after the other, as the people of a
-// cluster do: where there is no API server it tries until there is one.
+// A hand creates and deletes pods by the API, one at a time, and retries while the API server
+// is unavailable.
 type hand struct {
 	todo  chan step
 	asked chan chan struct{}
@@ -17,10 +17,10 @@ type hand struct {
 
 func newHand() *hand { return &hand{todo: make(chan step, 1000), asked: make(chan chan struct{})} }
 
-// do has it done, and returns at once.
+// do enqueues an action.
 func (h *hand) do(s step) { h.todo <- s }
 
-// empty returns when all has been done that was asked for.
+// empty blocks until all enqueued actions are done.
 func (h *hand) empty(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
@@ -35,7 +35,7 @@ func (h *hand) empty(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// work does what it is asked for until ctx ends.
+// work performs actions until ctx is done.
 func (h *hand) work(ctx context.Context, w *world) {
 	for {
 		select {

@@ -9,28 +9,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A judge holds the laws against what is seen. It is told facts, by whoever sees
-// them, on any goroutine.
+// A judge checks the laws on observations. Its methods are safe for concurrent use.
 type judge struct {
 	now func() time.Time
-	cry func(violation) // is told of each violation; nil: nobody is
+	cry func(violation) // called with each violation, unless nil
 
 	mu         sync.Mutex
 	pods       map[string]*life // by UID
-	names      map[string]*life // the newest of each name
+	names      map[string]*life // the newest pod of each name
 	checked    map[string]int   // by law
 	violations []violation
-	tolerated  map[string]int  // what is somebody else's fault, in words
-	told       map[string]bool // what tolerateOnce has counted
+	tolerated  map[string]int  // defects of other programs, by description
+	told       map[string]bool // counted by tolerateOnce
 	killedAt   []time.Time     // containerd
-	context    string          // what is being done: it is told with a violation
+	context    string          // the current action, for violations
 }
 
-// A violation is a law broken.
+// A violation is a violated law.
 type violation struct {
 	at     time.Time
 	law    string
-	pod    string // its name; empty: of none
+	pod    string // its name, or empty
 	what   string
 	during string
 }
@@ -39,27 +38,27 @@ func (v violation) String() string {
 	return fmt.Sprintf("%s: %s: %s (%s)", v.law, v.pod, v.what, v.during)
 }
 
-// A life is what is known of one pod.
+// A life is the state of one pod.
 type life struct {
 	name, uid string
 	shape     *shape
 
-	last    *v1.Pod   // as the API had it last
-	asked   bool      // somebody wants it gone
-	toldAt  time.Time // when it was told to end
-	gone    bool      // from the API
+	last    *v1.Pod   // as observed last in the API
+	asked   bool      // its deletion was requested
+	toldAt  time.Time // of the deletion
+	gone    bool      // deleted from the API
 	over    time.Time
-	counts  map[string]int32  // restarts told, by container
-	shown   map[string]string // the instance told last, by container
-	touched bool              // a fault is about this pod, and it has not recovered
-	healing int               // faults about it that take longer to recover from than others
-	disturb int               // how many faults were about it
+	counts  map[string]int32  // reported restarts, by container
+	shown   map[string]string // the instance reported last, by container
+	touched bool              // a fault affected it, and it has not recovered
+	healing int               // number of faults whose effects outlast their rounds
+	disturb int               // number of faults that affected it
 
 	instances map[string]*instance
 	highest   map[string]uint32 // attempts, by container
 }
 
-// An instance is one of a container, as the runtime has it.
+// An instance is an instance of a container in the runtime.
 type instance struct {
 	id, uid, container string
 	attempt            uint32
@@ -69,10 +68,10 @@ type instance struct {
 	code               int32
 	finished           time.Time
 
-	ran bool // was seen running
+	ran bool // observed running
 }
 
-// A box is a pod's sandbox.
+// A box is a sandbox of a pod.
 type box struct {
 	id, uid, name string
 	ready         bool
@@ -84,22 +83,22 @@ func newJudge() *judge {
 	}
 }
 
-// during says what is being done from now on.
+// during sets the current action.
 func (j *judge) during(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.context = what
 }
 
-// containerdKilled says that containerd is killed now.
+// containerdKilled records that containerd is being killed.
 func (j *judge) containerdKilled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.killedAt = append(j.killedAt, j.now())
 }
 
-// lost reports whether containerd was killed since then, a time in whole seconds:
-// it may not know all of what went on.
+// lost reports whether containerd was killed since a time in whole seconds, so that it may
+// have missed events.
 func (j *judge) lost(since time.Time) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -110,14 +109,14 @@ func (j *judge) lostLocked(since time.Time) bool {
 	return slices.ContainsFunc(j.killedAt, func(at time.Time) bool { return at.After(since.Add(-2 * time.Second)) })
 }
 
-// tolerate counts something that is not as it should be and not ours.
+// tolerate counts a defect of another program.
 func (j *judge) tolerate(what string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.tolerated[what]++
 }
 
-// tolerateOnce counts it once for each of those that it is about.
+// tolerateOnce counts a defect once per object.
 func (j *judge) tolerateOnce(what, of string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -127,7 +126,7 @@ func (j *judge) tolerateOnce(what, of string) {
 	}
 }
 
-// check holds one law against one fact.
+// check checks a law on an observation.
 func (j *judge) check(name string, holds bool, pod, format string, args ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -141,7 +140,7 @@ func (j *judge) checkLocked(name string, holds bool, pod, format string, args ..
 	}
 	v := violation{at: j.now(), law: name, pod: pod, what: fmt.Sprintf(format, args...), during: j.context}
 	same := func(o violation) bool { return o.law == v.law && o.pod == v.pod && o.what == v.what }
-	if !slices.ContainsFunc(j.violations, same) { // one that lasts is told once
+	if !slices.ContainsFunc(j.violations, same) { // one that persists is reported once
 		j.violations = append(j.violations, v)
 		if j.cry != nil {
 			j.cry(v)
@@ -156,7 +155,7 @@ func (j *judge) broken() []violation {
 	return slices.Clone(j.violations)
 }
 
-// total is how often any law was checked.
+// total returns the number of checks.
 func (j *judge) total() (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -175,8 +174,7 @@ func (j *judge) lifeLocked(uid string) *life {
 	return l
 }
 
-// touch says that a fault is about the pod of that name: what happens to it until
-// it has settled is no wonder.
+// touch records that a fault affects the pod of that name, until it has settled.
 func (j *judge) touch(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -186,15 +184,15 @@ func (j *judge) touch(name string) {
 	}
 }
 
-// heals says that what a fault did to a pod is not over with its round, or, with -1,
-// that it is now.
+// heals records that the effects of a fault on a pod outlast its round, or, with -1, that they
+// have ended.
 func (j *judge) heals(uid string, by int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lifeLocked(uid).healing += by
 }
 
-// deleting says that the API is about to be asked to delete the pod of that name.
+// deleting records that the deletion of the pod of that name is about to be requested.
 func (j *judge) deleting(name string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -203,7 +201,7 @@ func (j *judge) deleting(name string) {
 	}
 }
 
-// settled says that all pods have recovered.
+// settled records that all pods have recovered.
 func (j *judge) settled() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -212,8 +210,7 @@ func (j *judge) settled() {
 	}
 }
 
-// named returns what the API says of the newest pod of that name; nil: nothing, or
-// that it is gone.
+// named returns the newest pod of that name in the API, nil if there is none.
 func (j *judge) named(name string) *v1.Pod {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -231,7 +228,7 @@ func (j *judge) known(uid string) bool {
 	return l != nil && l.last != nil && !l.gone
 }
 
-// there are the UIDs of all pods that the API has.
+// there returns the UIDs of all pods in the API.
 func (j *judge) there() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -254,7 +251,7 @@ func (j *judge) was(uid string) string {
 	return uid
 }
 
-// count is a word on how many pods there are, by phase.
+// count describes the number of pods by phase.
 func (j *judge) count() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

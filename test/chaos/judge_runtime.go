@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// runtime takes a whole list of what the runtime has.
+// runtime processes a complete list of the runtime.
 func (j *judge) runtime(boxes []box, list []instance) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -32,7 +32,7 @@ func (j *judge) runtime(boxes []box, list []instance) {
 			ready[b.uid] = b.id
 		}
 	}
-	// An instance that was running and is not in the list any more has ended, too.
+	// A running instance that is no longer listed has terminated as well.
 	there := map[string]bool{}
 	for _, is := range list {
 		there[is.id] = true
@@ -47,7 +47,7 @@ func (j *judge) runtime(boxes []box, list []instance) {
 	}
 }
 
-// instance takes what the runtime says of one.
+// instance processes an instance of the list.
 func (j *judge) instance(is instance) {
 	l := j.lifeLocked(is.uid)
 	known := l.instances[is.id]
@@ -70,8 +70,8 @@ func (j *judge) instance(is instance) {
 	}
 }
 
-// endedLocked takes that an instance runs no longer. One that nobody ever saw
-// running may not have started at all: a start that is cut short is no disturbance.
+// endedLocked records that an instance is not running any more. An instance that was never
+// observed running may not have started: an interrupted start is not a disturbance.
 func (j *judge) endedLocked(l *life, is *instance, how string) {
 	if l.shape == nil || !l.shape.lives || is.container == "init" || !is.ran {
 		return
@@ -80,7 +80,7 @@ func (j *judge) endedLocked(l *life, is *instance, how string) {
 	j.checkLocked(undisturbed, excused, l.name, "%s attempt %d %s with %d", is.container, is.attempt, how, is.code)
 }
 
-// exits returns the instances of which the runtime has not yet said how they ended.
+// exits returns the instances whose exit was not observed yet.
 func (j *judge) exits(list []instance) (ids []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -93,7 +93,7 @@ func (j *judge) exits(list []instance) (ids []string) {
 	return ids
 }
 
-// knows reports whether it is known how an instance ended.
+// knows reports whether the exit of an instance was observed.
 func (j *judge) knows(uid, id string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -101,9 +101,8 @@ func (j *judge) knows(uid, id string) bool {
 	return known != nil && known.exited
 }
 
-// processes takes those of all containers, and looks again at each: two that were
-// both there when the second look began ran at the same time, though the first took
-// some time.
+// processes checks the processes of all containers. It inspects each of them a second time:
+// two that still exist then were running at the same time.
 func (j *judge) processes(list []process) {
 	type container struct{ uid, name string }
 	found := map[container]map[string]process{}

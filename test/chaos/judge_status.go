@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// status takes what the API says of a pod. It reports whether that is its first
-// terminal phase.
+// status processes a pod of the API. It reports whether its phase is terminal for the first
+// time.
 func (j *judge) status(pod *v1.Pod) (ended bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -18,15 +18,15 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 	l.last, l.name, l.shape = pod, pod.Name, shapeNamed(pod.Labels["shape"])
 	j.names[pod.Name] = l
 	if l.shape == nil {
-		return false // none of ours
+		return false // not a pod of the run
 	}
-	// Who has ended is deleted once more, with no grace and another time.
+	// A terminated pod is deleted again, with another time and no grace period.
 	if grace := pod.DeletionGracePeriodSeconds; l.toldAt.IsZero() && grace != nil && *grace > 0 {
 		l.toldAt = pod.DeletionTimestamp.Add(-time.Duration(*grace) * time.Second)
 	}
 	if before != nil {
 		was, is := before.Status.Phase, pod.Status.Phase
-		// Who loses its sandbox has its init containers run again, and is pending meanwhile.
+		// A pod that loses its sandbox runs its init containers again and is pending meanwhile.
 		back := rank(is) < rank(was) && l.disturb == 0
 		j.checkLocked(staysOver, !back && (!terminal(was) || was == is), l.name, "%s after %s", is, was)
 	}
@@ -43,7 +43,7 @@ func (j *judge) status(pod *v1.Pod) (ended bool) {
 	return ended
 }
 
-// container takes what is told of one.
+// container processes the status of a container.
 func (j *judge) container(l *life, c v1.ContainerStatus) {
 	count, told := l.counts[c.Name]
 	j.checkLocked(restartsGrow, !told || c.RestartCount >= count, l.name, "%s went from %d to %d", c.Name, count, c.RestartCount)
@@ -57,7 +57,7 @@ func (j *judge) container(l *life, c v1.ContainerStatus) {
 		l.shown[c.Name] = is.id
 	}
 	for _, end := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-		// Those reasons say that the code is a guess: the end was not seen.
+		// With these reasons the code is a guess, because the exit was not observed.
 		if end == nil || end.Reason == "ContainerStatusUnknown" {
 			continue
 		}
@@ -67,7 +67,7 @@ func (j *judge) container(l *life, c v1.ContainerStatus) {
 	}
 }
 
-// removed takes that a pod is gone from the API.
+// removed records that a pod was deleted from the API.
 func (j *judge) removed(uid string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -79,9 +79,9 @@ func (j *judge) removed(uid string) {
 	j.graceLocked(l)
 }
 
-// graceLocked holds the last status of a pod against what its shape does when it is
-// told to stop. It is about those whose main container ran and had time to say what
-// it does with a TERM, and of which a fault was not the subject.
+// graceLocked compares the last status of a pod with the behavior of its shape on TERM. It
+// applies to pods that no fault affected and whose main container had time to install its
+// signal handler.
 func (j *judge) graceLocked(l *life) {
 	pod := l.last
 	if l.shape == nil || l.shape.stopped < 0 || l.disturb > 0 || l.toldAt.IsZero() {
@@ -100,7 +100,7 @@ func (j *judge) graceLocked(l *life) {
 		return
 	}
 	if end.StartedAt.IsZero() || l.toldAt.Sub(end.StartedAt.Time) < 3*time.Second {
-		return // it may not have been ready for a TERM
+		return // its signal handler may not have been installed
 	}
 	j.checkLocked(graceGiven, end.ExitCode == l.shape.stopped, l.name, "it has %d s, needs less, and was ended with %d (%s)", l.shape.grace, end.ExitCode, end.Reason)
 	if l.shape.stopped == 137 {
@@ -122,12 +122,12 @@ func ready(pod *v1.Pod) bool {
 	})
 }
 
-// containers are the statuses of all containers of a pod.
+// containers returns the statuses of all containers of a pod.
 func containers(pod *v1.Pod) []v1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// bareID returns a container's ID as the runtime knows it.
+// bareID returns the ID of a container without the name of the runtime.
 func bareID(id string) string {
 	_, bare, _ := strings.Cut(id, "://")
 	return bare

@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// A keeper starts the agent again when it has ended, as systemd does, unless it is
-// to stay dead.
+// A keeper restarts the agent when it terminates, as systemd does, unless it was killed.
 type keeper struct {
 	agent
 	judge *judge
 
 	mu   sync.Mutex
-	dead bool // it is killed, and not to be started
+	dead bool // killed, and not to be restarted
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// begin starts the agent, and keeps it until end or the end of ctx.
+// begin runs the agent until end is called or ctx is done.
 func (k *keeper) begin(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(ctx)
 	k.done = make(chan struct{})
@@ -34,7 +33,7 @@ func (k *keeper) begin(ctx context.Context) {
 	}()
 }
 
-// once starts the agent, if it is to live, and returns when it has ended.
+// once starts the agent, unless it must stay dead, and returns when it has terminated.
 func (k *keeper) once(ctx context.Context) {
 	k.mu.Lock()
 	if k.dead {
@@ -51,7 +50,7 @@ func (k *keeper) once(ctx context.Context) {
 	err := k.await(ctx)
 	served := err == nil
 	if !served && ctx.Err() == nil {
-		// It says no to what is there: a containerd that is away, or a full disk.
+		// It cannot start: containerd is unavailable, or a disk is full.
 		k.judge.tolerate("an agent that was started ended before it served, and was started again")
 	}
 	select {
@@ -67,7 +66,7 @@ func (k *keeper) once(ctx context.Context) {
 	}
 }
 
-// kill ends the agent as kill -9 does, and keeps it dead.
+// kill kills the agent until revive is called.
 func (k *keeper) kill() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -75,14 +74,14 @@ func (k *keeper) kill() error {
 	return k.agent.kill()
 }
 
-// revive lets it be started again.
+// revive allows the agent to be restarted.
 func (k *keeper) revive() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.dead = false
 }
 
-// end ends the agent as Ctrl-C does, for good.
+// end stops the agent with SIGINT and does not restart it.
 func (k *keeper) end() error {
 	k.mu.Lock()
 	k.dead = true
@@ -93,7 +92,7 @@ func (k *keeper) end() error {
 	return err
 }
 
-// pid is the agent's process; 0: none runs.
+// pid returns the agent's process ID, zero if it is not running.
 func (k *keeper) pid() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,13 +1,13 @@
 package main
 
-// A law is what has to hold whatever happens. Those of package sim that can be seen
-// from outside have its names.
+// A law is an invariant. Those of package sim that can be observed from outside have the
+// same names.
 type law struct {
 	name string
 	says string
 }
 
-// The laws, by the names that a judge checks them under.
+// The names of the laws.
 const (
 	oneInstance  = "one-live-instance"
 	oneSandbox   = "one-ready-sandbox"
@@ -29,21 +29,21 @@ const (
 )
 
 var laws = []law{
-	{oneInstance, "of a container, no two instances run at once: in the runtime's lists, and among the machine's processes"},
-	{oneSandbox, "a pod has no two sandboxes that are ready"},
-	{attemptsGrow, "each instance of a container has a higher attempt than those before it"},
-	{restartsGrow, "the restartCount that is told of a container never decreases"},
-	{staysOver, "the phase that is told of a pod never leaves Succeeded or Failed, nor goes back from Running unless a fault was about the pod"},
-	{instForward, "a status does not go back to an earlier instance of a container"},
-	{overIsOver, "no container of a pod is made after a terminal phase was told of it"},
-	{terminalEnd, "when a terminal phase is told, no process of the pod lives"},
-	{notReady, "a status with a terminal phase does not say Ready"},
-	{goneIsGone, "when a pod is gone from the API, no process of it lives"},
-	{trueResults, "the exit code that is told of an instance is the one it had"},
-	{undisturbed, "a container that runs until it is told to stop does so, unless a fault was about its pod: neither an agent nor a containerd that dies ends it"},
-	{graceGiven, "who is deleted has its grace period: it ends by itself with its own exit code, or is killed after it and not before"},
-	{logsRead, "log files have the runtime's format and no line twice; none is lost unless containerd was killed meanwhile"},
-	{agentStays, "an agent that has begun to serve ends only if it is killed"},
-	{converges, "within the bound after the last fault, each pod is what is wanted of it, its status says what the runtime says, and agent and node are well"},
-	{nothingLeft, "of a deleted pod no sandbox, container, process, shim, mount, cgroup or directory is left"},
+	{oneInstance, "no two instances of a container run at the same time, according to the runtime and to the processes of the machine"},
+	{oneSandbox, "a pod has at most one ready sandbox"},
+	{attemptsGrow, "each instance of a container has a higher attempt than the previous ones"},
+	{restartsGrow, "the reported restartCount of a container never decreases"},
+	{staysOver, "the reported phase of a pod never leaves Succeeded or Failed, and never leaves Running for Pending unless a fault affected the pod"},
+	{instForward, "a status never reports an earlier instance of a container than the status before"},
+	{overIsOver, "no container of a pod is created after a terminal phase was reported"},
+	{terminalEnd, "when a terminal phase is reported, no process of the pod exists"},
+	{notReady, "a status with a terminal phase is not Ready"},
+	{goneIsGone, "when a pod has been deleted from the API, no process of it exists"},
+	{trueResults, "the reported exit code of an instance is its exit code"},
+	{undisturbed, "a container that does not exit by itself runs until it is stopped, unless a fault affected its pod: neither the death of the agent nor of containerd terminates it"},
+	{graceGiven, "a deleted pod has its grace period: it exits with its own exit code, or is killed after the grace period and not before"},
+	{logsRead, "log files have the runtime's format and no duplicate lines; no line is lost unless containerd was killed meanwhile"},
+	{agentStays, "an agent that has started serving terminates only if it is killed"},
+	{converges, "within the bound after the last fault, each pod is in its desired state, its status matches the runtime, and agent and node are healthy"},
+	{nothingLeft, "no sandbox, container, process, shim, mount, cgroup or directory of a deleted pod remains"},
 }

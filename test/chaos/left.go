@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// left returns what there is of pods that the API does not have: sandboxes and
-// containers of the runtime, shims and processes, mounts, cgroups, directories.
+// left returns the remains of pods that are not in the API: sandboxes and containers of the
+// runtime, shims and processes, mounts, cgroups and directories.
 func (w *world) left(s sight) (lines []string, err error) {
 	add := func(uid, format string, args ...any) {
 		if !w.judge.known(uid) {
@@ -62,10 +62,10 @@ func (w *world) left(s sight) (lines []string, err error) {
 	return lines, nil
 }
 
-// stuck reports whether containerd won't let go of a dead pod. When a client goes
-// away while it makes a task, containerd calls the container exited, keeps the
-// task, though no program of it runs, and from then on refuses to remove the
-// container: there is no call of the CRI that could help.
+// stuck reports whether containerd refuses to remove a terminated pod. If a client disconnects
+// while containerd creates a task, containerd reports the container as exited but keeps the
+// task, although none of its processes exists, and refuses to remove the container. No call of
+// the CRI resolves this.
 func (w *world) stuck(uid string, s sight) bool {
 	if w.judge.known(uid) || slices.ContainsFunc(s.instances, func(is instance) bool { return is.uid == uid && is.running }) {
 		return false
@@ -79,10 +79,9 @@ func (w *world) stuck(uid string, s sight) bool {
 	return false
 }
 
-// leaked reports whether containerd has no sandbox, and has left its shim, as it does
-// if the start of the sandbox, or of a container in it, was cut short, or if it was
-// killed before it had written down where the shim listens: nobody has a name for what
-// is left.
+// leaked reports whether containerd has lost a sandbox and left its shim, which happens if the
+// start of the sandbox or of a container in it was interrupted, or if containerd was killed
+// before it stored the address of the shim.
 func (w *world) leaked(box string) bool {
 	leaks := leaks(w.daemon.Log(1_000_000), box)
 	if leaks {
@@ -91,16 +90,16 @@ func (w *world) leaked(box string) bool {
 	return leaks
 }
 
-// leaks reports whether containerd's log says that a sandbox, or a container in one
-// that was removed, could not be started because who asked for it went away, or that a
-// sandbox was removed of which its next life could not find the shim.
+// leaks reports whether containerd's log shows that a sandbox, or a container of a removed one,
+// was not started because the client disconnected, or that a sandbox was removed whose shim
+// containerd did not find after its restart.
 func leaks(log, box string) bool {
 	var removed, short, lost bool
 	ids := map[string]bool{}
 	for line := range strings.Lines(log) {
 		line = strings.ReplaceAll(line, `\"`, `"`)
 		if strings.Contains(line, `failed to start sandbox "`+box+`"`) && strings.Contains(line, "context canceled") {
-			return true // it never was one
+			return true // it was never created
 		}
 		lost = lost || strings.Contains(line, `unable to load shim "`+box+`"`)
 		if strings.Contains(line, `RemovePodSandbox "`+box+`" returns successfully`) {
@@ -118,7 +117,7 @@ func leaks(log, box string) bool {
 	return removed && (short || lost)
 }
 
-// leftLogs returns the directories of logs of pods that the API does not have.
+// leftLogs returns the log directories of pods that are not in the API.
 func (w *world) leftLogs() (lines []string) {
 	entries, _ := os.ReadDir(w.logs())
 	for _, e := range entries {

@@ -13,16 +13,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A reading is what a log file of a talker has in it.
+// A reading is the content of a log file of a talker.
 type reading struct {
 	lines int
 	torn  int   // lines without the runtime's format
-	gaps  int   // numbers that are missing
-	err   error // a line that is there twice, or in the wrong place
+	gaps  int   // missing numbers
+	err   error // a line is duplicate or in the wrong place
 }
 
-// readLog reads the log of a container that counts its lines. One that is not
-// finished yet may end anywhere.
+// readLog reads the log of a container that numbers its lines. Its last line may be incomplete.
 func readLog(data string) (r reading) {
 	next := 0
 	for raw := range strings.Lines(data) {
@@ -59,9 +58,8 @@ func number(fields []string) (int, error) {
 	return strconv.Atoi(n)
 }
 
-// readLogs holds the law of logs against all containers that are said to run.
-// A containerd that was killed meanwhile had read what it had not yet written, which
-// is lost.
+// readLogs checks the law of logs on all running containers. If containerd was killed
+// meanwhile, lines are lost that it had read and not written.
 func (w *world) readLogs(wanted []string) {
 	for _, name := range wanted {
 		pod := w.judge.named(name)
@@ -74,7 +72,7 @@ func (w *world) readLogs(wanted []string) {
 			}
 			data, err := os.ReadFile(w.logFile(pod, c))
 			if errors.Is(err, fs.ErrNotExist) && w.judge.named(name) != pod {
-				continue // it is another one by now
+				continue // replaced meanwhile
 			}
 			w.judge.check(logsRead, err == nil, name, "the log of %s: %v", c.Name, err)
 			if err != nil || shapeNamed(pod.Labels["shape"]).name != "talker" {

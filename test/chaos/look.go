@@ -13,19 +13,19 @@ const (
 	nameLabel = "io.kubernetes.container.name"
 )
 
-// A sight is what there is at one moment.
+// A sight is an observation of the runtime and of the processes.
 type sight struct {
 	boxes     []box
 	instances []instance
 }
 
-// lookOn looks at the runtime and at the processes until ctx ends, several times a
-// second. Events of the runtime have it look at once.
+// lookOn observes the runtime and the processes several times a second, and on events of the
+// runtime, until ctx is done.
 func (w *world) lookOn(ctx context.Context) {
 	events := make(chan struct{}, 1)
 	go w.listen(ctx, events)
 	for ctx.Err() == nil {
-		_, _ = w.look(ctx) // fails while there is no runtime
+		_, _ = w.look(ctx) // fails while the runtime is down
 		w.judge.processes(processes(w.dir))
 		select {
 		case <-time.After(300 * time.Millisecond):
@@ -35,8 +35,7 @@ func (w *world) lookOn(ctx context.Context) {
 	}
 }
 
-// listen passes events of the runtime on until ctx ends. A containerd of before 1.7
-// has none.
+// listen passes on events of the runtime until ctx is done. containerd before 1.7 has none.
 func (w *world) listen(ctx context.Context, to chan<- struct{}) {
 	for ctx.Err() == nil {
 		events := make(chan *runtimeapi.ContainerEventResponse)
@@ -63,14 +62,14 @@ func (w *world) listen(ctx context.Context, to chan<- struct{}) {
 	}
 }
 
-// look asks the runtime what it has, and tells the judge.
+// look lists the runtime and the processes and passes them to the judge.
 func (w *world) look(ctx context.Context) (s sight, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	list, err := w.cri.ListContainers(ctx, nil)
 	from := w.cri
 	if err != nil {
-		// A connection that was broken waits before it tries again; a new one does not.
+		// A broken connection is retried with a delay; a new one is not.
 		if from, err = w.dial(ctx); err != nil {
 			return s, err
 		}
@@ -97,7 +96,7 @@ func (w *world) look(ctx context.Context) (s sight, err error) {
 	return s, nil
 }
 
-// ends asks how those ended that the judge does not know to have ended.
+// ends queries the exits that the judge has not observed.
 func (w *world) ends(ctx context.Context, list []instance) {
 	asked := map[string]*runtimeapi.ContainerStatus{}
 	for _, id := range w.judge.exits(list) {

@@ -1,5 +1,5 @@
-// Chaos runs the reference agent as a node of a real cluster, on a real containerd,
-// with real faults, and checks the laws of the simulation on what really happens:
+// Chaos runs the complete node, examples/kubelet, in a real cluster and on a real containerd,
+// injects real faults, and checks the invariants of the simulation:
 //
 //	go run ./test/chaos
 //	go run ./test/chaos --once --pods 10
@@ -19,7 +19,7 @@ import (
 
 func main() { os.Exit(cli.Run("chaos", parseFlags, chaos)) }
 
-// chaos does what o says, and returns the exit code.
+// chaos runs o and returns the exit code.
 func chaos(ctx context.Context, o options, out io.Writer) int {
 	switch {
 	case o.list:
@@ -33,15 +33,15 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 		}
 		return 0
 	}
-	say := cli.Sayer(out)
-	say("seed %d: the same rounds come with --seed %d --pods %d and the same faults", o.seed, o.seed, o.pods)
+	say := cli.NewPrinter(out)
+	say("seed %d: --seed %d --pods %d with the same faults repeats these rounds", o.seed, o.seed, o.pods)
 	res, err := run(ctx, o, say)
 	if o.logs != "" {
-		say("what the agent and containerd have said is in %s", o.logs)
+		say("the logs of the node and containerd are in %s", o.logs)
 	}
 	if o.report != "" && len(res.outcomes) > 0 {
 		if err := os.WriteFile(o.report, []byte(res.markdown()), 0o644); err != nil {
-			say("the report could not be written: %v", err)
+			say("failed to write the report: %v", err)
 		} else {
 			say("the report is in %s", o.report)
 		}
@@ -53,16 +53,16 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 	}
 	switch {
 	case err != nil:
-		say("it could not be done: %v", err)
+		say("failed to run: %v", err)
 		return 2
 	case len(broken) > 0:
-		say("%d violations; try --seed %d again, with --faults of the round alone", len(broken), o.seed)
+		say("%d violations; try --seed %d again with the --faults of the round only", len(broken), o.seed)
 		return 1
 	case res.cut:
-		say("interrupted; no law was broken so far")
+		say("interrupted; no invariant was violated so far")
 		return 2
 	}
-	say("no law was broken")
+	say("no invariant was violated")
 	return 0
 }
 
@@ -71,7 +71,7 @@ func list(out io.Writer) {
 	for _, k := range kinds {
 		fmt.Fprintf(out, "  %-22s %s\n", k.name, k.says)
 	}
-	fmt.Fprintln(out, "\nLaws:")
+	fmt.Fprintln(out, "\nInvariants:")
 	for _, l := range laws {
 		fmt.Fprintf(out, "  %-24s %s\n", l.name, l.says)
 	}

@@ -1,19 +1,19 @@
 package main
 
-// Variables by which processes of containers are found, whoever started them.
+// Environment variables that identify the processes of containers.
 const (
 	chaosVar     = "CHAOS" // the run's directory
 	uidVar       = "CHAOS_UID"
 	containerVar = "CHAOS_CONTAINER"
 )
 
-// A process is one of a container.
+// A process is a process of a container.
 type process struct {
 	pid       int
-	start     string // with the pid it names the process for good
+	start     string // start time, identifies the process together with pid
 	uid       string // of the pod
 	container string
-	instance  string // the PID namespace, of which each instance has its own
+	instance  string // the PID namespace, which is unique for each instance
 }
 
 func (p process) alive() bool { return started(p.pid) == p.start }

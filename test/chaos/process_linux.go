@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// processes returns those of the run's containers. Zombies count as ended.
+// processes returns the processes of the run's containers, without zombies.
 func processes(dir string) []process {
 	var found []process
 	for _, pid := range pids() {
 		at := filepath.Join("/proc", strconv.Itoa(pid))
 		data, err := os.ReadFile(filepath.Join(at, "environ"))
 		if err != nil || !strings.Contains(string(data), dir) {
-			continue // it has ended, or is none of ours
+			continue // terminated, or not of this run
 		}
 		env := map[string]string{}
 		for kv := range strings.SplitSeq(string(data), "\x00") {
@@ -41,7 +41,7 @@ func processes(dir string) []process {
 	return found
 }
 
-// pids returns all that there are.
+// pids returns the IDs of all processes.
 func pids() []int {
 	var all []int
 	entries, _ := os.ReadDir("/proc")
@@ -53,13 +53,13 @@ func pids() []int {
 	return all
 }
 
-// started returns when a process was, "" if it has ended or is a zombie.
+// started returns the start time of a process, "" if it has terminated or is a zombie.
 func started(pid int) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The name, in parentheses, may hold anything.
+	// The name, in parentheses, may contain any character.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
 		return ""
@@ -67,7 +67,7 @@ func started(pid int) string {
 	return fields[19]
 }
 
-// shims returns the process of each shim of a daemon, by the sandbox it is for.
+// shims returns the process of each shim of a daemon by its sandbox.
 func shims(daemonDir string) map[string]int {
 	found := map[string]int{}
 	for _, pid := range pids() {
@@ -99,7 +99,7 @@ func killed(pid int) error  { return send(pid, syscall.SIGKILL) }
 func stopped(pid int) error { return send(pid, syscall.SIGSTOP) }
 func resumed(pid int) error { return send(pid, syscall.SIGCONT) }
 
-// ignoreGone lets an error pass that says that the process has ended.
+// ignoreGone returns nil for an error that the process does not exist.
 func ignoreGone(err error) error {
 	if errors.Is(err, syscall.ESRCH) {
 		return nil
@@ -112,11 +112,11 @@ func smallDisk(dir string, mib int) error {
 	return syscall.Mount("chaos", dir, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=755", mib))
 }
 
-// unmountAll unmounts dir, and what is mounted in it.
+// unmountAll unmounts dir and all mounts below it.
 func unmountAll(dir string) error {
 	var out []byte
 	var err error
-	for range 100 { // what others mounted in it may take a moment to go
+	for range 100 { // mounts of other programs may be removed with a delay
 		if out, err = exec.Command("umount", "--recursive", dir).CombinedOutput(); err == nil {
 			return nil
 		}
@@ -137,8 +137,7 @@ func mounted() ([]string, error) {
 	return points, err
 }
 
-// groupsNamed returns the cgroups below root, in all hierarchies, whose directory
-// has that name.
+// groupsNamed returns the cgroups below root with that name, in all hierarchies.
 func groupsNamed(root string, is func(name string) bool) []groupDir {
 	var found []groupDir
 	for _, top := range groupRoots(root) {
@@ -146,13 +145,13 @@ func groupsNamed(root string, is func(name string) bool) []groupDir {
 			if err == nil && e.IsDir() && is(e.Name()) {
 				found = append(found, groupDir(path))
 			}
-			return nil // what goes meanwhile is gone
+			return nil // removed meanwhile
 		})
 	}
 	return found
 }
 
-// groupRoots are the directories of a cgroup, one for each hierarchy.
+// groupRoots returns the directories of a cgroup, one for each hierarchy.
 func groupRoots(root string) []string {
 	one := filepath.Join("/sys/fs/cgroup", root) // v2
 	all, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", root))
@@ -162,8 +161,7 @@ func groupRoots(root string) []string {
 	return all
 }
 
-// remove takes a cgroup away, with all below it, from the processes in it, who live
-// on in its parent.
+// remove moves the processes of a cgroup and of those below it to its parent, and removes them.
 func (g groupDir) remove() error {
 	parent := filepath.Join(filepath.Dir(string(g)), "cgroup.procs")
 	var dirs []string
@@ -182,7 +180,7 @@ func (g groupDir) remove() error {
 			return err
 		}
 		for pid := range strings.FieldsSeq(string(procs)) {
-			_ = os.WriteFile(parent, []byte(pid), 0) // it may have ended
+			_ = os.WriteFile(parent, []byte(pid), 0) // it may have terminated
 		}
 		for range 40 {
 			if err = os.Remove(dirs[i]); err == nil {
@@ -197,7 +195,7 @@ func (g groupDir) remove() error {
 	return nil
 }
 
-// removeGroups removes a cgroup that nobody is in, with all below it.
+// removeGroups removes a cgroup without processes, and all below it.
 func removeGroups(root string) error {
 	var errs []error
 	for _, dir := range groupRoots(root) {

@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// The lab says no before it comes to any of these.
+// Package lab refuses to run on this system before these are called.
 
 var errNotLinux = errors.New("not on this system")
 

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A proxy stands between the agent and the socket of its runtime, so that what
-// lies between them can be cut, or held up, while both are well.
+// A proxy is between the agent and the socket of its runtime, and can close or delay their
+// connections.
 type proxy struct {
 	path, to string
 
 	mu       sync.Mutex
 	listener net.Listener
 	conns    map[net.Conn]bool
-	held     chan struct{} // closed when bytes flow; another one while they don't
+	held     chan struct{} // closed while data passes; open while it is held
 	wg       sync.WaitGroup
 }
 
-// newProxy listens at path for connections to the socket to.
+// newProxy listens at path and connects to the socket to.
 func newProxy(path, to string) (*proxy, error) {
 	flows := make(chan struct{})
 	close(flows)
@@ -43,7 +43,7 @@ func (p *proxy) mend() error {
 	return nil
 }
 
-// cut closes all connections, and the socket: nobody answers there.
+// cut closes all connections and the listening socket.
 func (p *proxy) cut() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +59,7 @@ func (p *proxy) cut() error {
 	return err
 }
 
-// hold keeps all bytes, in both directions, until release. Who connects is let in,
-// and waits.
+// hold delays all data in both directions until release. New connections are accepted.
 func (p *proxy) hold() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +76,7 @@ func (p *proxy) release() {
 	}
 }
 
-// close ends it, and returns when nothing of it is left.
+// close stops the proxy and returns when its goroutines have returned.
 func (p *proxy) close() error {
 	err := p.cut()
 	p.release()
@@ -89,13 +88,13 @@ func (p *proxy) serve(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
-			return // it was cut
+			return // cut
 		}
 		p.wg.Go(func() { p.join(c) })
 	}
 }
 
-// join takes bytes from one side to the other until either ends.
+// join copies data between the connections until either is closed.
 func (p *proxy) join(near net.Conn) {
 	far, err := net.DialTimeout("unix", p.to, 5*time.Second)
 	if err != nil {

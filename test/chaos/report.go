@@ -101,29 +101,29 @@ func (r result) markdown() string {
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	o := r.options
 	p("# Reliability: a run of chaos\n")
-	p("Made by `go run ./test/chaos` on %s. The reference agent (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes live on it, some of them are deleted and others made all the time, and faults happen, one after the other or two at once. What is seen past the agent is held against the laws of the simulation (package sim), as far as they can be seen from outside.\n",
+	p("Made by `go run ./test/chaos` on %s. The complete node (examples/kubelet) is the only node of a real cluster, on a real containerd; %d pods of %d shapes run on it, pods are deleted and created continuously, and faults are injected, one at a time or two at once. The invariants of the simulation (package sim) that can be observed from outside are checked on observations that do not pass through the agent.\n",
 		r.began.Format(time.DateOnly), o.pods, len(shapes))
 	p("    go run ./test/chaos --seed %d --pods %d --duration %v%s --report docs/reliability.md\n", o.seed, o.pods, o.duration, map[bool]string{true: " --once"}[o.once])
 	p("| | |\n|---|---|")
 	p("| with | %s |", strings.Join(r.versions, ", "))
 	p("| took | %s; %d rounds, %d faults, %d pods |", r.took.Round(time.Second), len(r.outcomes), r.faults(), len(r.judge.pods))
-	p("| until all pods ran for the first time | %s |", seconds(r.setup))
-	p("| until nothing was left in the end, logs included | %s |", seconds(r.cleared))
-	p("| laws checked | %d times |", r.judge.total())
+	p("| until all pods were running for the first time | %s |", seconds(r.setup))
+	p("| until nothing remained at the end, including logs | %s |", seconds(r.cleared))
+	p("| invariants checked | %d times |", r.judge.total())
 	p("| **violations** | **%d** |\n", len(r.judge.broken()))
 
-	p("## Faults, and how long it took until all was well again\n")
-	p("From the end of the fault until, at the same time, each pod was what is wanted of it, its status said what the runtime says, agent and node were well, and nothing was left of pods that were deleted meanwhile. A container that a fault has ended is started again after a back-off of 10 s and more, and those that are deleted may take 4 s of their grace: that is part of the times. The look itself takes a quarter of a second. With few rounds of a kind, p99 is the longest.\n")
-	p("| fault | what happens | rounds | p50 | p99 |\n|---|---|---|---|---|")
+	p("## Faults and recovery times\n")
+	p("The time from the end of the fault until, simultaneously, each pod was in its desired state, its status matched the runtime, agent and node were healthy, and nothing remained of pods that were deleted meanwhile. It includes the back-off of at least 10 s of containers that a fault has terminated, up to 4 s of grace periods, and a quarter of a second for the observation. With few rounds of a kind, p99 is the maximum.\n")
+	p("| fault | description | rounds | p50 | p99 |\n|---|---|---|---|---|")
 	for _, rec := range r.recoveries() {
-		says := "two of the others, the second while the first lasts"
+		says := "two of the others, the second during the first"
 		if k := kindNamed(rec.kind); k != nil {
 			says = k.says
 		}
 		p("| %s | %s | %d | %s | %s |", rec.kind, says, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
 	}
-	p("\n## Laws\n")
-	p("| law | what holds | checked | violations |\n|---|---|---|---|")
+	p("\n## Invariants\n")
+	p("| invariant | description | checked | violations |\n|---|---|---|---|")
 	for _, l := range laws {
 		p("| %s | %s | %d | %d |", l.name, l.says, r.judge.checked[l.name], r.violations(l.name))
 	}
@@ -134,13 +134,13 @@ func (r result) markdown() string {
 		}
 	}
 	if len(r.judge.tolerated) > 0 {
-		p("\n## What was tolerated\n")
+		p("\n## Tolerated\n")
 		for _, what := range slices.Sorted(maps.Keys(r.judge.tolerated)) {
 			p("- %d times: %s", r.judge.tolerated[what], strings.ReplaceAll(what, "\n", " "))
 		}
 	}
 	p("\n## The rounds\n")
-	p("| at | fault | lasted until | well again after | |\n|---|---|---|---|---|")
+	p("| at | fault | lasted until | recovered after | |\n|---|---|---|---|---|")
 	for _, out := range r.outcomes {
 		well := seconds(out.recovery)
 		if out.recovery < 0 {

@@ -9,8 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// wrong returns what is not as it is wanted, a line each; wanted are the names of
-// the pods that are to be there. Nothing is wrong with a node that has recovered.
+// wrong returns a line for each difference from the desired state, none if the node has
+// recovered. wanted are the names of the desired pods.
 func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if _, err := w.agent.get(ctx, "/healthz"); err != nil {
@@ -33,7 +33,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 		}
 	}
 	for _, id := range w.doomed {
-		if is := byID[id]; is.running { // it takes its time to find out
+		if is := byID[id]; is.running { // the query is expensive
 			add("pod %s: %s was killed, and the runtime says that it runs", w.judge.was(is.uid), is.container)
 		}
 	}
@@ -59,8 +59,7 @@ func (w *world) wrong(ctx context.Context, wanted []string) (lines []string) {
 	return append(lines, left...)
 }
 
-// unlike returns in what the status of a pod differs from what its shape wants, or
-// from what the runtime has.
+// unlike returns the difference of the status of a pod from its shape or from the runtime.
 func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instance) string {
 	shape := shapeNamed(pod.Labels["shape"])
 	switch phase := pod.Status.Phase; {
@@ -69,7 +68,7 @@ func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instanc
 	case shape.lives && !ready(pod):
 		return "it is not Ready"
 	case terminal(phase):
-		return "" // the law of results has judged it
+		return "" // the law of results is checked elsewhere
 	}
 	for _, c := range containers(pod) {
 		is, known := byID[bareID(c.ContainerID)]
@@ -93,7 +92,7 @@ func unlike(pod *v1.Pod, byID map[string]instance, highest map[[2]string]instanc
 	return ""
 }
 
-// state is a container's in a few words.
+// state describes the state of a container.
 func state(c v1.ContainerStatus) string {
 	switch {
 	case c.State.Waiting != nil:

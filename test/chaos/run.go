@@ -14,31 +14,31 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A result is what came of a run.
+// A result is the result of a run.
 type result struct {
 	options  options
 	began    time.Time
 	took     time.Duration
-	setup    time.Duration // until all pods ran for the first time
-	cleared  time.Duration // until nothing was left in the end
+	setup    time.Duration // until all pods were running for the first time
+	cleared  time.Duration // until nothing remained at the end
 	outcomes []outcome
 	judge    *judge
 	versions []string
-	later    map[string][]time.Duration // how long pods took that recovered after their rounds, by kind
-	cut      bool                       // somebody has interrupted it
+	later    map[string][]time.Duration // recovery times of pods that outlast their rounds, by kind
+	cut      bool                       // interrupted
 }
 
-// An outcome is what came of a round.
+// An outcome is the result of a round.
 type outcome struct {
 	round    round
 	began    time.Time
-	lifted   time.Duration // when its last fault was over
+	lifted   time.Duration // end of its last fault
 	recovery time.Duration // from then until nothing was wrong; -1: not within the bound
 	notes    []string
 }
 
-// run does a whole run. An error says why it could not go on; that laws were
-// broken is in the result.
+// run performs a run. It returns an error if the run cannot continue; violations are in the
+// result.
 func run(ctx context.Context, o options, say func(string, ...any)) (res result, err error) {
 	res = result{options: o, began: time.Now(), judge: newJudge()}
 	res.judge.cry = func(v violation) { say("VIOLATION of %s", v) }
@@ -53,7 +53,7 @@ func run(ctx context.Context, o options, say func(string, ...any)) (res result, 
 	return res, err
 }
 
-// A sayWriter says what is written to it.
+// A sayWriter prints what is written to it.
 type sayWriter func(string, ...any)
 
 func (say sayWriter) Write(p []byte) (int, error) {
@@ -75,13 +75,13 @@ type runner struct {
 	result  *result
 	hand    *hand
 	say     func(string, ...any)
-	wanted  []string // pods, when all that was asked for is done
+	wanted  []string // desired pods
 
 	mu  sync.Mutex
-	now string // what is being done, for the progress lines
+	now string // the current action, for progress lines
 }
 
-// all is a run: every pod, then rounds until the time is over, then no pods.
+// all performs a run: all pods, rounds until the time is over, no pods.
 func (r *runner) all() error {
 	ctx, cancel := context.WithCancel(r.quietly(r.ctx))
 	var watchers sync.WaitGroup
@@ -116,14 +116,13 @@ func (r *runner) all() error {
 		r.result.outcomes = append(r.result.outcomes, out)
 		r.say("%s", out)
 		if out.recovery < 0 {
-			return nil // what would follow says nothing
+			return nil // following rounds would be meaningless
 		}
 	}
 	return r.clear(ctx)
 }
 
-// play does the steps of a round, each at its time, and then waits until all is
-// well.
+// play performs the steps of a round at their times and waits for the recovery.
 func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	out := outcome{round: round, began: time.Now()}
 	r.doing("round %d: %s", round.n, strings.Join(round.faults(), " and "))
@@ -157,7 +156,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	for len(acts) > 0 {
 		slices.SortStableFunc(acts, func(a, b act) int { return cmp.Compare(a.at, b.at) })
 		next := acts[0]
-		// Whoever interrupts a run gets his node back as it was.
+		// Faults are ended on interrupt as well.
 		if ctx.Err() == nil {
 			select {
 			case <-time.After(next.at - time.Since(out.began)):
@@ -174,7 +173,7 @@ func (r *runner) play(ctx context.Context, round round) (outcome, error) {
 	return out, r.recover(ctx, &out)
 }
 
-// want keeps the list of what is to be there.
+// want updates the list of desired pods.
 func (r *runner) want(s step) {
 	if s.make != "" {
 		r.wanted = append(r.wanted, s.make)
@@ -182,7 +181,7 @@ func (r *runner) want(s step) {
 	r.wanted = slices.DeleteFunc(r.wanted, func(name string) bool { return name == s.delete })
 }
 
-// recover waits until nothing is wrong, for as long as the bound allows.
+// recover waits until nothing is wrong, at most for the bound.
 func (r *runner) recover(ctx context.Context, out *outcome) error {
 	since := time.Now()
 	r.doing("round %d: %s is over, waiting for all to be well", out.round.n, out.round.kind())
@@ -220,8 +219,7 @@ func (r *runner) recover(ctx context.Context, out *outcome) error {
 	return nil
 }
 
-// clear deletes all pods, and sees to it that nothing of any is left, their logs
-// too.
+// clear deletes all pods and checks that nothing of them remains, including logs.
 func (r *runner) clear(ctx context.Context) error {
 	r.doing("waiting for what takes longer")
 	r.healing.Wait()
@@ -250,14 +248,14 @@ func (r *runner) clear(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// doing says what is being done now.
+// doing sets the current action.
 func (r *runner) doing(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = fmt.Sprintf(format, args...)
 }
 
-// cut is s in so many letters.
+// cut truncates s.
 func cut(s string, n int) string {
 	if len(s) > n {
 		return s[:n-3] + "..."
@@ -265,7 +263,7 @@ func cut(s string, n int) string {
 	return s
 }
 
-// tell prints a line every few seconds until ctx ends.
+// tell prints a line every few seconds until ctx is done.
 func (r *runner) tell(ctx context.Context) {
 	for tick := time.NewTicker(5 * time.Second); ; {
 		select {

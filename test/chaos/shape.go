@@ -10,20 +10,19 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A shape is a kind of pod, and what is known of how such a pod behaves.
+// A shape is a kind of pod with its expected behavior.
 type shape struct {
 	name   string
-	weight int // how often it is drawn
+	weight int // relative frequency
 
-	// lives: its regular containers run until the pod is deleted, and end by
-	// themselves never.
+	// lives is set if its regular containers run until the pod is deleted.
 	lives bool
 
-	// ends is the exit code with which a pod that runs once ends; -1: it does not.
+	// ends is the exit code of a pod that runs once, or -1.
 	ends int32
 
-	// stopped is the exit code of main when it has had the time that it takes to
-	// stop: 137 of one that takes all of its grace; -1: anything.
+	// stopped is the exit code of main on TERM: 137 if it is killed after its grace period,
+	// -1 if the code is undefined.
 	stopped int32
 
 	grace int64 // seconds
@@ -72,7 +71,7 @@ var shapes = []shape{{
 }, {
 	name: "volumes", weight: 3, lives: true, ends: -1, stopped: 0, grace: 10,
 	spec: func(s *v1.PodSpec) {
-		// What is in the volume shows that it is still the same one.
+		// The content of the volume shows that the volume was kept.
 		script(s, "echo $CHAOS_UID >> /shared/starts; [ -f /config/key ] && [ -f /pod/name ] && grep -q $CHAOS_UID /shared/starts || exit 9; "+untilTerm)
 		share(s, v1.Volume{Name: "shared"})
 		s.Volumes = append(s.Volumes,
@@ -116,7 +115,7 @@ func script(s *v1.PodSpec, script string) {
 	s.Containers = []v1.Container{{Name: "main", Command: sh(script)}}
 }
 
-// share mounts a volume in all containers, under its name.
+// share mounts a volume in all containers at its name.
 func share(s *v1.PodSpec, vol v1.Volume) {
 	if vol.VolumeSource == (v1.VolumeSource{}) {
 		vol.EmptyDir = &v1.EmptyDirVolumeSource{}
@@ -129,8 +128,8 @@ func share(s *v1.PodSpec, vol v1.Volume) {
 	}
 }
 
-// pod makes the pod of that name for a node; dir is the run's. It is bound when it
-// is made: how long a scheduler takes is not measured here.
+// pod returns the pod of that name for the node. It is created with a node name, because the
+// scheduler is not measured. dir is the directory of the run.
 func (s *shape) pod(name, node, dir string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{"shape": s.name}},
@@ -154,7 +153,7 @@ func (s *shape) pod(name, node, dir string) *v1.Pod {
 	return pod
 }
 
-// namespace holds the run's pods.
+// namespace is that of the run's pods.
 const namespace = "default"
 
 func (s *shape) String() string { return fmt.Sprintf("%s (%d s)", s.name, s.grace) }

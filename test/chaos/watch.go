@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchAPI tells the judge what the API server says of pods until ctx ends, also
-// after times in which there is none.
+// watchAPI passes the pods of the API server to the judge until ctx is done. It reconnects
+// after interruptions.
 func (w *world) watchAPI(ctx context.Context) {
 	for ctx.Err() == nil {
-		_ = w.watchOnce(ctx) // it ends with the API server
+		_ = w.watchOnce(ctx) // fails with the API server
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
@@ -59,8 +59,8 @@ func (w *world) watchOnce(ctx context.Context) error {
 	return nil
 }
 
-// sawPod takes a pod as the API has it. That nothing of one that has ended runs is
-// looked up at this moment.
+// sawPod passes a pod to the judge. If its phase is terminal, its processes are checked at this
+// moment.
 func (w *world) sawPod(pod *v1.Pod) {
 	if !w.judge.status(pod) {
 		return
@@ -75,7 +75,7 @@ func (w *world) sawNoPod(uid string) {
 	w.judge.check(goneIsGone, len(pids) == 0, w.judge.was(uid), "processes %v live", pids)
 }
 
-// of returns the processes of a pod that live.
+// of returns the processes of a pod.
 func (w *world) of(uid string) (pids []int) {
 	for _, p := range processes(w.dir) {
 		if p.uid == uid && p.alive() {

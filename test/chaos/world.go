@@ -29,14 +29,13 @@ const (
 	containerdDisk = 256
 )
 
-// nodeName is the agent's.
+// nodeName is the name of the node.
 const nodeName = "chaos"
 
-// A world is a node of a real cluster: a control plane, a containerd, a way between
-// it and the agent that can be cut, and the agent; and the means to look at them
-// past the agent.
+// A world is a cluster with one node: a control plane, a containerd, a proxy between it and the
+// agent, the agent, and clients that observe them independently of the agent.
 type world struct {
-	testing.TB // what the lab asks for; see lab.Program
+	testing.TB // for package lab; see lab.Program
 	ctx        context.Context
 
 	dir     string
@@ -46,31 +45,30 @@ type world struct {
 	agent   *keeper
 	judge   *judge
 
-	api kubernetes.Interface // with all rights
+	api kubernetes.Interface // as cluster administrator
 	cri internalapi.RuntimeService
 
-	noted  []string // what is to be told of the round; used by one goroutine, as is
-	doomed []string // instances of which the processes were killed in this round
+	noted  []string // notes on the round; used by one goroutine, as is
+	doomed []string // instances whose processes were killed in this round
 
-	healing sync.WaitGroup // what is not over with its round
+	healing sync.WaitGroup // effects that outlast their rounds
 	mu      sync.Mutex
-	later   map[string][]time.Duration // how long that took, by kind
+	later   map[string][]time.Duration // their recovery times, by kind
 }
 
-// healed notes how long it took to recover from a fault of which the effects are not
-// over with its round.
+// healed records the recovery time from a fault whose effects outlast its round.
 func (w *world) healed(kind string, took time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.later[kind] = append(w.later[kind], took)
 }
 
-// note has something told of the round.
+// note adds a note on the round.
 func (w *world) note(format string, args ...any) {
 	w.noted = append(w.noted, fmt.Sprintf(format, args...))
 }
 
-// must ends the run with an error.
+// must aborts the run if err is not nil.
 func (w *world) must(what string, err error) {
 	if err != nil {
 		w.Fatalf("%s: %v", what, err)
@@ -118,7 +116,7 @@ func newWorld(t testing.TB, o options, j *judge, say func(string, ...any)) *worl
 	return w
 }
 
-// quietly keeps the CRI's client from writing to stderr of each call that fails.
+// quietly returns a context with which the CRI's client does not log failed calls to stderr.
 func (w *world) quietly(ctx context.Context) context.Context {
 	return quiet.Context(ctx, slog.New(slog.DiscardHandler))
 }
@@ -127,10 +125,10 @@ func (w *world) root() string     { return filepath.Join(w.dir, "root") }
 func (w *world) logs() string     { return filepath.Join(w.dir, "logs") }
 func (w *world) agentLog() string { return filepath.Join(w.dir, "agent.log") }
 
-// groups is a place in the machine's cgroups that no other agent has.
+// groups returns the parent of the agent's cgroups, which no other agent uses.
 func (w *world) groups() string { return "/" + filepath.Base(w.dir) }
 
-// keepLogs copies what is said into dir, unless that is empty.
+// keepLogs copies the logs to dir, unless that is empty.
 func (w *world) keepLogs(dir string) error {
 	if dir == "" {
 		return nil
@@ -148,7 +146,7 @@ func (w *world) keepLogs(dir string) error {
 	)
 }
 
-// connect makes the clients that look past the agent.
+// connect creates the clients.
 func (w *world) connect() {
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
 	w.must("read a kubeconfig", err)
@@ -161,12 +159,12 @@ func (w *world) connect() {
 	w.Cleanup(func() { _ = w.cri.Close(context.WithoutCancel(w.ctx)) })
 }
 
-// dial connects to containerd, past the socket that the agent uses.
+// dial connects to containerd, not through the proxy.
 func (w *world) dial(ctx context.Context) (internalapi.RuntimeService, error) {
 	return cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(w.daemon.Endpoint).WithConnectionTimeout(5 * time.Second).Build(w.quietly(ctx))
 }
 
-// prepare makes what the pods need, and waits for the node.
+// prepare creates the objects that pods refer to and waits for the node.
 func (w *world) prepare(ctx context.Context) error {
 	_, err := w.api.CoreV1().ConfigMaps(namespace).Create(ctx, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"key": "value"}}, metav1.CreateOptions{})
 	if err != nil {
@@ -180,7 +178,7 @@ func (w *world) prepare(ctx context.Context) error {
 	})
 }
 
-// nodeReady returns why the API does not call the node ready.
+// nodeReady returns an error if the node is not ready.
 func (w *world) nodeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -198,7 +196,7 @@ func (w *world) nodeReady(ctx context.Context) error {
 	return errors.New("the node has no condition Ready")
 }
 
-// until calls check until it finds nothing wrong, or for so long.
+// until calls check until it returns nil, at most for a time.
 func until(ctx context.Context, bound time.Duration, check func() error) error {
 	for begun := time.Now(); ; {
 		err := check()

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// excludedText has what is left out: pieces of names of tests, each below a line with
-// the reason, which begins with "# ".
+// excludedText lists parts of the names of excluded tests, each after a line with the reason,
+// which begins with "# ".
 //
 //go:embed excluded.txt
 var excludedText string
 
-// An exclusion is of the tests that have text in their names.
+// An exclusion excludes the tests whose names contain text.
 type exclusion struct{ text, why string }
 
 func excluded() []exclusion {
@@ -29,7 +29,7 @@ func excluded() []exclusion {
 	return all
 }
 
-// patterns are regular expressions for them.
+// patterns returns the exclusions as regular expressions.
 func patterns(all []exclusion) []string {
 	var out []string
 	for _, e := range all {

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
-// options are what a person can choose.
+// options are the flags.
 type options struct {
 	focus  string
 	skip   string
@@ -23,19 +23,19 @@ type options struct {
 	report string
 }
 
-const usage = `conformance runs Kubernetes' node conformance tests against the reference agent, as
-the only node of a cluster of its own: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler and containerd are real.
+const usage = `conformance runs Kubernetes' node conformance tests against the complete node
+(examples/kubelet), as the only node of a cluster that it starts: etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler and containerd are real.
 
-  go run ./test/conformance                            all tests that this machine can do
+  go run ./test/conformance                            all tests without the excluded ones
   go run ./test/conformance --focus 'Probing container'
   go run ./test/conformance --skip '\[Slow\]' --procs 2
 
-It needs Linux, root, and what 'bash .ci/run packages containerd kubernetes' and
-'bash .ci/run conformance-tools' make: the suite itself is built from Kubernetes' own
-source. What is left out, and why, is in test/conformance/excluded.txt.
+It requires Linux, root, and the results of 'bash .ci/run packages containerd kubernetes'
+and 'bash .ci/run conformance-tools', which builds the suite from Kubernetes' source.
+test/conformance/excluded.txt lists the excluded tests with reasons.
 
-It exits with 1 if a test failed, and with 2 if it could not be done.
+The exit code is 1 if a test failed, and 2 if the tests could not be run.
 
 Flags:
 `
@@ -44,22 +44,22 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("conformance", flag.ContinueOnError)
 	fs.StringVar(&o.focus, "focus", `\[NodeConformance\]`, "`pattern` of the names of the tests that are run")
-	fs.StringVar(&o.skip, "skip", "", "`pattern` of the names of tests that are not run, besides those excluded")
-	fs.BoolVar(&o.all, "all", false, "leave nothing out: the machine may be able to do what others could not")
-	fs.IntVar(&o.procs, "procs", 10, "how many `tests` run at a time")
-	fs.StringVar(&o.tools, "tools", "", "`directory` of the suite and its programs (default: where .ci/run has built them)")
-	fs.StringVar(&o.logs, "logs", "", "`directory` for what the suite, the agent and containerd say (default: it goes with the run)")
-	fs.StringVar(&o.report, "report", "", "`file` to write a table to, in Markdown")
+	fs.StringVar(&o.skip, "skip", "", "`pattern` of the names of tests that are not run, in addition to the excluded ones")
+	fs.BoolVar(&o.all, "all", false, "run the excluded tests as well")
+	fs.IntVar(&o.procs, "procs", 10, "`number` of tests that run concurrently")
+	fs.StringVar(&o.tools, "tools", "", "`directory` of the suite and its programs (default: that of .ci/run)")
+	fs.StringVar(&o.logs, "logs", "", "`directory` for the logs of the suite, the node and containerd (default: they are removed)")
+	fs.StringVar(&o.report, "report", "", "`file` to write a report to, in Markdown")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
 	}
 	if o.procs < 1 {
-		return o, errors.New("--procs is 1 or more")
+		return o, errors.New("--procs must be positive")
 	}
 	if o.tools == "" {
 		dir, err := toolsDir()
 		if err != nil {
-			return o, fmt.Errorf("where the suite is: %w; say it with --tools", err)
+			return o, fmt.Errorf("find the directory of the suite (see --tools): %w", err)
 		}
 		o.tools = dir
 	}
@@ -71,7 +71,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
-// What .ci/run conformance-tools builds.
+// Programs that .ci/run conformance-tools builds.
 const (
 	suiteName   = "node.test"
 	ginkgoName  = "ginkgo"

@@ -15,19 +15,19 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// The suite asks for images by names that no registry serves here. They are made of
-// busybox, of the programs of Kubernetes' test/images, and of a few of this machine's,
-// as the Dockerfiles there say. Those of nginx, of the tests of DNS and of kittens are
-// busybox: no test of a node asks them for more than a server, a shell, hostname and two files.
+// The suite's images are built from busybox, the programs of Kubernetes' test/images, and a few
+// programs of this machine, according to the Dockerfiles there. The images of nginx, of the
+// tests of DNS and of kittens are busybox: the node tests need a server, a shell, hostname and
+// two files of them.
 
-// An imageMaker makes images, by the last part of their names.
+// An imageMaker builds images by the last part of their names.
 type imageMaker struct {
-	tools string // directory
-	dir   string // for work
+	tools string // directory of the suite's programs
+	dir   string // for temporary files
 }
 
-// shell is busybox', whose words some tests know, or bash where it is given variables
-// that have names such as data-1: Debian's busybox does not pass those on.
+// shell is that of busybox, whose messages some tests expect, or bash if a variable has a name
+// such as data-1, which Debian's busybox does not pass on.
 const shell = `#!/bin/bash
 while IFS= read -r -d '' variable; do
 	[[ ${variable%%=*} =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] || exec -a "$0" /bin/bash "$@"
@@ -35,7 +35,7 @@ done </proc/self/environ
 exec -a "$0" /bin/busybox "$@"
 `
 
-// path is that of the suite's base images.
+// path is the PATH of the suite's base images.
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
@@ -76,22 +76,21 @@ func (m imageMaker) make(name string) (img lab.Image, known bool, err error) {
 	return img, true, err
 }
 
-// agnhost is the program of that name, beside curl and netcat, and a registry with one
-// image.
+// agnhost adds the program of that name, curl, netcat, and a registry with one image.
 func (m imageMaker) agnhost(img *lab.Image) error {
 	program, err := os.ReadFile(filepath.Join(m.tools, agnhostName))
 	if err != nil {
 		return err
 	}
 	img.Entrypoint, img.Cmd = []string{"/agnhost"}, []string{"pause"}
-	// Busybox' nc does not do UDP, and its shell asks for no other.
+	// Busybox' nc does not support UDP, and its shell prefers its own nc.
 	remove(img, "bin/sh", "bin/nc", "etc/passwd", "etc/group")
 	add(img,
 		lab.File{Path: "agnhost", Mode: 0o755, Data: program},
 		lab.File{Path: "agnhost-2", Mode: 0o777, Link: "agnhost"},
 		lab.File{Path: "bin/sh", Mode: 0o777, Link: "bash"},
 		lab.File{Path: "uploads/", Mode: 0o755},
-		// A test asks for the groups that an image has for its user.
+		// A test expects the groups of a user of the image.
 		lab.File{Path: "etc/passwd", Mode: 0o644, Data: []byte("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/home:/bin/sh\n")},
 		lab.File{Path: "etc/group", Mode: 0o644, Data: []byte("root:x:0:\nnogroup:x:65534:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n")},
 	)
@@ -138,7 +137,7 @@ func digest(data []byte) string {
 
 var library = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
 
-// addProgram adds a program of this machine, with the libraries that it is linked to.
+// addProgram adds a program of this machine with its shared libraries.
 func addProgram(img *lab.Image, to, name string) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
@@ -163,12 +162,12 @@ func addProgram(img *lab.Image, to, name string) error {
 	return nil
 }
 
-// remove takes files away.
+// remove removes files.
 func remove(img *lab.Image, paths ...string) {
 	img.Files = slices.DeleteFunc(img.Files, func(f lab.File) bool { return slices.Contains(paths, f.Path) })
 }
 
-// add adds files, with the directories that they are in.
+// add adds files and their directories.
 func add(img *lab.Image, files ...lab.File) {
 	there := map[string]bool{}
 	for _, f := range img.Files {
@@ -188,15 +187,14 @@ func add(img *lab.Image, files ...lab.File) {
 	}
 }
 
-// serve fills a registry with those of the suite's images that can be made. Their
-// names are asked of the suite.
+// serve builds the suite's images and adds them to a registry. The suite lists their names.
 func (m imageMaker) serve(registry *lab.Registry) error {
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	list := exec.Command(filepath.Join(m.tools, suiteName), "--list-images")
-	list.Stderr = &said
+	list.Stderr = &stderr
 	names, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("ask the suite for its images: %w: %s", err, &said)
+		return fmt.Errorf("list the images of the suite: %w: %s", err, &stderr)
 	}
 	for ref := range strings.FieldsSeq(string(names)) {
 		name, ok := strings.CutPrefix(ref, imageHost+"/")
@@ -206,10 +204,10 @@ func (m imageMaker) serve(registry *lab.Registry) error {
 		base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 		img, known, err := m.make(base)
 		if err != nil {
-			return fmt.Errorf("make image %s: %w", ref, err)
+			return fmt.Errorf("build image %s: %w", ref, err)
 		}
 		if known {
-			// Tests change from a version to another one, which has to be seen.
+			// Versions of an image must differ, because tests update from one to another.
 			add(&img, lab.File{Path: "etc/name", Mode: 0o644, Data: []byte(ref)})
 			registry.Push(img, name)
 		}
@@ -217,5 +215,5 @@ func (m imageMaker) serve(registry *lab.Registry) error {
 	return nil
 }
 
-// imageHost is where the suite has its images.
+// imageHost is the registry of the suite's images.
 const imageHost = "registry.k8s.io"

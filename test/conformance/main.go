@@ -1,5 +1,5 @@
-// Conformance runs Kubernetes' node conformance tests against the reference agent, as
-// the only node of a real cluster on a real containerd:
+// Conformance runs Kubernetes' node conformance tests against the complete node,
+// examples/kubelet, as the only node of a real cluster on a real containerd:
 //
 //	bash .ci/run conformance
 //	go run ./test/conformance --focus 'Probing container'
@@ -21,9 +21,9 @@ import (
 
 func main() { os.Exit(cli.Run("conformance", parseFlags, conformance)) }
 
-// conformance does what o says, and returns the exit code.
+// conformance runs the tests and returns the exit code.
 func conformance(ctx context.Context, o options, out io.Writer) int {
-	say := cli.Sayer(out)
+	say := cli.NewPrinter(out)
 	r := report{on: time.Now(), focus: o.focus}
 	err := lab.Program(ctx, out, func(t testing.TB) error {
 		w := newWorld(t, o, say)
@@ -37,13 +37,13 @@ func conformance(ctx context.Context, o options, out io.Writer) int {
 		return err
 	})
 	if err != nil {
-		say("it could not be done: %v", err)
+		say("failed to run the tests: %v", err)
 		return 2
 	}
 	table(out, r.results)
 	if o.report != "" {
 		if err := os.WriteFile(o.report, []byte(r.markdown()), 0o644); err != nil {
-			say("the report could not be written: %v", err)
+			say("failed to write the report: %v", err)
 		}
 	}
 	n := count(r.results)
@@ -52,7 +52,7 @@ func conformance(ctx context.Context, o options, out io.Writer) int {
 	case n[failed] > 0:
 		return 1
 	case n[passed] == 0:
-		say("no test was run: --focus and --skip leave none")
+		say("no test matches --focus and --skip")
 		return 2
 	}
 	return 0

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// A report is what a run was, and what came of it, as docs/node-conformance.md has it.
+// A report is the result of a run, as in docs/node-conformance.md.
 type report struct {
 	on         time.Time
 	took       time.Duration
@@ -20,7 +20,7 @@ type report struct {
 
 const introduction = `# Node conformance: a run of Kubernetes' own tests
 
-Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests that are named [NodeConformance] are what any node has to pass. Here they ran against the reference agent (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
+Made by ` + "`bash .ci/run conformance`" + ` on %s. Every node must pass Kubernetes' end-to-end tests that are named [NodeConformance]. Here they ran against the complete node (examples/kubelet), as the only node of a cluster of etcd, kube-apiserver, kube-controller-manager and kube-scheduler, on a real containerd.
 
 | | |
 |---|---|
@@ -29,26 +29,26 @@ Made by ` + "`bash .ci/run conformance`" + ` on %s. Kubernetes' end-to-end tests
 | took | %s |
 | passed | %d |
 | **failed** | **%d** |
-| skipped by themselves | %d |
-| left out | %d |
+| skipped by the test | %d |
+| excluded | %d |
 
     bash .ci/run conformance                       # all of it, on Debian as root; builds what it needs
     go run ./test/conformance --focus 'Probing container' --logs /tmp/logs
 
-What is left out, and why, is in [excluded.txt](../test/conformance/excluded.txt); ` + "`--all`" + ` runs that, too.
+[excluded.txt](../test/conformance/excluded.txt) lists the excluded tests with reasons; ` + "`--all`" + ` runs them as well.
 
-No registry was to be had: the suite's images are made of Debian's busybox, bash, curl and netcat, and of the programs of Kubernetes' test/images, and are pulled from a mirror in the process. Those of nginx, of the tests of DNS and of image volumes are busybox in disguise. The cluster has no kube-proxy and no DNS; no test of the name asks for them.
+No registry was available: the suite's images are built from Debian's busybox, bash, curl and netcat and the programs of Kubernetes' test/images, and are pulled from a mirror in the process. The images of nginx, of the DNS tests and of image volumes are replaced by busybox. The cluster has no kube-proxy and no DNS; these tests do not need them.
 
 ## Each test
 
 `
 
-// markdown is the report as a document.
+// markdown returns the report as a document.
 func (r report) markdown() string {
 	var b strings.Builder
 	n := count(r.results)
 	fmt.Fprintf(&b, introduction, r.on.Format(time.DateOnly), lab.KubernetesVersion, r.focus, r.containerd, strings.TrimPrefix(lab.KubernetesVersion, "v"),
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[left])
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), r.took.Round(time.Second), n[passed], n[failed], n[skipped], n[excludedState])
 	b.WriteString("| | took | test |\n|---|---|---|\n")
 	for _, one := range sorted(r.results) {
 		name := cell(one.name)
@@ -60,7 +60,7 @@ func (r report) markdown() string {
 	return b.String()
 }
 
-// cell makes text fit into one of a table.
+// cell escapes text for a cell of a table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(text)
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// suite runs the tests, and returns what became of them. That some fail is no error.
+// suite runs the tests and returns their results. A failed test is not an error.
 func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) ([]result, error) {
 	logs := o.logs
 	if logs == "" {
@@ -51,8 +51,8 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 	cmd.Stdout = io.MultiWriter(log, done)
 	cmd.Stderr = cmd.Stdout
 	cmd.Dir = w.dir
-	say("running the tests of %s; what they say goes to %s", o.focus, log.Name())
-	stop := every(time.Minute, func() { say("%d tests are done", done.n.Load()) })
+	say("running the tests that match %s; the log is %s", o.focus, log.Name())
+	stop := every(time.Minute, func() { say("%d tests have finished", done.n.Load()) })
 	err = cmd.Run()
 	stop()
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
@@ -60,13 +60,13 @@ func (w *world) suite(ctx context.Context, o options, say func(string, ...any)) 
 	}
 	data, readErr := os.ReadFile(filepath.Join(logs, "report.json"))
 	if readErr != nil {
-		said, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("the suite was not run: %w: %s", readErr, said[max(0, len(said)-2000):])
+		text, _ := os.ReadFile(log.Name())
+		return nil, fmt.Errorf("run the suite: %w: %s", readErr, text[max(0, len(text)-2000):])
 	}
 	return parse(data, leave)
 }
 
-// dots counts the tests that are over, which is all that ginkgo tells until the end.
+// dots counts finished tests, for each of which ginkgo prints a dot.
 type dots struct{ n atomic.Int64 }
 
 func (d *dots) Write(p []byte) (int, error) {
@@ -74,11 +74,11 @@ func (d *dots) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// every calls f again and again, until the function that it returns is called.
+// every calls f periodically until stop is called.
 func every(period time.Duration, f func()) (stop func()) {
-	quit, over := make(chan struct{}), make(chan struct{})
+	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(done)
 		ticker := time.NewTicker(period)
 		defer ticker.Stop()
 		for {
@@ -92,7 +92,7 @@ func every(period time.Duration, f func()) (stop func()) {
 	}()
 	return func() {
 		close(quit)
-		<-over
+		<-done
 	}
 }
 
@@ -128,9 +128,9 @@ func parse(data []byte, excluded []exclusion) ([]result, error) {
 			case spec.State == "skipped" || spec.State == "pending":
 				by := find(excluded, r.name)
 				if by == nil {
-					continue // not asked for
+					continue // does not match
 				}
-				r.is, r.why = left, by.why
+				r.is, r.why = excludedState, by.why
 			default:
 				r.is, r.why = failed, cmp.Or(r.why, spec.State)
 			}

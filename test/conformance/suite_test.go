@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-const said = `[{"SpecReports": [
+const ginkgoReport = `[{"SpecReports": [
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "run [NodeConformance]", "LeafNodeType": "It", "State": "passed", "RunTime": 3000000000},
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "stop [NodeConformance]", "LeafNodeType": "It", "State": "failed", "RunTime": 1000000000, "Failure": {"Message": "it goes on\nand on"}},
 	{"ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeText": "hang", "LeafNodeType": "It", "State": "timedout"},
@@ -23,26 +23,26 @@ const said = `[{"SpecReports": [
 	{"LeafNodeType": "SynchronizedAfterSuite", "State": "panicked", "Failure": {"Message": "oh"}}
 ]}]`
 
-func TestAReportIsRead(t *testing.T) {
-	results, err := parse([]byte(said), []exclusion{{"Clouds", "there is none"}})
+func TestAReportIsParsed(t *testing.T) {
+	results, err := parse([]byte(ginkgoReport), []exclusion{{"Clouds", "there is none"}})
 	require.NoError(t, err)
 	want := []result{
 		{"[sig-node] Pods run [NodeConformance]", passed, 3 * time.Second, ""},
 		{"[sig-node] Pods stop [NodeConformance]", failed, time.Second, "it goes on"},
 		{"[sig-node] Pods hang", failed, 0, "timedout"},
 		{"[sig-node] Windows run", skipped, 0, "only on Windows"},
-		{"[sig-node] Clouds run", left, 0, "there is none"},
+		{"[sig-node] Clouds run", excludedState, 0, "there is none"},
 		{"[SynchronizedAfterSuite] ", failed, 0, "oh"},
 	}
 	assert.Equal(t, want, results)
-	assert.Equal(t, map[state]int{passed: 1, failed: 3, skipped: 1, left: 1}, count(results))
+	assert.Equal(t, map[state]int{passed: 1, failed: 3, skipped: 1, excludedState: 1}, count(results))
 	text := report{results: results, focus: "run", containerd: "2.4.2"}.markdown()
-	assert.Contains(t, text, "| passed | 1 |\n| **failed** | **3** |\n| skipped by themselves | 1 |\n| left out | 1 |\n")
+	assert.Contains(t, text, "| passed | 1 |\n| **failed** | **3** |\n| skipped by the test | 1 |\n| excluded | 1 |\n")
 	assert.Contains(t, text, "| FAILED | 1s | [sig-node] Pods stop [NodeConformance]<br>it goes on |\n")
 
 	var out bytes.Buffer
 	table(&out, results)
-	assert.Regexp(t, `(?s)^passed +3s .*left out.*there is none.*FAILED +1s .*it goes on\n$`, out.String())
+	assert.Regexp(t, `(?s)^passed +3s .*excluded.*there is none.*FAILED +1s .*it goes on\n$`, out.String())
 
 	_, err = parse([]byte("nothing"), nil)
 	assert.Error(t, err)
@@ -59,7 +59,7 @@ func TestEachExclusionHasAReason(t *testing.T) {
 	}
 }
 
-func TestAFileBringsTheDirectoriesThatItIsIn(t *testing.T) {
+func TestFilesAreAddedWithTheirDirectories(t *testing.T) {
 	img := lab.Image{Files: []lab.File{{Path: "usr/", Mode: 0o755}, {Path: "sh"}}}
 	add(&img, lab.File{Path: "usr/lib/x/y"}, lab.File{Path: "usr/lib/z"}, lab.File{Path: "sh"}, lab.File{Path: "run/"})
 	var paths []string

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A state is what became of a test.
+// A state is the outcome of a test.
 type state string
 
 const (
-	passed  state = "passed"
-	failed  state = "FAILED"
-	skipped state = "skipped"  // by itself
-	left    state = "left out" // see excluded.txt
+	passed        state = "passed"
+	failed        state = "FAILED"
+	skipped       state = "skipped"  // by the test
+	excludedState state = "excluded" // see excluded.txt
 )
 
-// A result is a test and what became of it.
+// A result is a test and its outcome.
 type result struct {
 	name string
 	is   state
 	took time.Duration
-	why  string // unless it passed
+	why  string // empty if it passed
 }
 
 func count(results []result) map[state]int {
@@ -35,9 +35,9 @@ func count(results []result) map[state]int {
 	return n
 }
 
-// sorted has what failed at the end.
+// sorted returns the results by outcome, failed tests last.
 func sorted(results []result) []result {
-	rank := []state{passed, left, skipped, failed}
+	rank := []state{passed, excludedState, skipped, failed}
 	return slices.SortedFunc(slices.Values(results), func(a, b result) int {
 		return cmp.Or(cmp.Compare(slices.Index(rank, a.is), slices.Index(rank, b.is)), strings.Compare(a.name, b.name))
 	})

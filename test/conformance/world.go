@@ -23,20 +23,20 @@ import (
 
 const nodeName = "conformance"
 
-// A world is a node of a real cluster: a control plane, a registry with the suite's
-// images, a containerd, and the agent as people run it.
+// A world is a cluster with one node: a control plane, a registry with the suite's images, a
+// containerd, and the node's process.
 type world struct {
-	testing.TB // what the lab asks for; see lab.Program
+	testing.TB // for package lab; see lab.Program
 
 	dir     string
 	daemon  *lab.Daemon
 	control *lab.ControlPlane
-	api     kubernetes.Interface // with all rights
+	api     kubernetes.Interface // as cluster administrator
 	agent   *exec.Cmd
-	ended   chan struct{} // closed when the agent has
+	ended   chan struct{} // closed when the agent has terminated
 }
 
-// must ends the run with an error.
+// must aborts the run if err is not nil.
 func (w *world) must(what string, err error) {
 	if err != nil {
 		w.Fatalf("%s: %v", what, err)
@@ -48,7 +48,7 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	daemon := lab.FindContainerd()
 	w.must("name containerd", os.Setenv("KUBEPARTS_CONTAINERD", daemon))
 	lab.Need(t, "containerd", "kubernetes")
-	say("building the agent and images; starting containerd (%s) and a control plane (Kubernetes %s) of the run's own", daemon, lab.KubernetesVersion)
+	say("building the node and images; starting containerd (%s) and a control plane (Kubernetes %s)", daemon, lab.KubernetesVersion)
 	w.dir = lab.Directory(t)
 	binary := filepath.Join(w.dir, "agent")
 	var building sync.WaitGroup
@@ -57,20 +57,20 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	t.Cleanup(building.Wait)
 
 	registry := lab.NewRegistry(t)
-	w.must("make images", imageMaker{tools: o.tools, dir: w.dir}.serve(registry))
+	w.must("build images", imageMaker{tools: o.tools, dir: w.dir}.serve(registry))
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Binary: daemon, Mirror: "http://" + registry.Host, MirrorHosts: []string{imageHost}})
 	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: 40 * time.Second})
 	config, err := clientcmd.BuildConfigFromFlags("", w.control.Kubeconfig)
 	w.must("read a kubeconfig", err)
 	w.api, err = kubernetes.NewForConfig(config)
-	w.must("make a client of the API", err)
+	w.must("create a client", err)
 
 	building.Wait()
 	w.must("build the agent", failed)
 	t.Cleanup(func() { w.must("keep the logs", w.keepLogs(o.logs)) })
 	port := usualPort
 	if l, err := net.Listen("tcp", fmt.Sprintf(":%d", port)); err != nil {
-		say("%v: the agent serves elsewhere, and the few tests that ask a node there fail", err)
+		say("%v: the node uses another port; the few tests that connect to this port will fail", err)
 		port = -1
 	} else {
 		l.Close()
@@ -79,16 +79,16 @@ func newWorld(t testing.TB, o options, say func(string, ...any)) *world {
 	return w
 }
 
-// usualPort is where nodes serve; some tests have it written into them.
+// usualPort is the port of kubelets, which some tests connect to.
 const usualPort = 10250
 
-// start starts the agent as a node that has a bootstrap token and nothing else. It
-// serves who has a certificate of the cluster's.
+// start starts the node with a bootstrap token. Its server accepts client certificates of the
+// cluster.
 func (w *world) start(binary string, port int) {
 	ca := filepath.Join(w.dir, "ca.crt")
 	w.must("write a certificate", os.WriteFile(ca, w.control.CA(), 0o600))
 	log, err := os.Create(w.agentLog())
-	w.must("make a log", err)
+	w.must("create a log", err)
 	defer log.Close()
 	w.agent = exec.Command(binary,
 		"--container-runtime-endpoint="+w.daemon.Endpoint, "--root-dir="+filepath.Join(w.dir, "root"), "--pod-logs-dir="+filepath.Join(w.dir, "logs"),
@@ -99,10 +99,10 @@ func (w *world) start(binary string, port int) {
 	w.must("start the agent", w.agent.Start())
 	go func() {
 		defer close(w.ended)
-		_ = w.agent.Wait() // how it ended is in its log
+		_ = w.agent.Wait() // its log has the error
 	}()
 	w.Cleanup(func() {
-		_ = w.agent.Process.Signal(os.Interrupt) // it may have ended
+		_ = w.agent.Process.Signal(os.Interrupt) // it may have terminated
 		select {
 		case <-w.ended:
 		case <-time.After(time.Minute):
@@ -114,30 +114,30 @@ func (w *world) start(binary string, port int) {
 
 func (w *world) agentLog() string { return filepath.Join(w.dir, "agent.log") }
 
-// keepLogs copies what is said into dir, unless that is empty.
+// keepLogs copies the logs to dir, unless that is empty.
 func (w *world) keepLogs(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	said, err := os.ReadFile(w.agentLog())
+	text, err := os.ReadFile(w.agentLog())
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(dir, "agent.log"), said, 0o644),
+		os.WriteFile(filepath.Join(dir, "agent.log"), text, 0o644),
 		os.WriteFile(filepath.Join(dir, "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644),
 		os.WriteFile(filepath.Join(dir, "control-plane.log"), []byte(w.control.Log(100_000)), 0o644),
 	)
 }
 
-// nodeReady waits until the API calls the node ready.
+// nodeReady waits until the node is ready.
 func (w *world) nodeReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
 		node, err := w.api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err == nil {
-			err = errors.New("it has no condition Ready")
+			err = errors.New("no condition Ready")
 			for _, c := range node.Status.Conditions {
 				if c.Type == v1.NodeReady && c.Status == v1.ConditionTrue {
 					return nil
@@ -148,8 +148,8 @@ func (w *world) nodeReady(ctx context.Context) error {
 		}
 		select {
 		case <-w.ended:
-			said, _ := os.ReadFile(w.agentLog())
-			return fmt.Errorf("the agent has ended: %s", said[max(0, len(said)-2000):])
+			text, _ := os.ReadFile(w.agentLog())
+			return fmt.Errorf("the node has terminated: %s", text[max(0, len(text)-2000):])
 		case <-ctx.Done():
 			return fmt.Errorf("the node is not ready: %w", err)
 		case <-time.After(250 * time.Millisecond):

@@ -10,40 +10,40 @@ import (
 	"time"
 )
 
-// used is what the process has used.
-type used struct {
+// usage is the resource usage of the process.
+type usage struct {
 	at         time.Time
-	cpu        time.Duration // 0: it is not known here
-	memory     uint64        // bytes that it has of the system
-	heap       uint64        // of that, what is in use after a collection
+	cpu        time.Duration // 0: unknown on this system
+	memory     uint64        // bytes, resident if known
+	heap       uint64        // bytes of live objects
 	goroutines int
 }
 
-// look looks.
-func look() used {
+// measure returns the current usage, after a garbage collection.
+func measure() usage {
 	goruntime.GC()
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
 	}
 	metrics.Read(samples)
-	l := used{
+	u := usage{
 		at: time.Now(), cpu: processorTime(), heap: samples[2].Value.Uint64(), goroutines: goruntime.NumGoroutine(),
 		memory: samples[0].Value.Uint64() - samples[1].Value.Uint64(),
 	}
 	if rss := residentMemory(); rss > 0 {
-		l.memory = rss
+		u.memory = rss
 	}
-	return l
+	return u
 }
 
-// A cost is what the nodes came to while they were measured.
+// A cost is the result of a measurement.
 type cost struct {
 	o                   options
-	bare, before, after used
+	bare, before, after usage
 	calls               int64
 }
 
-// What a node of kubemark needs, as the cluster autoscaler's documentation has it.
+// Resources of a kubemark node, according to the documentation of the cluster autoscaler.
 const (
 	kubemarkMemory = 220 // MB
 	kubemarkCPU    = 0.09
@@ -67,14 +67,14 @@ func (c cost) write(w io.Writer) {
 
 func perPod(bytes float64, pods int) float64 { return bytes / float64(max(pods, 1)) }
 
-// calls counts the calls of the API server.
+// calls counts calls to the API server.
 type calls struct{ n atomic.Int64 }
 
 func (c *calls) count() int64 { return c.n.Load() }
 
 func (c *calls) wrap(next http.RoundTripper) http.RoundTripper { return tripper{next, c} }
 
-// A tripper counts the calls that go through it.
+// A tripper counts calls.
 type tripper struct {
 	next  http.RoundTripper
 	calls *calls
@@ -86,5 +86,5 @@ func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go find what is below.
+// WrappedRoundTripper implements the interface of client-go that finds the transport.
 func (t tripper) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
-// options are what a person can choose.
+// options are the flags.
 type options struct {
 	kubeconfig string
 	lab        bool
@@ -23,20 +23,19 @@ type options struct {
 	profile    string
 }
 
-const usage = `hollow runs simulated nodes with pods against a real API server.
+const usageText = `hollow runs simulated nodes with pods against a real API server and measures them.
 
   hollow --lab                                      starts etcd, an API server, the controllers
-                                                    and the scheduler for itself, and ends them
-  hollow --kubeconfig=FILE --nodes=20 --pods=200    uses a cluster that there is
+                                                    and the scheduler, and stops them afterwards
+  hollow --kubeconfig=FILE --nodes=20 --pods=200    uses an existing cluster
 
-The nodes, and a namespace with the pods, have the name that --name says, and are
-removed in the end, also when it is interrupted. Of every 20 pods one crashes 30 s
-after each start, one exits with 0 after a minute (both are restarted, with back-off),
-one is ready for 20 s and then not for 20 s, and so on; the others run.
+The nodes and the namespace of the pods are named after --name, and are removed at the
+end and on interrupt. Of every 20 pods one crashes 30 s after each start, one exits with
+code 0 after a minute (both are restarted with back-off), one is alternately ready and
+not ready for 20 s; the others run.
 
-For --lab the programs have to be there: KUBEBUILDER_ASSETS names their directory, as
-with envtest (with a kube-controller-manager and a kube-scheduler beside), or
-"bash .ci/run kubernetes" builds them.
+--lab needs the programs in the directory KUBEBUILDER_ASSETS, as envtest does (and a
+kube-controller-manager and a kube-scheduler), or built by "bash .ci/run kubernetes".
 
 Flags:
 `
@@ -44,27 +43,27 @@ Flags:
 func parseFlags(args []string, stdout io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("hollow", flag.ContinueOnError)
-	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` that says where the API server is; its user may make nodes, pods and leases")
-	fs.BoolVar(&o.lab, "lab", false, "start a control plane instead")
-	fs.IntVar(&o.nodes, "nodes", 200, "how `many` nodes")
-	fs.IntVar(&o.pods, "pods", 5000, "how `many` pods, at most 110 a node")
-	fs.StringVar(&o.name, "name", "hollow", "`name` of the namespace, and of the nodes, with a number after it")
-	fs.BoolVar(&o.schedule, "schedule", false, "leave it to the cluster's scheduler on which node a pod is; else they are made on them in turn")
-	fs.BoolVar(&o.ownWatches, "own-watches", false, "a watch of pods for each node, as real nodes have, instead of one for all")
-	fs.DurationVar(&o.length, "for", time.Minute, "how `long` to measure when all pods run")
-	fs.StringVar(&o.profile, "profile", "", "`file` to write a profile of the memory to, for go tool pprof")
-	if err := cli.Parse(fs, args, usage, stdout); err != nil {
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` for access to the API server, with rights to create nodes, pods and leases")
+	fs.BoolVar(&o.lab, "lab", false, "start a control plane")
+	fs.IntVar(&o.nodes, "nodes", 200, "`number` of nodes")
+	fs.IntVar(&o.pods, "pods", 5000, "`number` of pods, at most 110 per node")
+	fs.StringVar(&o.name, "name", "hollow", "`name` of the namespace, and prefix of the names of the nodes")
+	fs.BoolVar(&o.schedule, "schedule", false, "let the cluster's scheduler assign pods to nodes, instead of round robin")
+	fs.BoolVar(&o.ownWatches, "own-watches", false, "a watch of pods for each node, as real nodes have, instead of a shared one")
+	fs.DurationVar(&o.length, "for", time.Minute, "`duration` of the measurement")
+	fs.StringVar(&o.profile, "profile", "", "`file` to write a heap profile to, for go tool pprof")
+	if err := cli.Parse(fs, args, usageText, stdout); err != nil {
 		return o, err
 	}
 	switch {
 	case o.lab == (o.kubeconfig != ""):
-		return o, errors.New("either --kubeconfig or --lab says where the API server is; see --help")
+		return o, errors.New("either --kubeconfig or --lab is required; see --help")
 	case o.nodes < 1:
-		return o, errors.New("--nodes is below 1")
+		return o, errors.New("--nodes must be positive")
 	case o.pods < 0 || o.pods > 110*o.nodes:
-		return o, fmt.Errorf("--pods is to be from 0 to %d, which is 110 a node", 110*o.nodes)
+		return o, fmt.Errorf("--pods must be from 0 to %d, 110 per node", 110*o.nodes)
 	case o.length <= 0:
-		return o, errors.New("--for is not above 0")
+		return o, errors.New("--for must be positive")
 	}
 	return o, nil
 }

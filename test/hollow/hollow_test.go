@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// What a node costs here is a small part of what one of kubemark does.
+// A node needs less than a tenth of the resources of a kubemark node.
 func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: time.Minute})
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 		assert.Less(t, is, most, what)
 	}
 
-	// All is gone.
+	// Nothing remains.
 	config, err := clientcmd.BuildConfigFromFlags("", control.Kubeconfig)
 	require.NoError(t, err)
 	api, err := kubernetes.NewForConfig(config)
@@ -53,7 +53,7 @@ func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 	assert.Empty(t, pods.Items)
 }
 
-func TestABadCommandLineIsToldByName(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                           "either --kubeconfig or --lab",
 		"--lab --kubeconfig=x":       "either --kubeconfig or --lab",
@@ -74,17 +74,17 @@ func TestABadCommandLineIsToldByName(t *testing.T) {
 	assert.Contains(t, help.String(), "-own-watches")
 }
 
-func TestAFileThatIsNotThereIsToldByName(t *testing.T) {
+func TestAMissingFileIsNamed(t *testing.T) {
 	err := run(t.Context(), options{kubeconfig: "nowhere", nodes: 1, pods: 1}, io.Discard)
 	assert.ErrorContains(t, err, "nowhere")
 }
 
-func TestWhatANodeCostsIsSetBesideKubemark(t *testing.T) {
+func TestTheCostIsComparedWithKubemark(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
 	cost{
-		options{nodes: 100, pods: 1000}, used{heap: 1e6},
-		used{at: now}, used{at: now.Add(10 * time.Second), cpu: time.Second, memory: 220e6, heap: 51e6, goroutines: 500}, 300,
+		options{nodes: 100, pods: 1000}, usage{heap: 1e6},
+		usage{at: now}, usage{at: now.Add(10 * time.Second), cpu: time.Second, memory: 220e6, heap: 51e6, goroutines: 500}, 300,
 	}.write(&out)
 	assert.Equal(t, `
 100 nodes, 1000 pods, measured for 10 s

@@ -1,12 +1,11 @@
-// Hollow runs hundreds of simulated nodes with thousands of pods in one process
-// against a real API server: what a scheduler, a controller or an API server is to
-// be tried with at scale. Nothing is executed; the nodes register, renew their
-// leases, and their pods live as they are declared to (package kube/fakenode).
+// Hollow measures simulated nodes: hundreds of them with thousands of pods run in one process
+// against a real API server (package kube/fakenode), and the program reports their memory,
+// processor time and calls. examples/hollow only runs the nodes.
 //
 //	go run ./test/hollow --lab                       # with a control plane of its own
 //	go run ./test/hollow --kubeconfig ~/.kube/config # as nodes of a cluster
 //
-// It prints what a node costs here, in memory, processor time and calls.
+// docs/benchmarks.md has the results.
 package main
 
 import (

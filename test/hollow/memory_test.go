@@ -15,8 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// The same with an API server in memory, in virtual time: what pods do, and what
-// nodes ask of the server while nothing happens.
+// With an API server in memory and in virtual time.
 func TestHollowNodesInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
@@ -28,8 +27,8 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 		h, err := newHollow(options{nodes: 10, pods: 100, name: "hollow"}, other, api.RESTConfig(), &out)
 		require.NoError(t, err)
 		require.NoError(t, h.start(t.Context()))
-		require.NoError(t, h.makePods(t.Context()))
-		require.NoError(t, h.until(t.Context(), "pods run", 100, h.running))
+		require.NoError(t, h.createPods(t.Context()))
+		require.NoError(t, h.until(t.Context(), "pods are running", 100, h.running))
 		assert.Equal(t, 1, api.Watches("pods"), "one watch for all nodes")
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
@@ -48,7 +47,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 	})
 }
 
-func TestEveryPodsBehaviourCanBeRead(t *testing.T) {
+func TestEveryBehaviorIsValid(t *testing.T) {
 	for i := range 20 {
 		_, err := fakenode.ParseBehaviour(behaviour(i))
 		assert.NoError(t, err)

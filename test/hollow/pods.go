@@ -13,45 +13,45 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// makers make pods at a time.
-const makers = 8
+// creators is the number of concurrent creations of pods.
+const creators = 8
 
-// tries are made for each of them: an API server that is pressed says so.
+// tries is the number of attempts per pod while the API server is overloaded.
 const tries = 10
 
-// makePods makes the namespace and the pods.
-func (h *hollow) makePods(ctx context.Context) error {
+// createPods creates the namespace and the pods.
+func (h *hollow) createPods(ctx context.Context) error {
 	_, err := h.api.CoreV1().Namespaces().Create(ctx, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: h.o.name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make namespace %s: %w", h.o.name, err)
+		return fmt.Errorf("create namespace %s: %w", h.o.name, err)
 	}
-	// The controllers make the account that pods cannot be made without. Where there
-	// are none nobody asks for it.
-	for begun := time.Now(); time.Since(begun) < 10*time.Second && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+	// Pods require the default service account, which the controllers create. Without
+	// controllers it is not required.
+	for began := time.Now(); time.Since(began) < 10*time.Second && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		if _, err := h.api.CoreV1().ServiceAccounts(h.o.name).Get(ctx, "default", metav1.GetOptions{}); err == nil {
 			break
 		}
 	}
 	var wg sync.WaitGroup
-	numbers, errs := make(chan int), make(chan error, makers)
+	numbers, errs := make(chan int), make(chan error, creators)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for range makers {
+	for range creators {
 		wg.Go(func() {
 			for i := range numbers {
-				if err := h.makePod(ctx, i); err != nil {
-					errs <- fmt.Errorf("make pod %d: %w", i, err)
+				if err := h.createPod(ctx, i); err != nil {
+					errs <- fmt.Errorf("create pod %d: %w", i, err)
 					cancel()
 					return
 				}
 			}
 		})
 	}
-	begun, said := time.Now(), time.Now()
+	began, printed := time.Now(), time.Now()
 	for i := range h.o.pods {
-		if time.Since(said) > 2*time.Second {
-			said = time.Now()
-			fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), i, h.o.pods)
+		if time.Since(printed) > 2*time.Second {
+			printed = time.Now()
+			fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are created\n", time.Since(began).Seconds(), i, h.o.pods)
 		}
 		select {
 		case numbers <- i:
@@ -66,16 +66,16 @@ func (h *hollow) makePods(ctx context.Context) error {
 		all = append(all, err)
 	}
 	if len(all) > 0 {
-		return all[0] // the others are those that it called off
+		return all[0] // it canceled the others
 	}
 	if ctx.Err() == nil {
-		fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are made\n", time.Since(begun).Seconds(), h.o.pods, h.o.pods)
+		fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are created\n", time.Since(began).Seconds(), h.o.pods, h.o.pods)
 	}
 	return ctx.Err()
 }
 
-// makePod makes pod number i. That it is there already is as good.
-func (h *hollow) makePod(ctx context.Context, i int) (err error) {
+// createPod creates pod number i, unless it exists.
+func (h *hollow) createPod(ctx context.Context, i int) (err error) {
 	for range tries {
 		_, err = h.api.CoreV1().Pods(h.o.name).Create(ctx, h.pod(i), metav1.CreateOptions{})
 		switch {
@@ -93,7 +93,7 @@ func (h *hollow) makePod(ctx context.Context, i int) (err error) {
 	return err
 }
 
-// behaviour of pod number i.
+// behaviour returns the behavior of pod number i.
 func behaviour(i int) string {
 	switch i % 20 {
 	case 0:

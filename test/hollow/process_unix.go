@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// processorTime is what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -19,8 +19,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// residentMemory is what this process has of the machine's, in bytes; 0: it is not
-// known here.
+// residentMemory returns the resident memory of this process in bytes, zero if it is not
+// known on this system.
 func residentMemory() uint64 {
 	data, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
-// run does what o says, and writes what it comes to to w.
+// run runs and measures the nodes and writes progress and results to w.
 func run(ctx context.Context, o options, w io.Writer) error {
 	if !o.lab {
 		return onCluster(ctx, o, o.kubeconfig, w)
@@ -39,7 +39,7 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
-	other := rest.CopyConfig(config) // who makes the pods is not one of the nodes
+	other := rest.CopyConfig(config) // the client that creates the pods is not counted
 	other.QPS = -1
 	api, err := kubernetes.NewForConfig(other)
 	if err != nil {
@@ -48,7 +48,7 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 	calls := new(calls)
 	counted := rest.CopyConfig(config)
 	counted.Wrap(calls.wrap)
-	bare := look()
+	bare := measure()
 	h, err := newHollow(o, api, counted, w)
 	if err != nil {
 		return err
@@ -57,14 +57,14 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 	if err := h.start(ctx); err != nil {
 		return orInterrupted(ctx, err)
 	}
-	if err := h.makePods(ctx); err != nil {
+	if err := h.createPods(ctx); err != nil {
 		return orInterrupted(ctx, err)
 	}
-	if err := h.until(ctx, "pods run", h.o.pods-h.o.pods/20, h.running); err != nil {
+	if err := h.until(ctx, "pods are running", h.o.pods-h.o.pods/20, h.running); err != nil {
 		return orInterrupted(ctx, err)
 	}
-	fmt.Fprintf(w, "all of them live; measuring for %v …\n", o.length)
-	before, calledBefore := look(), calls.count()
+	fmt.Fprintf(w, "measuring for %v …\n", o.length)
+	before, calledBefore := measure(), calls.count()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -72,14 +72,14 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 		return h.err
 	case <-time.After(o.length):
 	}
-	cost{o, bare, before, look(), calls.count() - calledBefore}.write(w)
+	cost{o, bare, before, measure(), calls.count() - calledBefore}.write(w)
 	if o.profile != "" {
 		return writeProfile(o.profile)
 	}
 	return nil
 }
 
-// orInterrupted is nil for what is an error only because the person has had enough.
+// orInterrupted returns nil if ctx is done, else err.
 func orInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -96,7 +96,7 @@ func writeProfile(file string) error {
 	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }
 
-// A hollow is the nodes and pods of one run.
+// A hollow is a set of nodes and pods.
 type hollow struct {
 	o     options
 	api   kubernetes.Interface
@@ -104,7 +104,7 @@ type hollow struct {
 	w     io.Writer
 
 	stop  context.CancelFunc
-	ended chan struct{} // closed when the nodes have ended, with err
+	ended chan struct{} // closed when the nodes have stopped, with err
 	err   error
 }
 
@@ -118,9 +118,9 @@ func newHollow(o options, api kubernetes.Interface, config *rest.Config, w io.Wr
 	return &hollow{o: o, api: api, nodes: nodes, w: w, ended: make(chan struct{})}, nil
 }
 
-// start starts the nodes, and returns when all are ready.
+// start starts the nodes and returns when all are ready.
 func (h *hollow) start(ctx context.Context) error {
-	run, stop := context.WithCancel(context.WithoutCancel(ctx)) // they end with remove
+	run, stop := context.WithCancel(context.WithoutCancel(ctx)) // until remove
 	h.stop = stop
 	go func() {
 		defer close(h.ended)
@@ -146,9 +146,9 @@ func (h *hollow) start(ctx context.Context) error {
 	})
 }
 
-// running counts the pods that run or have run.
+// running counts the running pods.
 func (h *hollow) running(ctx context.Context) (n int, err error) {
-	opts := metav1.ListOptions{ResourceVersion: "0"} // what its cache has
+	opts := metav1.ListOptions{ResourceVersion: "0"} // from the server's cache
 	list, err := h.api.CoreV1().Pods(h.o.name).List(ctx, opts)
 	if err != nil {
 		return 0, err
@@ -161,35 +161,35 @@ func (h *hollow) running(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// until waits until count says so many, and shows how it goes.
+// until waits until count reaches a number, and prints progress.
 func (h *hollow) until(ctx context.Context, what string, want int, count func(context.Context) (int, error)) error {
-	begun, said := time.Now(), time.Time{}
+	began, printed := time.Now(), time.Time{}
 	for {
 		n, err := count(ctx)
 		if err == nil && n >= want {
-			fmt.Fprintf(h.w, "%6.1fs  %d/%d %s\n", time.Since(begun).Seconds(), n, want, what)
+			fmt.Fprintf(h.w, "%6.1fs  %d/%d %s\n", time.Since(began).Seconds(), n, want, what)
 			return nil
 		}
 		if err != nil && ctx.Err() == nil {
 			fmt.Fprintln(h.w, err)
-		} else if time.Since(said) > 2*time.Second {
-			said = time.Now()
-			fmt.Fprintf(h.w, "%6.1fs  %d/%d %s\n", time.Since(begun).Seconds(), n, want, what)
+		} else if time.Since(printed) > 2*time.Second {
+			printed = time.Now()
+			fmt.Fprintf(h.w, "%6.1fs  %d/%d %s\n", time.Since(began).Seconds(), n, want, what)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-h.ended:
-			return fmt.Errorf("the nodes ended: %w", h.err)
+			return fmt.Errorf("the nodes stopped: %w", h.err)
 		case <-time.After(500 * time.Millisecond):
 		}
-		if time.Since(begun) > 15*time.Minute {
-			return fmt.Errorf("%d/%d %s after 15 minutes (%w): is the API server well, and has it room for so many?", n, want, what, err)
+		if time.Since(began) > 15*time.Minute {
+			return fmt.Errorf("%d/%d %s after 15 minutes, last error: %v", n, want, what, err)
 		}
 	}
 }
 
-// remove takes everything away again.
+// remove removes the nodes and pods.
 func (h *hollow) remove(ctx context.Context) error {
 	if h.stop == nil {
 		return nil
@@ -198,7 +198,7 @@ func (h *hollow) remove(ctx context.Context) error {
 	h.stop()
 	<-h.ended
 	if h.o.lab {
-		return nil // all of it goes
+		return nil // the cluster is removed
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

@@ -319,7 +319,7 @@ func TestAnAgentThatCannotStartSaysWhatToDo(t *testing.T) {
 		"stopped pods of a cluster":  {on(dir, "--kubeconfig=x", "--stop-pods"), []string{"--stop-pods: the API server terminates the pods of a cluster"}},
 		"remembered pods of none":    {on(dir, "--remember-pods"), []string{"RememberPods requires a cluster"}},
 		"two clusters":               {on(dir, "--kubeconfig=x", "--in-cluster"), []string{"InCluster excludes a kubeconfig"}},
-		"no kubeconfig":              {on(dir, "--kubeconfig="+dir+"/none"), []string{dir + "/none", "no such file"}},
+		"no kubeconfig":              {on(dir, "--kubeconfig="+dir+"/none", "--port=-1", "--healthz-port=-1"), []string{dir + "/none", "no such file"}},
 		"unknown shutdown trigger":   {on(dir, "--shutdown-on=sun"), []string{"--shutdown-on=sun: want sigterm, or http"}},
 		"shutdown by everybody":      {on(dir, "--shutdown-on=http", "--listen=0.0.0.0:1", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want", "loopback"}},
 		"shutdown without a page":    {on(dir, "--shutdown-on=http", "--listen=", "--shutdown-grace-period=10s"), []string{"--shutdown-on=http: want"}},

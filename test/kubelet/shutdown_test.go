@@ -182,6 +182,9 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 
 	// A TERM is a shutdown as well, after which the agent ends (F-62).
 	w.kill()
+	for _, name := range []string{"web", "dns", "late"} {
+		w.take(name)
+	}
 	w.start("--shutdown-on=sigterm", "--shutdown-grace-period=80s")
 	w.until("the next agent has the pod", func() error {
 		if after := w.pods()["after"]; !runs(after) {

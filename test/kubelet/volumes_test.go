@@ -101,9 +101,12 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	t.Cleanup(func() { stop() })
 
 	w.start("--objects=" + objects)
-	points, err := os.ReadFile("/proc/self/mountinfo")
-	require.NoError(t, err)
-	require.Regexp(t, regexp.QuoteMeta(root)+" [^ ]+ (.* )?shared:", string(points), "mounts propagate below the root")
+	isShared := regexp.MustCompile(regexp.QuoteMeta(root) + " [^ ]+ (.* )?shared:")
+	w.eventually("mounts propagate below the root", func() bool {
+		points, err := os.ReadFile("/proc/self/mountinfo")
+		require.NoError(t, err)
+		return isShared.Match(points)
+	})
 	w.put("volumes", volumesPod(host))
 	w.until("the pod waits for its secret", func() error {
 		if !strings.Contains(w.out.String(), `MountVolume.SetUp failed for volume "secret" : secret "web" not found`) {

@@ -50,7 +50,6 @@ func (c *cluster) start() (p *provider.Provider, stop func()) {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
-	synctest.Wait()
 	stopController := control(c.t, c.client, p)
 	return p, func() {
 		stopController()

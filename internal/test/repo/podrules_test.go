@@ -27,7 +27,7 @@ func TestEachRuleOfPodLivesIsNamedByATest(t *testing.T) {
 		"sl-2":  noLoop + "a runtime that is down fails the calls of its pods, and nothing else waits (L-4)",
 		"sl-6":  noLoop + "what needs the runtime waits for it itself",
 		"sl-7":  "sources are not a channel",
-		"sl-9":  "who wires pleg says which events make a pod due; examples/kubelet leaves ContainerRemoved out",
+		"sl-9":  "the embedder decides which events make a pod due; package agent leaves ContainerRemoved out",
 		"sl-12": other + "prober tells an Inbox",
 		"sl-14": noLoop + "Explain tells since when a call is in flight",
 		"sl-22": "the update is applied; nobody warns of it",

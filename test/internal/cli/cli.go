@@ -1,5 +1,5 @@
-// Package cli is what the examples that people start have in common: it reads what they
-// say, and tells them how far things are.
+// Package cli contains what the programs of this module share: parsing of flags, progress
+// messages, and the build of the complete node.
 package cli
 
 import (
@@ -10,8 +10,7 @@ import (
 )
 
 // Parse reads flags. With --help it writes usage and the flags to out and returns
-// flag.ErrHelp; what is no flag, or none of these, is an error that says where to look.
-// An error is told once, by who gets it.
+// flag.ErrHelp. It returns an error for unknown flags and for arguments, and prints nothing.
 func Parse(fs *flag.FlagSet, args []string, usage string, out io.Writer) error {
 	fs.Usage = func() {}
 	fs.SetOutput(io.Discard)

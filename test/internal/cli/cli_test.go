@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
 
-func TestFlagsAreReadAndMistakesNamed(t *testing.T) {
+func TestParse(t *testing.T) {
 	parse := func(args ...string) (n int, out string, err error) {
 		fs := flag.NewFlagSet("x", flag.ContinueOnError)
 		fs.IntVar(&n, "n", 1, "how `many`")
@@ -34,13 +34,13 @@ func TestFlagsAreReadAndMistakesNamed(t *testing.T) {
 	assert.EqualError(t, err, `unexpected argument "word"; see --help`)
 }
 
-func TestLinesSayWhenTheyWereSaid(t *testing.T) {
+func TestLinesHaveTheElapsedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b strings.Builder
-		say := cli.Sayer(&b)
-		say("%d pods run", 3)
+		printf := cli.NewPrinter(&b)
+		printf("%d pods run", 3)
 		time.Sleep(61*time.Second + 230*time.Millisecond)
-		say("it is over")
-		assert.Equal(t, "     0s  3 pods run\n 1m1.2s  it is over\n", b.String())
+		printf("done")
+		assert.Equal(t, "     0s  3 pods run\n 1m1.2s  done\n", b.String())
 	})
 }

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Run is the main function of an example: it reads the flags, does what they say until
-// it is done or interrupted, and returns the exit code, 2 for flags that cannot be.
-func Run[O any](name string, parse func(args []string, out io.Writer) (O, error), do func(context.Context, O, io.Writer) int) int {
+// Run is the main function of a program: it parses the flags, calls run with a context that
+// is done on SIGINT and SIGTERM, and returns the exit code: 2 for invalid flags.
+func Run[O any](name string, parse func(args []string, out io.Writer) (O, error), run func(context.Context, O, io.Writer) int) int {
 	o, err := parse(os.Args[1:], os.Stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -27,12 +27,12 @@ func Run[O any](name string, parse func(args []string, out io.Writer) (O, error)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return do(ctx, o, os.Stdout)
+	return run(ctx, o, os.Stdout)
 }
 
-// Sayer returns what prints a line with the time since the beginning. It may be called
-// from several goroutines.
-func Sayer(out io.Writer) func(format string, args ...any) {
+// NewPrinter returns a function that prints a line with the time since NewPrinter was called.
+// It is safe for concurrent use.
+func NewPrinter(out io.Writer) func(format string, args ...any) {
 	var mu sync.Mutex
 	began := time.Now()
 	return func(format string, args ...any) {
@@ -42,11 +42,11 @@ func Sayer(out io.Writer) func(format string, args ...any) {
 	}
 }
 
-// BuildAgent makes the reference agent's binary.
+// BuildAgent builds the complete node, examples/kubelet of this checkout.
 func BuildAgent(ctx context.Context, binary string) error {
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/kubelet").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("build the agent; run this in the repository: %w\n%s", err, out)
+		return fmt.Errorf("build examples/kubelet (run this in the repository): %w\n%s", err, out)
 	}
 	return nil
 }

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// A chart is a signal as it is drawn: what was available over time, from zero to
-// all there is, with a line for each threshold. Its coordinates are those of an SVG
-// of chartWidth by chartHeight.
+// A chart is the drawing of a signal in an SVG of chartWidth by chartHeight: the available
+// amount over time, from zero to the capacity, with a line for each threshold.
 type chart struct {
-	Label string // what it shows, for those who don't see it
-	Area  string // points of a polygon; empty: nothing was seen yet
+	Label string // text alternative
+	Area  string // points of a polygon; empty: there are no measurements
 	Trace string // points of its upper edge
 	Lines []mark
 	Mood  mood
@@ -43,7 +42,7 @@ func (s *Signal) chart() chart {
 		return c
 	}
 	points := s.Points
-	if len(points) == 1 { // as far as is known it was always so
+	if len(points) == 1 { // a line needs two points
 		points = []Point{points[0], points[0]}
 		points[0].At = points[0].At.Add(-1)
 	}
@@ -59,7 +58,7 @@ func (s *Signal) chart() chart {
 	return c
 }
 
-// now is what was available when last looked.
+// now returns the last measurement.
 func (s *Signal) now() (int64, bool) {
 	if len(s.Points) == 0 {
 		return 0, false
@@ -67,7 +66,7 @@ func (s *Signal) now() (int64, bool) {
 	return s.Points[len(s.Points)-1].Available, true
 }
 
-// words says how much is available.
+// words describes the last measurement.
 func (s *Signal) words() string {
 	is, known := s.now()
 	switch {
@@ -79,10 +78,10 @@ func (s *Signal) words() string {
 	return fmt.Sprintf("%s of %s available (%d %%)", s.Unit.words(is), s.Unit.words(s.Capacity), percent(is, s.Capacity))
 }
 
-// thresholds says when pods are evicted.
+// thresholds describes when pods are evicted.
 func (s *Signal) thresholds() string {
 	if len(s.Lines) == 0 {
-		return "No threshold is set: nothing is evicted for it."
+		return "No eviction threshold is set."
 	}
 	var all []string
 	for _, l := range s.Lines {
@@ -98,8 +97,8 @@ func (s *Signal) thresholds() string {
 	return strings.Join(all, " ")
 }
 
-// mood says whether a threshold is met, or near: less than half as much again is
-// available.
+// mood returns trouble if a threshold is met, and waiting if less than 1.5 times a
+// threshold is available.
 func (s *Signal) mood() mood {
 	is, known := s.now()
 	if s.Met != "" {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A mood is how a pod is, for the eye. The order is that in which pods are shown.
+// A mood is the class of a pod or a signal by which it is colored. Pods are listed in the
+// order of the constants.
 type mood string
 
 const (
@@ -18,10 +19,10 @@ const (
 
 var moods = []mood{trouble, ending, waiting, well, done}
 
-// harmless are the reasons for which a container waits while all is well.
+// harmless are reasons of waiting containers that are part of a normal start.
 var harmless = []string{"", "ContainerCreating", "PodInitializing"}
 
-// mood of a pod, from its status.
+// mood returns the class of a pod.
 func (p *Pod) mood() mood {
 	switch p.Phase {
 	case "Failed":
@@ -58,7 +59,7 @@ func (p *Pod) mood() mood {
 	return waiting
 }
 
-// ready counts the containers that should be ready for good, and are.
+// ready returns the number of containers that are ready, and that should become ready.
 func (p *Pod) ready() (ready, all int) {
 	for i := range p.Containers {
 		c := &p.Containers[i]
@@ -80,13 +81,13 @@ func (p *Pod) restarts() (n int32) {
 	return n
 }
 
-// state says in a word or two where a pod is: its phase, or what is wrong.
+// state returns the phase of a pod, or the reason why it is not as desired.
 func (p *Pod) state() string {
 	switch {
 	case p.Reason != "":
 		return p.Reason
 	case p.Deleting && p.Phase != "Failed" && p.Phase != "Succeeded":
-		return "Ending"
+		return "Terminating"
 	}
 	for i := range p.Containers {
 		if c := &p.Containers[i]; c.State == "waiting" && !slices.Contains(harmless, c.Reason) {
@@ -101,8 +102,7 @@ func (p *Pod) state() string {
 	return cmp.Or(p.Phase, "Unknown")
 }
 
-// sorted returns the pods in the order in which they are shown: those in trouble
-// first, then by name.
+// sorted returns the pods by mood, then by namespace and name.
 func sorted(pods []Pod) []Pod {
 	rank := map[mood]int{}
 	for i, m := range moods {

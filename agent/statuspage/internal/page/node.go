@@ -2,35 +2,35 @@ package page
 
 import "time"
 
-// A Node is all that is shown, at one moment. Its zero value is a node of which
-// nothing is known, and shows as that.
+// A Node is the state of a node at one time. The zero value is a node whose state is not
+// known.
 type Node struct {
 	Name    string
-	Runtime string // what runs containers: "containerd", "plain processes"
+	Runtime string // its display name: "containerd 2.4.2"
 	At      time.Time
-	Started time.Time // the agent
+	Started time.Time // of the agent
 
-	// Agent says what the agent itself uses: "31 MiB of memory, 25 goroutines".
+	// Agent is the usage of the agent itself: "31 MiB of memory".
 	Agent string
 
 	Checks     []Check
-	Conditions []string // of the node, that are true and should not be: "MemoryPressure"
+	Conditions []string // pressure conditions of the node that are true: "MemoryPressure"
 	Pods       []Pod
 	Signals    []Signal
 	Images     Images
 	Events     []Event // newest first
 
-	// Problems are why something is not shown: "the runtime did not answer …".
+	// Problems are the reasons why a part of the state is missing.
 	Problems []string
 }
 
-// A Check is one thing that is well, or not.
+// A Check is the result of a health check.
 type Check struct {
 	Name string
-	Err  string // empty: it is well
+	Err  string // empty: it succeeded
 }
 
-// A Pod is one that is wanted, or of which something is left.
+// A Pod is a desired pod, or one that has not been removed yet.
 type Pod struct {
 	UID, Namespace, Name string
 
@@ -41,22 +41,22 @@ type Pod struct {
 	QOS      string
 	IPs      []string
 	Created  time.Time
-	Deleting bool // it was told to end
+	Deleting bool // its termination was requested
 
 	Conditions []Condition
 	Containers []Container
 	Volumes    []Volume
 
-	// Why says in words why it is where it is and what comes next.
+	// Why explains its state and the next step.
 	Why  string
 	Plan Plan
 
-	// Usage, nil if it is not known.
+	// Usage. Nil: not known.
 	CPU    *uint64 // in billionths of a CPU
 	Memory *uint64 // in bytes, the working set
 }
 
-// A Condition is one of a pod.
+// A Condition of a pod.
 type Condition struct {
 	Type, Status, Reason, Message string
 	Since                         time.Time
@@ -65,20 +65,20 @@ type Condition struct {
 // A Container of a pod, in the order in which they start.
 type Container struct {
 	Name, Image string
-	Kind        string // "init", "sidecar", "ephemeral"; empty: a regular one
+	Kind        string // "init", "sidecar", "ephemeral"; empty: a regular container
 	State       string // "waiting", "running", "exited"
 	Reason      string
 	Message     string
-	ExitCode    int32     // of an exited one
-	Since       time.Time // that it is in this state; zero: not known
+	ExitCode    int32     // of an exited container
+	Since       time.Time // start of the state; zero: not known
 	Ready       bool
 	Restarts    int32
-	Last        string // how the instance before ended, in words
+	Last        string // termination of the previous instance
 	ID          string
 	Probes      []Probe
 }
 
-// A Probe of a container, with what came of it.
+// A Probe of a container, with its last attempts.
 type Probe struct {
 	Kind   string // "startup", "readiness", "liveness"
 	Asks   string // "GET :8080/healthz"
@@ -86,7 +86,7 @@ type Probe struct {
 	Runs   []Run // oldest first
 }
 
-// A Run is one run of a probe.
+// A Run is one attempt of a probe.
 type Run struct {
 	At      time.Time
 	Took    time.Duration
@@ -94,55 +94,55 @@ type Run struct {
 	Output  string
 }
 
-// An Outcome is what a run of a probe has come to.
+// An Outcome is the result of an attempt.
 type Outcome int
 
 // Outcomes of a probe.
 const (
 	Failed Outcome = iota
 	Passed
-	Broken // it could not be run, and counts for nothing
+	Broken // the probe could not be carried out; it does not count
 )
 
 func (o Outcome) String() string { return [...]string{"failed", "passed", "could not run"}[o] }
 
-// A Plan is the last step that was taken for a pod.
+// A Plan has the actions that were last carried out for a pod.
 type Plan struct {
-	At      time.Time // zero: none was made yet
+	At      time.Time // zero: there is no plan yet
 	Took    time.Duration
-	Steps   []string // in words; none: nothing was to be done
+	Steps   []string // nil: nothing was to be done
 	Results []Result
-	Looked  time.Time // when it was last seen that nothing more is to be done
+	Looked  time.Time // when it was last found that nothing is to be done
 }
 
-// A Result is what one action of a plan has come to.
+// A Result is the result of one action of a plan.
 type Result struct {
 	Action string // "StartContainer main"
-	Err    string // empty: done
+	Err    string // empty: it succeeded
 }
 
 // A Volume of a pod.
 type Volume struct {
 	Name, Kind, State string
 	Path              string
-	Doing             string // a step that is being taken
+	Doing             string // step in progress
 	Err               string
 	RetryAt           time.Time
 	Since             time.Time
 	Used              *uint64 // bytes; nil: not known
 }
 
-// A Signal is one figure of the node that must not become too low.
+// A Signal is an available resource of the node.
 type Signal struct {
 	Name     string
 	Unit     Unit
 	Capacity int64
-	Points   []Point // of what is available, oldest first
+	Points   []Point // oldest first
 	Lines    []Line
-	Met      string // empty: no threshold is met; else which, since when
+	Met      string // description of the threshold that is met; empty: none
 }
 
-// A Unit is what a figure counts.
+// A Unit is the unit of a signal.
 type Unit int
 
 // Units of signals.
@@ -151,30 +151,30 @@ const (
 	Count
 )
 
-// A Point is what was available at a time.
+// A Point is one measurement.
 type Point struct {
 	At        time.Time
 	Available int64
 }
 
-// A Line is a threshold of a signal.
+// A Line is an eviction threshold of a signal.
 type Line struct {
-	At   int64  // below this much pods are evicted
-	Text string // as it was set: "100Mi", "10%"
-	Soft bool   // after a grace period
+	At   int64  // pods are evicted if less is available
+	Text string // as configured: "100Mi", "10%"
+	Soft bool   // the threshold has a grace period
 	Wait time.Duration
 }
 
-// Images are those of the node, and what would become of them.
+// Images are the images of the node, and what garbage collection would remove.
 type Images struct {
-	None  string // why there are none, or none can be shown; empty: List has them
-	Disk  string // how full it is, and what follows: "41 % in use; images go from 85 % on"
-	Goes  string // what a collection would remove now, in words
+	None  string // why List is not known; empty: it is
+	Disk  string // usage of their disk, and the thresholds
+	Goes  string // what would be removed now
 	List  []Image
-	Bytes uint64 // of all of them
+	Bytes uint64 // of all images
 }
 
-// An Image is one of the node.
+// An Image of the node.
 type Image struct {
 	Name    string
 	Bytes   uint64
@@ -183,13 +183,13 @@ type Image struct {
 	Why     string
 }
 
-// An Event is something that happened, as often as it did.
+// An Event, with the number of its repetitions.
 type Event struct {
 	First, Last time.Time
 	Count       int
 	Warning     bool
 	Reason      string
 	Object      string // "default/web[main]"
-	UID         string // of the pod; empty: it is about something else
+	UID         string // of the pod; empty: the object is not a pod
 	Message     string
 }

@@ -15,37 +15,36 @@ import (
 
 // Config configures a [Handler].
 type Config struct {
-	// Node returns what is to be shown. Required. It is called on the goroutine of
-	// a request, never twice at a time, and should not take longer than a second:
-	// what takes longer is better left out, with a word in Node.Problems. ctx ends
-	// with the request.
+	// Node returns the state of the node. Required. It is called on the goroutine of a
+	// request, not concurrently, and should take less than a second: what takes longer
+	// should be left out and reported in Node.Problems. ctx is done when the request
+	// is.
 	Node func(ctx context.Context) Node
 
-	// Refresh is how often a page that is open is renewed. Zero: 5 seconds.
-	// Negative: not at all.
+	// Refresh is the time after which an open page is refreshed. Zero: 5 seconds. A
+	// negative value disables it.
 	Refresh time.Duration
 
 	// Links are the paths for programs that a page links to, relative to it:
 	// "healthz". Nil: none.
 	Links []string
 
-	// Fresh is for how long a Node is shown before the next is asked for. Zero: 1
-	// second.
+	// Fresh is how long a Node is reused for further requests. Zero: 1 second.
 	Fresh time.Duration
 }
 
-// A Handler shows a node.
+// A Handler is an http.Handler that serves the pages of a node.
 type Handler struct {
 	cfg   Config
 	mux   *http.ServeMux
 	pages *template.Template
 
-	turn chan struct{} // held by who asks for the node; guards the fields below
+	turn chan struct{} // full while Config.Node is called; guards the fields below
 	node Node
 	got  time.Time
 }
 
-// New returns a Handler for cfg, or an error if it lacks something.
+// New returns a Handler. It returns an error if Config.Node is nil.
 func New(cfg Config) (*Handler, error) {
 	if cfg.Node == nil {
 		return nil, errors.New("page: Config.Node is nil")
@@ -80,7 +79,7 @@ var js []byte
 //go:embed icon.svg
 var icon []byte
 
-// policy lets a page load what is served here, and nothing else.
+// policy is the Content-Security-Policy: pages load only resources of their own origin.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -96,7 +95,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// file serves one of the files that pages refer to.
+// file serves an embedded file.
 func file(contentType string, content []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -113,7 +112,7 @@ func (h *Handler) overview(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, http.StatusOK, viewOf(n))
 }
 
-// pod shows one pod, named by its path or its UID.
+// pod serves the page of a pod by namespace and name, or by UID.
 func (h *Handler) pod(w http.ResponseWriter, r *http.Request) {
 	n, ok := h.ask(r.Context())
 	if !ok {
@@ -141,7 +140,7 @@ func (h *Handler) pod(w http.ResponseWriter, r *http.Request) {
 	h.write(w, r, http.StatusNotFound, v)
 }
 
-// nothing answers for what is not there.
+// nothing serves the page for unknown paths.
 func (h *Handler) nothing(w http.ResponseWriter, r *http.Request) {
 	n, ok := h.ask(r.Context())
 	if !ok {
@@ -163,8 +162,7 @@ func title(n *Node) string {
 	return cut(n.Name, short)
 }
 
-// ask returns the node as it was seen last, which is not long ago. It reports false
-// if ctx ended before.
+// ask returns the current Node. It returns false if ctx is done first.
 func (h *Handler) ask(ctx context.Context) (*Node, bool) {
 	select {
 	case h.turn <- struct{}{}:
@@ -175,7 +173,7 @@ func (h *Handler) ask(ctx context.Context) (*Node, bool) {
 	if h.got.IsZero() || time.Since(h.got) >= h.cfg.Fresh {
 		node := h.cfg.Node(ctx)
 		if ctx.Err() != nil {
-			return nil, false // it may be half of it
+			return nil, false // the node may be incomplete
 		}
 		h.node, h.got = tidied(node), time.Now()
 	}
@@ -183,7 +181,7 @@ func (h *Handler) ask(ctx context.Context) (*Node, bool) {
 	return &n, true
 }
 
-// write sends a page, once all of it is made.
+// write renders a page and sends it.
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, code int, v view) {
 	v.Every = max(int(h.cfg.Refresh/time.Second), 0)
 	if h.cfg.Refresh > 0 {
@@ -197,7 +195,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, code int, v view
 	}
 	var b bytes.Buffer
 	if err := h.render(&b, v); err != nil {
-		http.Error(w, fmt.Sprintf("the page cannot be made: %v", err), http.StatusInternalServerError)
+		http.Error(w, fmt.Sprintf("render the page: %v", err), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

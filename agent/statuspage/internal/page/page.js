@@ -1,5 +1,5 @@
-// Renews the page without losing the place where somebody reads. Without it the
-// browser loads the page anew, as <noscript> says.
+// Refreshes the page and keeps the scroll position, the focus and the open details. Without
+// JavaScript the browser reloads the page, by <noscript>.
 "use strict";
 (() => {
   const every = 1000 * Number(document.documentElement.dataset.refresh || 0);
@@ -8,8 +8,8 @@
   async function renew() {
     const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(10000) });
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (!next.querySelector("main")) throw new Error("no page came");
-    if (String(getSelection())) return; // somebody is copying
+    if (!next.querySelector("main")) throw new Error("no page");
+    if (String(getSelection())) return; // keep the selection
     for (const old of document.querySelectorAll("details[id]")) {
       const same = next.getElementById(old.id);
       if (same) same.open = old.open;

@@ -21,13 +21,13 @@ func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
 	w, doc := get(t, node(2), "/")
 	assert.Equal(t, http.StatusOK, w.Code)
 	assert.Equal(t, []string{"worker-1"}, texts(doc.all("h1")))
-	assert.Equal(t, []string{"What is wrong with the node", "Pods", "Pressure", "Probes", "Volumes", "Images", "Events"}, texts(doc.all("h2")))
+	assert.Equal(t, []string{"Problems of the node", "Pods", "Pressure", "Probes", "Volumes", "Images", "Events"}, texts(doc.all("h2")))
 	assert.Equal(t, []string{
-		"5 pods", "1 in trouble", "1 not ready yet", "2 well", "1 done", "runtime well", "network not well", "MemoryPressure",
+		"5 pods", "1 failing", "1 not ready", "2 ready", "1 completed", "runtime ok", "network failing", "MemoryPressure",
 	}, texts(doc.all("header")[0].all("li")))
-	assert.Contains(t, doc.text(), "The agent has been up for 1 d 2 h and uses 41 MiB of memory.")
+	assert.Contains(t, doc.text(), "The agent has been running for 1 d 2 h and uses 41 MiB of memory.")
 
-	pods := doc.table(t, "5 pods, those in trouble first").rows()
+	pods := doc.table(t, "5 pods, those with problems first").rows()
 	require.Len(t, pods, 5)
 	assert.Equal(t, []string{
 		"crash default", "CrashLoopBackOff", "0/1", "7",
@@ -43,8 +43,8 @@ func TestThePageOfANodeSaysWhatRunsOnIt(t *testing.T) {
 	}, pods[2])
 	assert.Equal(t, []string{"job default", "Succeeded"}, pods[4][:2])
 
-	assert.Equal(t, []string{"crash server", "readiness", "GET :8080/index.html", "10 s", "✗ ✓ ✓", "2 ms", "nothing"}, doc.table(t, "Probes").rows()[0])
-	assert.Equal(t, []string{"crash", "data", "empty-dir", "uncertain", "5.0 MiB", `configmap "conf" not found Tried again in 4 s.`}, doc.table(t, "Volumes").rows()[0])
+	assert.Equal(t, []string{"crash server", "readiness", "GET :8080/index.html", "10 s", "✗ ✓ ✓", "2 ms", "none"}, doc.table(t, "Probes").rows()[0])
+	assert.Equal(t, []string{"crash", "data", "empty-dir", "uncertain", "5.0 MiB", `configmap "conf" not found Retry in 4 s.`}, doc.table(t, "Volumes").rows()[0])
 	assert.Equal(t, []string{"registry.example/old:1.0", "200 MiB", "unused", "yes", "nobody has used it for 3 weeks"}, doc.table(t, "Images").rows()[0])
 	events := doc.table(t, "The last 2 events").rows()
 	assert.Equal(t, []string{"Warning", "BackOff", "default/crash[server]"}, events[0][1:4])
@@ -65,7 +65,7 @@ func TestASignalIsDrawnAgainstItsThresholds(t *testing.T) {
 	cards := doc.all("li")
 	assert.Contains(t, texts(cards), "memory.available 676 MiB of 8.0 GiB available (8 %) Below 1Gi for 2 min. Pods are evicted below 100Mi. Pods are evicted below 1Gi for 1 min 30 s. Over 29 min.")
 	assert.Contains(t, texts(cards), "nodefs.inodesFree 6,012,345 of 6,553,600 available (91 %) Pods are evicted below 5% (327,680).")
-	assert.Contains(t, texts(cards), "pid.available not measured yet No threshold is set: nothing is evicted for it.")
+	assert.Contains(t, texts(cards), "pid.available not measured yet No eviction threshold is set.")
 }
 
 func TestThePageOfAPodSaysAllOfIt(t *testing.T) {
@@ -73,17 +73,17 @@ func TestThePageOfAPodSaysAllOfIt(t *testing.T) {
 		w, doc := get(t, node(2), path)
 		require.Equal(t, http.StatusOK, w.Code, path)
 		assert.Equal(t, []string{"crash"}, texts(doc.all("h1")))
-		assert.Equal(t, []string{"Why it is where it is", "Containers", "Probes", "Volumes", "About it", "Events"}, texts(doc.all("h2")))
-		assert.Equal(t, [][]string{{"StartContainer server", `failed to "StartContainer" for "server" with CrashLoopBackOff`}}, doc.table(t, "What came of it").rows())
+		assert.Equal(t, []string{"State", "Containers", "Probes", "Volumes", "Details", "Events"}, texts(doc.all("h2")))
+		assert.Equal(t, [][]string{{"StartContainer server", `failed to "StartContainer" for "server" with CrashLoopBackOff`}}, doc.table(t, "Results").rows())
 		containers := doc.table(t, "Containers").rows()
 		require.Len(t, containers, 2)
 		assert.Equal(t, []string{"server", "waiting (CrashLoopBackOff): back-off 5m0s restarting failed container=server pod=crash_default(uid-crash)", "3 h", "no", "7",
 			"registry.example/web:1.2", "exited with code 3 (Error) 12 s ago, after 2 s"}, containers[1])
-		runs := doc.table(t, "The last runs").rows()
+		runs := doc.table(t, "Last attempts").rows()
 		require.Len(t, runs, 3)
 		assert.Equal(t, []string{"failed", "3 ms", "HTTP probe failed with statuscode: 503"}, runs[0][1:])
-		assert.Len(t, doc.table(t, "Its events").rows(), 1)
-		assert.Contains(t, doc.text(), "Class BestEffort Addresses 10.88.0.7 Uses 0.012 CPU, 34.0 MiB of memory Age 3 h")
+		assert.Len(t, doc.table(t, "Events of the pod").rows(), 1)
+		assert.Contains(t, doc.text(), "QoS class BestEffort Addresses 10.88.0.7 Usage 0.012 CPU, 34.0 MiB of memory Age 3 h")
 	}
 }
 
@@ -93,20 +93,20 @@ func TestWhatIsNotThereIsSaidInWords(t *testing.T) {
 	assert.Empty(t, doc.all("table"))
 	assert.Len(t, doc.all("h2"), 6)
 	for _, text := range []string{
-		"No pods are wanted here", "Nothing was measured yet", "No container here has a probe.", "No pod here has a volume.",
-		"There are no images on this node.", "Nothing has happened since the agent started.",
+		"There are no pods.", "There are no measurements of the node.", "No container has a probe.", "No pod has a volume.",
+		"There are no images on this node.", "There are no events since the agent started.",
 	} {
 		assert.Contains(t, doc.text(), text)
 	}
 	bare := page.Node{At: noon, Pods: []page.Pod{{UID: "u", Namespace: "n", Name: "p"}}}
 	_, doc = get(t, bare, "/")
-	assert.Equal(t, []string{"p n", "Unknown", "0/0", "0", "none seen yet", "", "–", "–", "–"}, doc.table(t, "1 pod,").rows()[0])
+	assert.Equal(t, []string{"p n", "Unknown", "0/0", "0", "none observed", "", "–", "–", "–"}, doc.table(t, "1 pod,").rows()[0])
 	_, doc = get(t, bare, "/pod/n/p")
-	for _, text := range []string{"No plan was made yet.", "Nobody works on it.", "Nothing was seen of its containers yet.", "It has no volumes.", "None of the node's last events is about it."} {
+	for _, text := range []string{"There is no plan yet.", "The state is not known.", "No container has been observed.", "The pod has no volumes.", "There are no events of the pod."} {
 		assert.Contains(t, doc.text(), text)
 	}
 	for path, words := range map[string]string{
-		"/pod/n/q": "There is no pod n/q here.", "/pod?uid=%3Cb%3E": "There is no pod with the UID “<b>” here.", "/favicon.ico": "There is no page /favicon.ico here.",
+		"/pod/n/q": "There is no pod n/q.", "/pod?uid=%3Cb%3E": "There is no pod with the UID “<b>”.", "/favicon.ico": "There is no page /favicon.ico.",
 	} {
 		w, doc := get(t, bare, path)
 		assert.Equal(t, http.StatusNotFound, w.Code, path)
@@ -247,7 +247,7 @@ func TestAPageIsRenewedAlsoWithoutJavaScript(t *testing.T) {
 		assert.Contains(t, w.Body.String(), `data-refresh="`)
 		if want == "" {
 			assert.NotContains(t, w.Body.String(), `http-equiv`)
-			assert.Contains(t, doc.text(), "It stays as it is; renew it every 5 s")
+			assert.Contains(t, doc.text(), "Not refreshed; refresh every 5 s")
 			continue
 		}
 		assert.Contains(t, w.Body.String(), `<noscript><meta http-equiv="refresh" content="`+want+`"></noscript>`, path)

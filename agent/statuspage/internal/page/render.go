@@ -11,17 +11,16 @@ import (
 //go:embed *.html
 var sources embed.FS
 
-// parse returns the templates. They are part of the program, so that an error is
-// one of its own.
+// parse returns the embedded templates.
 func parse() (*template.Template, error) {
 	return template.New("").Funcs(words()).ParseFS(sources, "*.html")
 }
 
-// words are what templates say things with.
+// words returns the functions of the templates.
 func words() template.FuncMap {
 	return template.FuncMap{
 		"brief":  func(s string) string { return cut(s, brief) },
-		"full":   func(s string) string { return s }, // it is no longer than that
+		"full":   func(s string) string { return s }, // clean has bounded it
 		"name":   func(s string) string { return cut(s, short) },
 		"age":    age,
 		"size":   size,
@@ -37,7 +36,7 @@ func words() template.FuncMap {
 
 		"href": func(v view, p *Pod) string { return v.href(p) },
 		"mood": func(p *Pod) mood { return p.mood() },
-		// What is well needs fewer words.
+		// The row of a calm pod has no explanation.
 		"calm":     func(p *Pod) bool { return p.mood() == well || p.mood() == done },
 		"state":    func(p *Pod) string { return cut(p.state(), 40) },
 		"ready":    func(p *Pod) (n [2]int) { n[0], n[1] = p.ready(); return n },
@@ -71,7 +70,7 @@ func known(n *uint64, say func(uint64) string) string {
 	return say(*n)
 }
 
-// render writes the page of a node, or of one of its pods.
+// render writes the page of a node or of a pod.
 func (h *Handler) render(w io.Writer, v view) error {
 	name := "node"
 	switch {

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// tidied returns a node of which all strings are as clean leaves them: what others
-// have written is made harmless in one place, not where it is shown. The lists of n
-// are not changed.
+// tidied returns n with clean applied to every string, so that templates need not escape
+// control characters. The slices of n are not changed.
 func tidied(n Node) Node {
 	return tidy(reflect.ValueOf(n)).Interface().(Node)
 }
@@ -42,7 +41,7 @@ func tidy(v reflect.Value) reflect.Value {
 	return v
 }
 
-// hasText reports whether there may be strings in a type; a time has none.
+// hasText reports whether a type may contain strings. time.Time does not.
 func hasText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String:
@@ -55,10 +54,10 @@ func hasText(t reflect.Type) bool {
 	return false
 }
 
-// clean returns text as it may be shown: what is no text, would turn the text
-// around or speak to a terminal is replaced, and it is cut after most characters.
+// clean replaces invalid UTF-8, control characters and characters that change the
+// direction of text by U+FFFD, and truncates text to most characters.
 func clean(text string, most int) string {
-	if simple(text) { // nearly all is
+	if simple(text) { // the usual case
 		return cut(text, most)
 	}
 	var b strings.Builder
@@ -71,7 +70,7 @@ func clean(text string, most int) string {
 		n++
 		switch {
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], "\uFFFD"):
-			r = '\uFFFD' // bytes that are no text
+			r = '\uFFFD' // invalid UTF-8
 		case r == '\n' || r == '\t':
 		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Co, r):
 			r = '\uFFFD'
@@ -81,7 +80,7 @@ func clean(text string, most int) string {
 	return b.String()
 }
 
-// simple reports whether there is nothing but printable ASCII.
+// simple reports whether text is printable ASCII.
 func simple(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
@@ -91,7 +90,7 @@ func simple(text string) bool {
 	return true
 }
 
-// cut returns the first characters of a text.
+// cut truncates text to most characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// How much a page lists; what is more is counted in words.
+// Bounds of lists. The number of omitted entries is shown.
 const (
 	mostPods    = 500
 	mostProbes  = 200
 	mostVolumes = 200
 	mostImages  = 200
 	mostEvents  = 200
-	mostInPod   = 10 // containers, in the list of pods
+	mostInPod   = 10 // containers of a pod in the list of pods
 )
 
-// A view is what a template is given.
+// A view is the data of a template.
 type view struct {
 	*Node
 	Title   string
 	Base    string // relative path to the node's page
-	Refresh int    // seconds; 0: not at all
-	Every   int    // seconds, if it is refreshed
-	Pod     *Pod   // nil: the page is the node's
+	Refresh int    // seconds; 0: disabled
+	Every   int    // default of Refresh
+	Pod     *Pod   // nil: the page of the node
 	Links   []string
-	Missing string // what was asked for and is not there
+	Missing string // description of the object that was not found
 
-	named map[string]int // how many pods have a name
+	named map[string]int // number of pods by namespace and name
 }
 
 func viewOf(n *Node) view {
@@ -40,16 +40,16 @@ func viewOf(n *Node) view {
 	return v
 }
 
-// A tally is how many pods are in one mood.
+// A tally is the number of pods with a mood.
 type tally struct {
 	Mood  mood
 	Count int
 	Words string
 }
 
-var moodWords = map[mood]string{trouble: "in trouble", ending: "ending", waiting: "not ready yet", well: "well", done: "done"}
+var moodWords = map[mood]string{trouble: "failing", ending: "terminating", waiting: "not ready", well: "ready", done: "completed"}
 
-// Tallies counts the pods by how they are.
+// Tallies returns the number of pods by mood.
 func (v view) Tallies() (all []tally) {
 	counts := map[mood]int{}
 	for i := range v.Node.Pods {
@@ -63,7 +63,7 @@ func (v view) Tallies() (all []tally) {
 	return all
 }
 
-// Unwell are the checks that fail.
+// Unwell returns the number of failing checks.
 func (v view) Unwell() (n int) {
 	for _, c := range v.Checks {
 		if c.Err != "" {
@@ -73,17 +73,17 @@ func (v view) Unwell() (n int) {
 	return n
 }
 
-// Shown are the pods that are listed.
+// Shown returns the pods that are listed.
 func (v view) Shown() []Pod { return firstOf(sorted(v.Node.Pods), mostPods) }
 
-// A probeRow is a probe with whose it is.
+// A probeRow is a probe with its pod and container.
 type probeRow struct {
 	Pod       *Pod
 	Container string
 	Probe
 }
 
-// ProbeRows are the probes of all pods, those that fail first.
+// ProbeRows returns the probes of all pods, those that failed first.
 func (v view) ProbeRows() (rows []probeRow) {
 	pods := sorted(v.Node.Pods)
 	for i := range pods {
@@ -97,7 +97,7 @@ func (v view) ProbeRows() (rows []probeRow) {
 	return rows
 }
 
-// last is what the last run came to; one that never ran comes last.
+// last returns the outcome of the last attempt; a probe without one is sorted to the end.
 func (p Probe) last() Outcome {
 	if len(p.Runs) == 0 {
 		return Broken + 1
@@ -105,7 +105,7 @@ func (p Probe) last() Outcome {
 	return p.Runs[len(p.Runs)-1].Outcome
 }
 
-// Latest is the last run; nil: there was none.
+// Latest returns the last attempt; nil if there is none.
 func (p Probe) Latest() *Run {
 	if len(p.Runs) == 0 {
 		return nil
@@ -113,13 +113,13 @@ func (p Probe) Latest() *Run {
 	return &p.Runs[len(p.Runs)-1]
 }
 
-// Words says what the runs came to.
+// Words summarizes the attempts.
 func (p Probe) Words() string {
 	var n [3]int
 	for _, r := range p.Runs {
 		n[r.Outcome]++
 	}
-	text := fmt.Sprintf("of the last %d runs %d passed", len(p.Runs), n[Passed])
+	text := fmt.Sprintf("%d of the last %d attempts passed", n[Passed], len(p.Runs))
 	if n[Failed] > 0 {
 		text += fmt.Sprintf(", %d failed", n[Failed])
 	}
@@ -129,13 +129,13 @@ func (p Probe) Words() string {
 	return text
 }
 
-// A volumeRow is a volume with whose it is.
+// A volumeRow is a volume with its pod.
 type volumeRow struct {
 	Pod *Pod
 	Volume
 }
 
-// VolumeRows are the volumes of all pods, those in trouble first.
+// VolumeRows returns the volumes of all pods, those that failed first.
 func (v view) VolumeRows() (rows []volumeRow) {
 	pods := sorted(v.Node.Pods)
 	for i := range pods {
@@ -157,11 +157,11 @@ func (v Volume) rank() string {
 	return "0"
 }
 
-// firstOf returns at most n of them.
+// firstOf returns the first n elements at most.
 func firstOf[T any](all []T, n int) []T { return all[:min(len(all), n)] }
 
-// href is the path of a pod's page, from the node's. Two pods may have one name for
-// a while, and a name may be nothing that a path can hold: then the UID tells.
+// href returns the relative path of a pod's page. It contains the UID if two pods have the
+// same name, or the name is not valid in a path.
 func (v view) href(p *Pod) string {
 	if v.named[p.Namespace+"/"+p.Name] != 1 || !plain(p.Namespace) || !plain(p.Name) {
 		return v.Base + "pod?uid=" + url.QueryEscape(p.UID)
@@ -169,7 +169,7 @@ func (v view) href(p *Pod) string {
 	return v.Base + "pod/" + url.PathEscape(p.Namespace) + "/" + url.PathEscape(p.Name)
 }
 
-// plain reports whether a name is one that Kubernetes allows.
+// plain reports whether a name is valid in Kubernetes.
 func plain(name string) bool {
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' {
@@ -179,7 +179,7 @@ func plain(name string) bool {
 	return strings.Trim(name, ".") != ""
 }
 
-// EventsOf are those about the page's pod.
+// EventsOf returns the events of the page's pod.
 func (v view) EventsOf() (events []Event) {
 	for _, e := range v.Node.Events {
 		if e.UID != "" && e.UID == v.Pod.UID {
@@ -189,7 +189,7 @@ func (v view) EventsOf() (events []Event) {
 	return events
 }
 
-// Ago says how long ago something was, when the page was made.
+// Ago returns the time from t to the state of the page.
 func (v view) Ago(t time.Time) string {
 	if t.IsZero() {
 		return "–"
@@ -197,5 +197,5 @@ func (v view) Ago(t time.Time) string {
 	return age(v.At.Sub(t))
 }
 
-// In says how long it is to something.
+// In returns the time from the state of the page to t.
 func (v view) In(t time.Time) string { return age(t.Sub(v.At)) }

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// How much is shown of what others have written, in characters: of a name, of a
-// message in a list of many, and of one where it is about one pod.
+// Bounds of texts in characters: of a name, of a message in a list, and of a message on
+// the page of a pod.
 const (
 	short = 80
 	brief = 200
 	full  = 4096
 )
 
-// age says how long something took, or is ago: the two largest units of it.
+// age formats a duration with its two largest units.
 func age(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -41,7 +41,7 @@ func two(d, large time.Duration, l string, small time.Duration, s string) string
 	return text
 }
 
-// size says how many bytes these are.
+// size formats a number of bytes.
 func size(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1024 {
@@ -58,7 +58,7 @@ func size(n uint64) string {
 	return fmt.Sprintf(format, f, units[i])
 }
 
-// cpu says how much of a CPU that is, from billionths.
+// cpu formats billionths of a CPU.
 func cpu(n uint64) string {
 	if n < 1_000_000 {
 		return "< 0.001"
@@ -66,7 +66,7 @@ func cpu(n uint64) string {
 	return fmt.Sprintf("%.3f", float64(n)/1e9)
 }
 
-// count puts commas into a number.
+// count formats a number with commas.
 func count(n int64) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -82,7 +82,7 @@ func (u Unit) words(n int64) string {
 	return count(n)
 }
 
-// many says how many there are of something.
+// many formats a number with its noun.
 func many(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one

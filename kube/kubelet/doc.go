@@ -1,0 +1,76 @@
+// Package kubelet is a complete Kubernetes node as a library: New constructs it from a
+// KubeletConfiguration, and Run runs it until its context is done.
+//
+// # What it decides
+//
+// How a KubeletConfiguration becomes the configurations of the subsystems, which of them
+// exist on this machine, and in which order they are constructed. Every decision about
+// pods belongs to a subsystem and is documented there: package agent and its parts for the
+// pod pipeline, eviction, imagegc, allocation, volume and cm for the resources of the node,
+// kube/node and kube/client for the cluster, kube/server for the API.
+//
+// # Usage
+//
+//	cfg, warnings, err := config.Read("/var/lib/kubelet/config.yaml", "") // package kube/kubelet/config
+//	k, err := kubelet.New(ctx, kubelet.Config{
+//		Configuration: cfg,
+//		Cluster:       kubelet.Cluster{Kubeconfig: "/etc/kubernetes/kubelet.conf"}, // empty: standalone
+//		ManageHost:    true,                                                       // as the kubelet does
+//	})
+//	err = k.Run(ctx) // blocks; if ctx is done the kubelet stops and the pods keep running
+//
+// [Config].Runtime replaces the connection to containerd, and [Adjust] has a function for
+// each subsystem that receives its complete configuration before it is constructed: to add
+// a plugin of volumes, an admission check or routes of the API, or to change the order of
+// eviction. The examples show each of them. examples/kubelet is a program with the
+// kubelet's command line.
+//
+// # Concurrency
+//
+// All methods of Kubelet are safe for concurrent use. Run runs every component on its own
+// goroutine and returns after all of them have returned. Functions of Config that are
+// called while the kubelet runs (Sink, Record, Notify) are called from several goroutines.
+//
+// Several kubelets may run in one process. Each requires its own RootDir, ports, runtime
+// and podLogsDir, and none of them should set ManageHost; with cgroups, each requires its
+// own cgroupRoot. A RootDir that another kubelet or agent uses is an error that wraps
+// claim.ErrInUse.
+//
+// # Guarantees and limits
+//
+//   - New locks RootDir, opens the configured ports, connects to the runtime, reads the
+//     state in RootDir, and prepares cgroups as root. If it fails it releases all of it;
+//     cgroups, files in RootDir and limits of the process remain.
+//   - Run and Close release what New has acquired. One of them must be called.
+//   - A kubelet that stops or is killed leaves the pods running. The next one with the same
+//     RootDir takes them over.
+//   - A component that fails stops the kubelet: Run returns its error after the others have
+//     returned. A component that does not return within 15 s is left behind with an error.
+//   - A kubelet without root privileges creates no cgroups and mounts nothing, and runs the
+//     pods that require neither. The package builds on Windows and macOS, where there are
+//     neither cgroups nor mounts.
+//   - Metrics that are read from this process, such as Go runtime metrics, are those of all
+//     kubelets of the process.
+//
+// # Differences from the kubelet
+//
+// docs/configuration.md lists the fields and feature gates that have no effect. Besides:
+//
+//   - A standalone kubelet opens only the ports that are configured. Its static pods are
+//     evicted by priority, since otherwise none could be evicted.
+//   - [Config].RememberPods starts the pods of a cluster that cannot be reached.
+//   - The state of the node is visible on a status page ([Kubelet.StatusPage]).
+//   - Resources are configured but never enforced for plain processes.
+//
+// # Testing
+//
+// With fakecri as [Config].Runtime and package kube/client/apitest as [Config].Client a
+// kubelet runs in memory, without root privileges and network; several_test.go runs three
+// of them. evictionHard should be an empty map in such tests: otherwise they depend on the
+// free disk space of the machine. test/kubelet tests the program against containerd and a
+// control plane, and test/conformance runs the node conformance tests.
+//
+// # Stability
+//
+// Experimental: expect it to change.
+package kubelet

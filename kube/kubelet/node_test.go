@@ -1,0 +1,88 @@
+package kubelet
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/nodedeclaredfeatures/features"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Without a declaration the scheduler does not bind pods that require the feature, and the
+// API server rejects resizes that require it.
+func TestDeclaredFeatures(t *testing.T) {
+	all := runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true}
+	assert.Equal(t, []string{
+		"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits",
+	}, declaredFeatures(true, runtime.Features{}))
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, declaredFeatures(false, runtime.Features{}))
+	assert.Equal(t, []string{
+		"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions",
+	}, declaredFeatures(false, all))
+	var known []string
+	for _, f := range features.AllFeatures {
+		known = append(known, f.Name())
+	}
+	assert.Subset(t, known, declaredFeatures(true, all))
+}
+
+func TestHandlersOf(t *testing.T) { // ns-17
+	assert.Empty(t, handlersOf(runtime.Features{}))
+	handler := func(name string, readOnly, users bool) v1.NodeRuntimeHandler {
+		return v1.NodeRuntimeHandler{Name: name, Features: &v1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &readOnly, UserNamespaces: &users}}
+	}
+	assert.Equal(t, []v1.NodeRuntimeHandler{handler("", true, false), handler("kata", false, true)}, handlersOf(runtime.Features{
+		Handlers: map[string]runtime.HandlerFeatures{"kata": {UserNamespaces: true}, "": {RecursiveReadOnlyMounts: true}},
+	}))
+}
+
+func TestProvidedIPs(t *testing.T) {
+	assert.Empty(t, providedIPs(nil))
+	assert.Equal(t, "10.0.0.1,fd00::1", providedIPs([]net.IP{net.ParseIP("10.0.0.1"), net.ParseIP("fd00::1")}))
+}
+
+func TestWarningOfANodeWithoutCgroups(t *testing.T) { // ns-11
+	assert.Equal(t, "pods have no cgroups; limits are not enforced", podCgroups{}.warning())
+}
+
+func TestRateLimit(t *testing.T) {
+	for _, tc := range []struct {
+		in   *int32
+		want float32
+	}{{nil, 0}, {new(int32(0)), -1}, {new(int32(5)), 5}} {
+		assert.InDelta(t, tc.want, rateLimit(tc.in), 0)
+	}
+}
+
+// A nil object is the one of a standalone kubelet.
+func TestNodeObject(t *testing.T) {
+	found := []string{"10.0.0.1"}
+	var none *nodeObject
+	assert.Nil(t, none.best())
+	assert.Equal(t, found, none.hostIPs(found))
+
+	o := newNodeObject(newBase(t, standalone(t, "")))
+	assert.Nil(t, o.best())
+	assert.Equal(t, found, o.hostIPs(found))
+	_, ok := o.attached("v")
+	assert.False(t, ok || o.inUse("v"))
+	o.seen(&v1.Node{Status: v1.NodeStatus{
+		Addresses: []v1.NodeAddress{
+			{Type: v1.NodeHostName, Address: "n1"}, {Type: v1.NodeInternalIP, Address: "10.0.0.9"}, {Type: v1.NodeExternalIP, Address: "1.2.3.4"},
+			{Type: v1.NodeExternalDNS, Address: "n1.example"}, {Type: v1.NodeHostName, Address: "10.0.0.8"},
+		},
+		VolumesAttached: []v1.AttachedVolume{{Name: "v", DevicePath: "/dev/v"}}, VolumesInUse: []v1.UniqueVolumeName{"w"},
+	}})
+	o.seen(o.object()) // known is closed once
+	assert.NoError(t, o.registered(t.Context()))
+	assert.Equal(t, []string{"10.0.0.9"}, o.hostIPs(found))
+	names, ips := o.names()
+	assert.Equal(t, []string{"n1", "n1.example"}, names)
+	assert.Equal(t, []net.IP{net.ParseIP("10.0.0.9"), net.ParseIP("1.2.3.4")}, ips)
+	device, ok := o.attached("v")
+	assert.True(t, ok && o.inUse("w") && !o.inUse("v"))
+	assert.Equal(t, "/dev/v", device)
+}
