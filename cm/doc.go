@@ -51,9 +51,9 @@
 //
 // # Testing
 //
-// Each rule has a test that says its number, or a reason in internal/test/repo/rules_test.go.
-// A [cgroups.Tree] stands in for the machine; the packages host and
-// oom try real ones, v1 and v2.
+// Each rule is named by a test, or has a reason in internal/test/repo/rules_test.go.
+// A [cgroups.Tree] stands in for the machine; the packages host and oom try real
+// ones, v1 and v2.
 //
 // # Stability
 //

@@ -90,7 +90,7 @@ func TestProvidersAreAskedInOrder(t *testing.T) {
 }
 
 // top-4, top-5, F-51.
-func TestRefusalsSayWhy(t *testing.T) {
+func TestRejectionsHaveAReason(t *testing.T) {
 	var log []string
 	unlike := errors.New("no luck")
 	own := &runtime.Rejection{Reason: "SMTAlignmentError", Message: "SMT Alignment Error: odd"}
