@@ -79,7 +79,7 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 		return nil, err
 	}
 	if len(cfg.Sources) == 0 {
-		return nil, errors.New("kubelet: there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
+		return nil, errors.New("there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	}
 	return agent.New(cfg)
 }

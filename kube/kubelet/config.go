@@ -216,7 +216,7 @@ func adjust[T any](name string, f func(*T) error, cfg *T) error {
 		return nil
 	}
 	if err := f(cfg); err != nil {
-		return fmt.Errorf("kubelet: Config.Adjust.%s: %w", name, err)
+		return fmt.Errorf("Config.Adjust.%s: %w", name, err)
 	}
 	return nil
 }
@@ -234,13 +234,13 @@ func (c Config) complete() (Config, error) {
 	if c.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return c, fmt.Errorf("kubelet: Config.NodeName is empty: %w", err)
+			return c, fmt.Errorf("Config.NodeName is empty: %w", err)
 		}
 		c.NodeName = strings.ToLower(host)
 	}
 	var err error
 	if c.RootDir, err = filepath.Abs(or(c.RootDir, "/var/lib/kubelet")); err != nil {
-		return c, fmt.Errorf("kubelet: Config.RootDir: %w", err)
+		return c, fmt.Errorf("Config.RootDir: %w", err)
 	}
 	if c.Runtime.Service == nil {
 		k.ContainerRuntimeEndpoint = or(k.ContainerRuntimeEndpoint, defaultEndpoint)
@@ -250,7 +250,7 @@ func (c Config) complete() (Config, error) {
 		k.PodLogsDir = filepath.Join(c.RootDir, "log", "pods")
 	}
 	if k.PodLogsDir, err = filepath.Abs(or(k.PodLogsDir, "/var/log/pods")); err != nil {
-		return c, fmt.Errorf("kubelet: podLogsDir: %w", err)
+		return c, fmt.Errorf("podLogsDir: %w", err)
 	}
 	c.DevicePluginsDir = or(c.DevicePluginsDir, filepath.Join(c.RootDir, "device-plugins"))
 	c.PodResourcesDir = or(c.PodResourcesDir, filepath.Join(c.RootDir, "pod-resources"))
@@ -271,23 +271,23 @@ func (c Config) check() error {
 	k := c.Configuration
 	switch endpoint := k.ContainerRuntimeEndpoint; {
 	case c.Runtime.Service != nil && (c.Runtime.Images == nil || c.Runtime.Name == ""):
-		return errors.New("kubelet: Config.Runtime has no Images or no Name")
+		return errors.New("Config.Runtime has no Images or no Name")
 	case c.Runtime.Service == nil && endpoint != ProcessRuntime && !strings.HasPrefix(endpoint, "unix://"):
-		return fmt.Errorf("kubelet: containerRuntimeEndpoint is %q: want a socket such as %s, or %s", endpoint, defaultEndpoint, ProcessRuntime)
+		return fmt.Errorf("containerRuntimeEndpoint is %q: want a socket such as %s, or %s", endpoint, defaultEndpoint, ProcessRuntime)
 	case (c.CredentialProviderConfig == "") != (c.CredentialProviderBinDir == ""):
-		return errors.New("kubelet: only one of Config.CredentialProviderConfig and Config.CredentialProviderBinDir is set")
+		return errors.New("only one of Config.CredentialProviderConfig and Config.CredentialProviderBinDir is set")
 	case c.Cluster.InCluster && (c.Cluster.Kubeconfig != "" || c.Cluster.BootstrapKubeconfig != ""):
-		return errors.New("kubelet: Config.Cluster.InCluster excludes a kubeconfig")
+		return errors.New("Config.Cluster.InCluster excludes a kubeconfig")
 	case c.Cluster.BootstrapKubeconfig != "" && c.Cluster.Kubeconfig == "":
-		return errors.New("kubelet: Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
+		return errors.New("Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
 	case c.RememberPods && !c.clustered():
-		return errors.New("kubelet: Config.RememberPods requires a cluster: Config.Cluster or Config.Client")
+		return errors.New("Config.RememberPods requires a cluster: Config.Cluster or Config.Client")
 	case *k.OOMScoreAdj < -1000 || *k.OOMScoreAdj > 1000:
-		return fmt.Errorf("kubelet: oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
+		return fmt.Errorf("oomScoreAdj is %d: want -1000 to 1000", *k.OOMScoreAdj)
 	case k.Logging.Format != "text" && k.Logging.Format != "json":
-		return fmt.Errorf("kubelet: logging.format is %q: want text or json", k.Logging.Format)
+		return fmt.Errorf("logging.format is %q: want text or json", k.Logging.Format)
 	case k.MaxOpenFiles < 0:
-		return fmt.Errorf("kubelet: maxOpenFiles is negative: %d", k.MaxOpenFiles)
+		return fmt.Errorf("maxOpenFiles is negative: %d", k.MaxOpenFiles)
 	}
 	return nil
 }

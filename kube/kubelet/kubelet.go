@@ -309,7 +309,7 @@ func runComponents(ctx context.Context, components []component, flush func(conte
 	case err := <-stopped:
 		return err
 	case <-time.After(stopTimeout):
-		return fmt.Errorf("kubelet: a component has not returned within %v", stopTimeout)
+		return fmt.Errorf("a component has not returned within %v", stopTimeout)
 	}
 }
 

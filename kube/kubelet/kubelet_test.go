@@ -75,7 +75,7 @@ func TestPlainProcessesAreClosed(t *testing.T) {
 		bad := cfg
 		bad.Adjust.Logs = func(*logrotate.Config) error { return errors.New("failed") }
 		_, err := New(t.Context(), bad)
-		require.EqualError(t, err, "kubelet: Config.Adjust.Logs: failed")
+		require.EqualError(t, err, "Config.Adjust.Logs: failed")
 		k, err := New(t.Context(), cfg)
 		require.NoError(t, err)
 		require.NoError(t, k.Close())
@@ -111,7 +111,7 @@ func TestCloseWithoutRun(t *testing.T) {
 func TestASourceOfPodsIsRequired(t *testing.T) {
 	cfg := standalone(t, "")
 	_, err := New(t.Context(), cfg)
-	require.EqualError(t, err, "kubelet: there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
+	require.EqualError(t, err, "there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
 	cfg.Adjust.Agent = func(c *agent.Config) error {
 		c.Sources["own"] = new(podsource.Memory)
 		return nil
