@@ -64,7 +64,7 @@ func run(o *options, out *printer.Printer) error {
 		return err
 	}
 	interrupted, _ := signal.NotifyContext(ctx, signals...)
-	k, err := kubelet.New(ctx, cfg)
+	k, err := kubelet.New(interrupted, cfg)
 	if err != nil {
 		return err
 	}
