@@ -322,6 +322,28 @@ func TestOptionalSubsystemsAreConnected(t *testing.T) {
 	})
 }
 
+// Checks that allocate resources follow those that do not, so the order must be kept.
+func TestAdmittersAreAskedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string // by the only pod worker
+		check := func(name string, rejects bool) podworker.Admitter {
+			return podworker.AdmitFunc(func(context.Context, *v1.Pod) *runtime.Rejection {
+				asked = append(asked, name)
+				if rejects {
+					return &runtime.Rejection{Reason: name}
+				}
+				return nil
+			})
+		}
+		n := start(t, agent.Config{Admitters: podworker.Admitters{check("first", false), check("second", true), check("third", true)}})
+		n.source.Set(newPod("web"))
+		synctest.Wait()
+		assert.Equal(t, []string{"first", "second"}, asked)
+		s, _ := n.sink.Status("uid-web")
+		assert.Equal(t, "second", s.Reason)
+	})
+}
+
 func TestStaticPodsGetMirrorPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, files := &world{calls: map[string]int{}}, new(podsource.Memory)
