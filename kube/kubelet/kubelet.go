@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kubeparts/kubeparts/admission"
@@ -37,6 +38,7 @@ type Kubelet struct {
 	agent      *agent.Agent
 	page       http.Handler
 	components []component
+	stopping   func() // called when Run begins to stop
 	cleanups   cleanups
 	released   atomic.Bool // Run or Close was called
 	apiAddr    net.Addr
@@ -225,8 +227,10 @@ func (k *Kubelet) construct(ctx context.Context, cfg Config) error {
 	} {
 		k.components = append(k.components, more...)
 	}
+	k.stopping = func() {}
 	if cfg.NotifySystemd {
 		k.components = append(k.components, newSystemdNotifier(b, k.agent.Loop()))
+		k.stopping = func() { notifySystemd(b, daemon.SdNotifyStopping) }
 	}
 	return nil
 }
@@ -281,7 +285,10 @@ func (k *Kubelet) Run(ctx context.Context) (err error) {
 	if h := k.agent.Health(); h != nil {
 		h.First(ctx) // before the first status of the node
 	}
-	return runComponents(ctx, k.components, func(ctx context.Context) { _ = k.agent.Status().Flush(ctx) })
+	return runComponents(ctx, k.components, func(ctx context.Context) {
+		k.stopping()
+		_ = k.agent.Status().Flush(ctx)
+	})
 }
 
 // runComponents runs the components until ctx is done or one fails. They run during flush,

@@ -15,7 +15,6 @@ import (
 func newSystemdNotifier(b base, loop *podworker.Loop) component {
 	return func(ctx context.Context) error {
 		notifySystemd(b, daemon.SdNotifyReady)
-		defer notifySystemd(b, daemon.SdNotifyStopping)
 		interval, err := daemon.SdWatchdogEnabled(false)
 		if err != nil {
 			b.logger.Warn("Failed to read the interval of the systemd watchdog", "err", err)
