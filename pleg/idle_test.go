@@ -34,9 +34,10 @@ func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 		})
 		return goroutines
 	}
-	// Those of earlier tests may be ending meanwhile.
-	few := count(1)
-	assert.LessOrEqual(t, count(2000), few)
+	// Goroutines of earlier tests may end, and the runtime may start one of its own, between
+	// two counts.
+	before, many, after := count(1), count(2000), count(1)
+	assert.LessOrEqual(t, many, max(before, after))
 }
 
 // What is asked about pods that never were leaves nothing behind, though the
