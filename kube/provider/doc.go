@@ -31,7 +31,9 @@
 //		return f.Exec(ctx, namespace, pod, container, cmd, streams(io))
 //	}
 //
-// test/provider/convert_test.go has all of them. GetMetricsResource is Gather of a Prometheus
+// test/provider/convert_test.go has all of them. The packages node/api and nodeutil of
+// virtual-kubelet v1.12.0 do not build with k8s.io/apiserver 0.36 and 0.37, which lack the
+// package util/wsstream; package node does. GetMetricsResource is Gather of a Prometheus
 // registry with the collectors of package metrics; GetStatsSummary is a conversion of the
 // summary of cm/stats.
 //
@@ -49,7 +51,8 @@
 //     report it until all its containers have terminated and its volumes are unmounted;
 //     the last notification contains the exit codes. GetPod reports NotFound at once,
 //     because virtual-kubelet does not create a pod while GetPod returns one of the same
-//     name, and a pod may be recreated under its name.
+//     name, and a pod may be recreated under its name. A pod that is recreated before
+//     virtual-kubelet has called DeletePod replaces the old one through UpdatePod.
 //   - Pods are identified by UID. The statuses of a pod that has been replaced under its
 //     name are not reported to virtual-kubelet, which identifies pods by name.
 //   - A process that starts again adopts running pods. Until virtual-kubelet has passed
@@ -62,9 +65,10 @@
 //   - Readiness gates have no effect: virtual-kubelet neither passes conditions that others
 //     set to the provider, nor preserves them.
 //   - virtual-kubelet deletes the object of a pod in the API when the grace period is
-//     over, whether or not the pod has terminated. It discards deletions that it learns of
-//     from a list after its watch was interrupted; such a pod runs until virtual-kubelet
-//     starts again.
+//     over, not earlier if the pod has terminated and not later if it has not. The object
+//     of a pod without a running container is deleted immediately. virtual-kubelet
+//     discards deletions that it learns of from a list after its watch was interrupted;
+//     such a pod runs until virtual-kubelet starts again.
 //
 // # Differences from the kubelet
 //
@@ -74,8 +78,8 @@
 // # Testing
 //
 // The tests here call the methods as virtual-kubelet does, in virtual time.
-// test/provider runs a Provider under a pod controller over client-go informers and an API
-// server in memory, which follows virtual-kubelet's.
+// test/provider runs a Provider under virtual-kubelet's PodController and NodeController
+// (v1.12.0) with client-go informers and an API server in memory.
 //
 // # Stability
 //

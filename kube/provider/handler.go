@@ -51,6 +51,11 @@ func (p *Provider) CreatePod(_ context.Context, pod *v1.Pod) error {
 			}
 		}
 	}
+	for uid, other := range p.earlier {
+		if other.Namespace == pod.Namespace && other.Name == pod.Name { // virtual-kubelet will not pass another pod of this name
+			delete(p.earlier, uid)
+		}
+	}
 	p.setLocked(pod)
 	return nil
 }
@@ -80,6 +85,7 @@ func (p *Provider) DeletePod(_ context.Context, pod *v1.Pod) error {
 	switch {
 	case known != nil:
 		deleted := terminating(pod)
+		delete(deleted.Annotations, annotationUID) // pod may be from GetPod
 		deleted.Spec, deleted.Status = known.pod.Spec, known.pod.Status
 		p.setLocked(deleted)
 	case runs && len(pod.Spec.Containers) == 0: // from GetPods
@@ -105,14 +111,21 @@ func terminating(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
+// annotationUID is an annotation of the pods that GetPod returns.
+const annotationUID = "provider.kubeparts.io/uid"
+
 // GetPod returns the pod of a name with the status reported last. It returns a NotFound
 // error if there is none, or its deletion was requested: otherwise virtual-kubelet would
-// not create a new pod of that name before the old one has terminated.
+// not create a new pod of that name before the old one has terminated. The pod has the
+// additional annotation provider.kubeparts.io/uid: virtual-kubelet compares metadata and
+// spec, but not the UID, to decide whether it calls UpdatePod, and would ignore a pod that
+// was deleted and recreated before virtual-kubelet's queue delivered the deletion.
 func (p *Provider) GetPod(_ context.Context, namespace, name string) (*v1.Pod, error) {
 	pod, err := p.find(namespace, name)
 	if err != nil || pod.DeletionTimestamp != nil {
 		return nil, podNotFound(namespace, name)
 	}
+	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotationUID, string(pod.UID))
 	return pod, nil
 }
 

@@ -240,8 +240,8 @@ func (s sink) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatu
 	return nil
 }
 
-// DeletePod implements status.StatusSink. The final status has been delivered; it makes
-// virtual-kubelet delete the object.
+// DeletePod implements status.StatusSink. The final status has been delivered;
+// virtual-kubelet deletes the object when the grace period is over.
 func (s sink) DeletePod(_ context.Context, pod *v1.Pod) error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

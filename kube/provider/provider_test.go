@@ -293,3 +293,22 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 	_, err = p.GetPod(t.Context(), "default", "web")
 	assert.EqualError(t, err, "provider: pod default/web: not found")
 }
+
+// virtual-kubelet calls UpdatePod for a recreated pod, because GetPod's result differs from
+// it, and DeletePod with the pod of GetPod if the object is missing.
+func TestGetPodMarksThePodWithItsUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, new(runtimetest.Runtime), web("a"))
+		defer n.stop()
+		n.after(time.Second)
+		pod, err := n.GetPod(t.Context(), "default", "web")
+		require.NoError(t, err)
+		assert.Equal(t, map[string]string{"provider.kubeparts.io/uid": "a"}, pod.Annotations)
+		require.NoError(t, n.DeletePod(t.Context(), pod))
+		all, err := n.GetPods(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		assert.Empty(t, all[0].Annotations, "they would be written to the API with the status")
+		assert.NotNil(t, all[0].DeletionTimestamp)
+	})
+}

@@ -3,12 +3,17 @@ package provider_test
 import (
 	"context"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/virtual-kubelet/virtual-kubelet/node"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,9 +22,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// Types of virtual-kubelet's package node/api.
+// Types of virtual-kubelet's package node/api, which does not build with k8s.io/apiserver
+// 0.37: it imports k8s.io/apiserver/pkg/util/wsstream, which was moved.
 type (
-	termSize struct{ Width, Height uint16 }
+	termSize struct {
+		Width  uint16
+		Height uint16
+	}
 
 	attachIO interface {
 		Stdin() io.Reader
@@ -40,9 +49,11 @@ type (
 	}
 )
 
-// nodeProvider is nodeutil.Provider without statistics.
+// nodeProvider is nodeutil.Provider without statistics, with node.PodNotifier. Package
+// nodeutil imports node/api.
 type nodeProvider interface {
-	asyncProvider
+	node.PodLifecycleHandler
+	node.PodNotifier
 	GetContainerLogs(ctx context.Context, namespace, pod, container string, opts containerLogOpts) (io.ReadCloser, error)
 	RunInContainer(ctx context.Context, namespace, pod, container string, cmd []string, attach attachIO) error
 	AttachToContainer(ctx context.Context, namespace, pod, container string, attach attachIO) error
@@ -52,7 +63,11 @@ type nodeProvider interface {
 // full is what a program adds to a Provider to make it a nodeutil.Provider.
 type full struct{ *provider.Provider }
 
-var _ nodeProvider = full{}
+var (
+	_ node.PodLifecycleHandler = (*provider.Provider)(nil)
+	_ node.PodNotifier         = (*provider.Provider)(nil)
+	_ nodeProvider             = full{}
+)
 
 func (f full) GetContainerLogs(ctx context.Context, namespace, pod, container string, opts containerLogOpts) (io.ReadCloser, error) {
 	return f.Logs(ctx, namespace, pod, container, logOptions(opts))
@@ -150,4 +165,32 @@ func TestACommandRunsThroughVirtualKubeletsTypes(t *testing.T) {
 		_, err = full{p}.GetContainerLogs(t.Context(), "default", "web", "app", containerLogOpts{Tail: 10})
 		assert.ErrorIs(t, err, runtime.ErrUnsupported, "the runtime in memory has no logs")
 	})
+}
+
+// The copies of types that cannot be imported have the lines of virtual-kubelet's source.
+func TestTheCopiedTypesAreThoseOfVirtualKubelet(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/virtual-kubelet/virtual-kubelet").Output()
+	require.NoError(t, err)
+	dir := filepath.Join(strings.TrimSpace(string(out)), "node")
+	for name, source := range map[string]string{
+		"termSize struct": "api/exec.go", "attachIO interface": "api/exec.go", "containerLogOpts struct": "api/logs.go",
+		"nodeProvider interface": "nodeutil/provider.go",
+	} {
+		published := strings.NewReplacer("api.", "", "podName,", "pod,", "containerName ", "container ").Replace(read(t, filepath.Join(dir, source)))
+		_, body, found := strings.Cut(read(t, "convert_test.go"), name)
+		require.True(t, found, name)
+		body, _, _ = strings.Cut(body, "}")
+		for field := range strings.SplitSeq(body[strings.Index(body, "{")+1:], "\n") {
+			if field = strings.TrimSpace(field); field != "" && field != "node.PodNotifier" {
+				assert.Contains(t, strings.ToLower(published), strings.ToLower(field), name)
+			}
+		}
+	}
+}
+
+// read returns the text of a file in which all space between words of a line is one space.
+func read(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(string(text), " ")
 }

@@ -55,6 +55,10 @@ func TestObjectsAreWrittenAndRead(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "b", changed.Labels["a"])
 		assert.Equal(t, v1.PodRunning, changed.Status.Phase)
+		unconditional := changed.DeepCopy()
+		unconditional.ResourceVersion = "0"
+		changed, err = pods.UpdateStatus(t.Context(), unconditional, metav1.UpdateOptions{})
+		require.NoError(t, err)
 
 		_, err = pods.Patch(t.Context(), "web", types.StrategicMergePatchType, []byte(`{"metadata":{"uid":"another"}}`), metav1.PatchOptions{}, "status")
 		require.True(t, apierrors.IsConflict(err))

@@ -310,7 +310,7 @@ func (s *Server) changeLocked(r *request, i id, there, next object) (runtime.Obj
 	if uid := next.GetUID(); uid != "" && uid != there.GetUID() {
 		return nil, 0, conflict(r, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, there.GetUID()))
 	}
-	if version := next.GetResourceVersion(); version != "" && version != there.GetResourceVersion() {
+	if version := next.GetResourceVersion(); version != "" && version != "0" && version != there.GetResourceVersion() {
 		return nil, 0, conflict(r, "the object has been modified; please apply your changes to the latest version and try again")
 	}
 	changed := next
