@@ -181,6 +181,9 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 				if c.Allocation != nil {
 					c.Allocation = pacedAllocation{c.Allocation, cfg.pace}
 				}
+				if c.Probes != nil {
+					c.Probes = pacedProbes{c.Probes, cfg.pace}
+				}
 				if cfg.synced != nil {
 					c.Runtime = observedRuntime{c.Runtime, cfg.synced}
 				}

@@ -67,6 +67,18 @@ func (a pacedAllocation) Allocate(ctx context.Context, pod *v1.Pod, observed *ru
 	return a.Allocation.Allocate(ctx, pod, observed)
 }
 
+// pacedProbes takes its moment after Add: what the prober has reported of the new probes
+// by then, it has reported before SyncPod is called.
+type pacedProbes struct {
+	podworker.Probes
+	pace pace
+}
+
+func (p pacedProbes) Add(pod *v1.Pod) {
+	p.Probes.Add(pod)
+	p.pace("Add", pod.UID)
+}
+
 type pacedStatuses struct {
 	podworker.Statuses
 	pace pace

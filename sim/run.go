@@ -235,7 +235,11 @@ func (r *run) live(ctx context.Context) (down time.Duration, err error) {
 	}
 	var synced func(types.UID)
 	if images != nil {
-		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid}) }
+		synced = func(uid types.UID) {
+			if !a.ended() {
+				r.note(Entry{Agent: a.agent, Kind: SyncEnded, UID: uid})
+			}
+		}
 	}
 	node, err := NewNode(NodeConfig{
 		volumes: volumes, images: images, collect: a.collect, allocated: allocated, inbox: inbox, synced: synced,

@@ -76,7 +76,7 @@ const (
 	Called      EntryKind = "called"       // an agent called the outside, which has answered; of SyncPod, PodStatus and lists only failures
 	KillBegan   EntryKind = "kill-began"   // KillPod was called, with Grace
 	SyncBegan   EntryKind = "sync-began"   // SyncPod was called
-	SyncEnded   EntryKind = "sync-ended"   // it has returned; in runs with images
+	SyncEnded   EntryKind = "sync-ended"   // it has returned, to an agent that runs; in runs with images
 	Noticed     EntryKind = "noticed"      // pleg told an agent of a change
 	Said        EntryKind = "said"         // the sink took a status
 	SaidDeleted EntryKind = "said-deleted" // the sink was told that nothing of the pod is left

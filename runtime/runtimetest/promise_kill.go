@@ -143,6 +143,7 @@ var killPromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Patience)
 			t.up(pod)
+			t.settle() // a container that has not begun to ignore TERM would end of the first one
 			const short = 300 * time.Millisecond
 			ctx, cancel := context.WithTimeout(t.Context(), short)
 			defer cancel()
@@ -156,7 +157,11 @@ var killPromises = []promise{
 				t.Errorf("the grace period was cut short with the context; the pod is\n%s", describe(s))
 			}
 			t.took(t.kill(pod, new(int64(2))), 2*time.Second)
-			t.stopped(t.look(pod.UID))
+			s := t.look(pod.UID)
+			t.stopped(s)
+			if c := t.container(s, "stubborn"); c.ExitCode != exitKILL {
+				t.Errorf("stubborn ended before the second grace period did; the pod is\n%s", describe(s))
+			}
 		},
 	},
 	{
