@@ -171,8 +171,8 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 				has("nil subsystems", c.Volumes == nil && c.Cgroups == nil && c.Mirrors == nil && c.Allocation == nil && c.Admit == nil && c.Images == nil)
 			},
 			Workers: func(c *podworker.Config) {
-				has("Workers", c.Handler != nil && c.Statuses != nil && c.Pods != nil)
-				c.Hooks.Worked = func(podworker.WorkInfo) { worked.Add(1) }
+				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Pods != nil)
+				c.Hooks.Worked = func(podworker.SyncInfo) { worked.Add(1) }
 			},
 			Loop: func(c *podworker.LoopConfig) {
 				has("Loop", c.Workers != nil && c.Inbox != nil && c.Garbage != nil && c.Node.Name == "edge-1" && reflect.DeepEqual(c.Sources, []string{"api"}))
@@ -206,7 +206,7 @@ func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 		var synced atomic.Int32
 		n := start(t, agent.Config{Adjust: agent.Adjust{Workers: func(c *podworker.Config) {
 			c.Resync = 24 * time.Hour
-			c.Hooks.Worked = func(podworker.WorkInfo) { synced.Add(1) }
+			c.Hooks.Worked = func(podworker.SyncInfo) { synced.Add(1) }
 		}}})
 		n.source.Set(newPod("web"))
 		synctest.Wait()

@@ -140,7 +140,7 @@ func newPipeline(cfg Config, health *podworker.Health, changes *pleg.Generator, 
 
 func newWorkers(cfg Config, changes *pleg.Generator, pipeline *podworker.Pipeline) (*podworker.Workers, error) {
 	return podworker.New(adjust(cfg.Adjust.Workers, podworker.Config{
-		Handler: pipeline, Statuses: changes, Pods: changes.Pods, Record: cfg.Record, Logger: cfg.Logger,
+		Handler: pipeline, StatusCache: changes, Pods: changes.Pods, Record: cfg.Record, Logger: cfg.Logger,
 	}))
 }
 

@@ -377,7 +377,7 @@ func TestAPodAtRestIsNotPolledAndNobodyWaitsForTheAPI(t *testing.T) { // 6
 		go func() { ran <- m.Run(ctx) }()
 		began := time.Now()
 		for i := range 1000 {
-			m.Report(wanted(fmt.Sprint("p", i), v1.RestartPolicyAlways, "serves"), &runtime.PodStatus{}, nil, runtime.Ending{})
+			m.Report(wanted(fmt.Sprint("p", i), v1.RestartPolicyAlways, "serves"), &runtime.PodStatus{}, nil, runtime.Termination{})
 		}
 		assert.Zero(t, time.Since(began))
 		cancel()

@@ -59,7 +59,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 		if n.has != "" {
 			seen = runs(n.has)
 		}
-		_, err := p.Sync(t.Context(), podworker.Work{UID: pod.UID, Pod: pod, Status: seen, First: first})
+		_, err := p.Sync(t.Context(), podworker.SyncRequest{UID: pod.UID, Pod: pod, Status: seen, First: first})
 		require.NoError(t, err)
 		first = false
 		s, _ := statuses.Status(pod.UID)
@@ -86,6 +86,6 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	assert.Equal(t, []types.UID{"u"}, d.changed)
 	assert.Equal(t, "2 1 PodResizeInProgress", sync(more))
 	assert.Equal(t, "2 2", sync(more))
-	require.NoError(t, p.Cleanup(t.Context(), podworker.Work{UID: "u", Pod: more, Status: &runtime.PodStatus{}}))
+	require.NoError(t, p.Cleanup(t.Context(), podworker.SyncRequest{UID: "u", Pod: more, Status: &runtime.PodStatus{}}))
 	assert.Equal(t, "9", cpus(d.Allocated(podOf("u", "a: cpu=9"))), "released")
 }

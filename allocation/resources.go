@@ -96,7 +96,7 @@ func (r Resources) Apply(pod *v1.Pod) *v1.Pod {
 func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, changed bool) {
 	for i := range containers {
 		own, listed := r.Containers[containers[i].Name]
-		if !listed || Same(&own, &containers[i].Resources) {
+		if !listed || Equal(&own, &containers[i].Resources) {
 			continue
 		}
 		if !changed {
@@ -111,18 +111,18 @@ func (r Resources) applyTo(containers []v1.Container) (list []v1.Container, chan
 // written.
 func (r Resources) Equal(other Resources) bool {
 	return samePodLevel(r.Pod, other.Pod) &&
-		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return Same(&a, &b) })
+		maps.EqualFunc(r.Containers, other.Containers, func(a, b v1.ResourceRequirements) bool { return Equal(&a, &b) })
 }
 
 func samePodLevel(a, b *v1.ResourceRequirements) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return Same(a, b)
+	return Equal(a, b)
 }
 
 // Same reports whether requests and limits are the same, however they are written.
-func Same(a, b *v1.ResourceRequirements) bool {
+func Equal(a, b *v1.ResourceRequirements) bool {
 	return sameList(a.Requests, b.Requests) && sameList(a.Limits, b.Limits)
 }
 

@@ -102,7 +102,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 		} else if kind == PodRequest && up == less(before.Requests, after.Requests, name) {
 			set(&next.Requests, after.Requests, name)
 		}
-		if !Same(&before, &next) {
+		if !Equal(&before, &next) {
 			steps = append(steps, Step{Kind: kind, Resource: name, Before: before, After: next})
 			before = next
 		}
@@ -118,7 +118,7 @@ func Steps(has, granted *v1.Pod, observed *runtime.PodStatus) []Step {
 			set(&one.After.Requests, c.After.Requests, name)
 			set(&one.After.Limits, c.After.Limits, name)
 			switch {
-			case Same(&one.Before, &one.After):
+			case Equal(&one.Before, &one.After):
 				continue
 			case one.grows():
 				up = append(up, one)

@@ -56,8 +56,8 @@ type Eviction struct {
 }
 
 // Ending is what the pod's status will say (ev-54).
-func (e *Eviction) Ending() runtime.Ending {
-	end := runtime.Ending{Failed: true, Reason: Reason, Message: e.Message}
+func (e *Eviction) Ending() runtime.Termination {
+	end := runtime.Termination{Failed: true, Reason: Reason, Message: e.Message}
 	if e.Disruption {
 		end.Disruption = e.Message
 	}

@@ -59,7 +59,7 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 		"Container a was using 150Mi, request is 100Mi, has larger consumption of memory. " +
 		"Container c was using 1Mi, request is 0, has larger consumption of memory. "
 	assert.Equal(t, message, e.Message)
-	assert.Equal(t, runtime.Ending{Failed: true, Reason: "Evicted", Message: message, Disruption: message}, e.Ending())
+	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message}, e.Ending())
 	event := e.Event()
 	explanation := event.Annotations["eviction.kubeparts.io/explanation"]
 	delete(event.Annotations, "eviction.kubeparts.io/explanation")
@@ -81,7 +81,7 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 	})
 	t.Run("ev-50 for a limit of its own there is no disruption", func(t *testing.T) {
 		local := eviction.Eviction{Pod: pod, Message: "m"}
-		assert.Equal(t, runtime.Ending{Failed: true, Reason: "Evicted", Message: "m"}, local.Ending())
+		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Ending())
 		assert.Empty(t, local.Event().Annotations)
 	})
 	t.Run("ev-55 nothing per container for pids", func(t *testing.T) {

@@ -44,7 +44,7 @@ func waits(r *runtime.Rejection) bool { return r.Deferred || len(r.Preempt) > 0 
 
 // admit calls the Admitter for a pod that it has neither admitted nor rejected,
 // unless a container of the pod runs.
-func (p *Pipeline) admit(ctx context.Context, w Work) *runtime.Rejection {
+func (p *Pipeline) admit(ctx context.Context, w SyncRequest) *runtime.Rejection {
 	p.mu.Lock()
 	since, deferred := p.waiting[w.UID]
 	p.mu.Unlock()
@@ -68,17 +68,17 @@ func (p *Pipeline) admit(ctx context.Context, w Work) *runtime.Rejection {
 }
 
 // reject fails a rejected pod, or keeps it Pending.
-func (p *Pipeline) reject(w Work, r *runtime.Rejection) (Next, error) {
+func (p *Pipeline) reject(w SyncRequest, r *runtime.Rejection) (SyncResult, error) {
 	p.event(w.Pod, v1.EventTypeWarning, r.Reason, r.Message)
 	if waits(r) {
-		p.report(w.Pod, w.Status, runtime.Ending{})
-		return Next{}, fmt.Errorf("podworker: not admitted yet: %w", r)
+		p.report(w.Pod, w.Status, runtime.Termination{})
+		return SyncResult{}, fmt.Errorf("podworker: not admitted yet: %w", r)
 	}
 	if p.cfg.Hooks.Rejected != nil {
 		p.cfg.Hooks.Rejected(w.Pod, *r)
 	}
-	end := runtime.Ending{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
-	next := Next{Terminal: true, Ending: end}
+	end := runtime.Termination{Failed: true, Reason: r.Reason, Message: "Pod was rejected: " + r.Message}
+	next := SyncResult{Terminal: true, Ending: end}
 	end.Terminal = true
 	p.report(w.Pod, w.Status, end)
 	return next, nil

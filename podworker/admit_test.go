@@ -61,7 +61,7 @@ func TestWhatMayYetComeIsWaitedFor(t *testing.T) { // L-61
 					}},
 				})
 				require.NoError(t, err)
-				w, err := podworker.New(podworker.Config{Handler: p, Statuses: observed{}})
+				w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
 				require.NoError(t, err)
 				stop := run(t, w)
 				w.Update(newPod("web", 0), true)
@@ -114,7 +114,7 @@ func TestVolumesMayRefuseAPod(t *testing.T) { // sl-34
 	next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 	require.NoError(t, err)
 	assert.True(t, next.Terminal)
-	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "VolumeAttachmentLimitExceeded", Message: "Pod was rejected: the node has 39 volumes"}, n.ends[len(n.ends)-1])
+	assert.Equal(t, runtime.Termination{Terminal: true, Failed: true, Reason: "VolumeAttachmentLimitExceeded", Message: "Pod was rejected: the node has 39 volumes"}, n.ends[len(n.ends)-1])
 	assert.Equal(t, []string{"Warning VolumeAttachmentLimitExceeded the node has 39 volumes"}, n.events)
 }
 

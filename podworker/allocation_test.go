@@ -48,7 +48,7 @@ func (g *granted) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	return g.refuse
 }
 
-func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+func (g *granted) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
 	g.reports = append(g.reports, pod)
 	return g.node.Report(pod, observed, starts, end)
 }
@@ -128,7 +128,7 @@ func TestTheOutcomeOfAResizeIsTold(t *testing.T) { // al-12, al-20
 			})
 			require.NoError(t, err)
 			n.result.Actions = []runtime.Action{resize(nil)}
-			sync := func() podworker.Next {
+			sync := func() podworker.SyncResult {
 				next, err := p.Sync(t.Context(), firstWork(newPod("web", 0)))
 				require.NoError(t, err)
 				return next

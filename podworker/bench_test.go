@@ -19,7 +19,7 @@ import (
 // the Loop and the Workers add to a pod's start.
 func BenchmarkDispatch(b *testing.B) {
 	h := called{synced: make(chan struct{}, 1)}
-	w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+	w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,9 +46,9 @@ type called struct {
 	synced chan struct{}
 }
 
-func (c called) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+func (c called) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
 	c.synced <- struct{}{}
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
 // A crowd is pods with workers: ours, or the obvious ones.
@@ -104,7 +104,7 @@ func (o *obvious) live(updates chan *v1.Pod) {
 		}
 		ctx, cancel := context.WithCancel(o.ctx) // a deletion would end the call
 		status, _ := observed{}.GetNewerThan(ctx, pod.UID, time.Time{})
-		_, _ = o.handler.Sync(ctx, podworker.Work{UID: pod.UID, Pod: pod, Status: status, First: first})
+		_, _ = o.handler.Sync(ctx, podworker.SyncRequest{UID: pod.UID, Pod: pod, Status: status, First: first})
 		cancel()
 		first = false
 		resync.Reset(time.Minute)
@@ -117,9 +117,9 @@ type counting struct {
 	n *atomic.Int64
 }
 
-func (c counting) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+func (c counting) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
 	c.n.Add(1)
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
 // crowds runs a benchmark over both kinds of workers.
@@ -133,7 +133,7 @@ func crowds(b *testing.B, bench func(b *testing.B, start func() (c crowd, synced
 				if kind == "obvious" {
 					c = &obvious{handler: h, ctx: ctx, pods: map[types.UID]chan *v1.Pod{}}
 				} else {
-					w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+					w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -220,8 +220,8 @@ func BenchmarkUpdates(b *testing.B) {
 // silent is a Handler that does nothing.
 type silent struct{}
 
-func (silent) Sync(context.Context, podworker.Work) (podworker.Next, error) {
-	return podworker.Next{}, nil
+func (silent) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
+	return podworker.SyncResult{}, nil
 }
-func (silent) Terminate(context.Context, podworker.Work) error { return nil }
-func (silent) Cleanup(context.Context, podworker.Work) error   { return nil }
+func (silent) Terminate(context.Context, podworker.SyncRequest) error { return nil }
+func (silent) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }

@@ -37,7 +37,7 @@ type due struct {
 
 	call   call
 	state  State
-	work   Work
+	work   SyncRequest
 	since  time.Time // when it became due
 	seen   time.Time // when the pod was first heard of
 	after  time.Time // the status has to be newer than this: a call may have done something until then
@@ -51,7 +51,7 @@ type due struct {
 // for it.
 func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	defer d.cancel()
-	info := WorkInfo{UID: d.work.UID, Pod: d.work.Pod, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
+	info := SyncInfo{UID: d.work.UID, Pod: d.work.Pod, State: d.state, Queued: d.began.Sub(d.since), SinceSeen: d.began.Sub(d.seen), First: d.work.First}
 	next, err := w.call(d.ctx, &d, &info)
 	if d.ended.IsZero() {
 		d.ended = time.Now()
@@ -71,7 +71,7 @@ func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	return following, ok
 }
 
-func (w *Workers) log(ctx context.Context, d *due, next Next, err error, news bool) {
+func (w *Workers) log(ctx context.Context, d *due, next SyncResult, err error, news bool) {
 	if err == nil || !next.Retry.IsZero() || errors.Is(err, context.Canceled) {
 		return // a back-off is no news: the status says it
 	}
@@ -96,7 +96,7 @@ func (w *Workers) beginLocked(ctx context.Context, p *worker) (due, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	p.running, p.calling, p.cancel, p.began = true, e.call, cancel, time.Now()
 	p.observed.Store(p.life.orphan != nil)
-	work := Work{UID: p.uid, Pod: p.life.pod, Orphan: p.life.orphan, Mirror: p.mirror, First: !p.met, Ending: p.life.ending}
+	work := SyncRequest{UID: p.uid, Pod: p.life.pod, Orphan: p.life.orphan, Mirror: p.mirror, First: !p.met, Ending: p.life.ending}
 	if e.call != callSync {
 		work.GracePeriodSeconds = p.life.grace
 	}
@@ -108,10 +108,10 @@ func (w *Workers) beginLocked(ctx context.Context, p *worker) (due, bool) {
 
 // call waits for a status of the pod that is newer than the last call that may
 // have done something (pw-36), and calls the Handler.
-func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, err error) {
+func (w *Workers) call(ctx context.Context, d *due, info *SyncInfo) (next SyncResult, err error) {
 	begun := d.began
 	if d.work.Orphan == nil {
-		d.work.Status, err = w.cfg.Statuses.GetNewerThan(ctx, d.work.UID, d.after)
+		d.work.Status, err = w.cfg.StatusCache.GetNewerThan(ctx, d.work.UID, d.after)
 		begun = time.Now()
 		info.Observed = begun.Sub(d.began)
 		if err != nil {
@@ -121,13 +121,13 @@ func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, 
 					Reason: "FailedSync", Message: fmt.Sprintf("error determining status: %v", err),
 				})
 			}
-			return Next{}, fmt.Errorf("podworker: observe pod: %w", err)
+			return SyncResult{}, fmt.Errorf("podworker: observe pod: %w", err)
 		}
 		d.pod.observed.Store(true)
 	}
 	if d.call == callSync && d.work.First && d.static != "" {
 		if other := w.leftOver(d.static, d.work.UID); other != "" {
-			return Next{Retry: time.Now().Add(w.delays.network)}, &leftOverError{other}
+			return SyncResult{Retry: time.Now().Add(w.delays.network)}, &leftOverError{other}
 		}
 	}
 	d.met = true
@@ -135,16 +135,16 @@ func (w *Workers) call(ctx context.Context, d *due, info *WorkInfo) (next Next, 
 		d.ended = time.Now()
 		info.Duration = d.ended.Sub(begun)
 		if v := recover(); v != nil {
-			next, err = Next{}, &PanicError{v, debug.Stack()}
+			next, err = SyncResult{}, &PanicError{v, debug.Stack()}
 		}
 	}()
 	switch d.call {
 	case callSync:
 		return w.cfg.Handler.Sync(ctx, d.work)
 	case callTerminate:
-		return Next{}, w.cfg.Handler.Terminate(ctx, d.work)
+		return SyncResult{}, w.cfg.Handler.Terminate(ctx, d.work)
 	default:
-		return Next{}, w.cfg.Handler.Cleanup(ctx, d.work)
+		return SyncResult{}, w.cfg.Handler.Cleanup(ctx, d.work)
 	}
 }
 
@@ -180,7 +180,7 @@ func (w *Workers) leftOver(fullName string, uid types.UID) types.UID {
 // returned takes in the outcome of a call, and sets the time of the next one for
 // that pod. It reports whether err is another than that of the call before, and
 // takes the next call that is due for any pod: all under one lock.
-func (w *Workers) returned(ctx context.Context, d *due, next Next, err error) (following due, ok, news bool) {
+func (w *Workers) returned(ctx context.Context, d *due, next SyncResult, err error) (following due, ok, news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	news = w.returnedLocked(d, next, err)
@@ -189,7 +189,7 @@ func (w *Workers) returned(ctx context.Context, d *due, next Next, err error) (f
 	return following, ok, news
 }
 
-func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
+func (w *Workers) returnedLocked(d *due, next SyncResult, err error) (news bool) {
 	p, uid := d.pod, d.work.UID // a pod is not forgotten while a call is in flight
 	p.running, p.cancel, p.calling = false, nil, callNone
 	news = err != nil && (p.err == nil || p.err.Error() != err.Error())
@@ -230,7 +230,7 @@ func (w *Workers) returnedLocked(d *due, next Next, err error) (news bool) {
 	return news
 }
 
-func nameOf(work Work) string {
+func nameOf(work SyncRequest) string {
 	switch {
 	case work.Pod != nil:
 		return work.Pod.Namespace + "/" + work.Pod.Name

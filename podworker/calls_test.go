@@ -31,7 +31,7 @@ func TestEachCallSeesWhatTheOneBeforeLeft(t *testing.T) { // pw-36, pw-38
 	synctest.Test(t, func(t *testing.T) {
 		statuses := new(asked)
 		began := time.Now()
-		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, Statuses: statuses})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, StatusCache: statuses})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
@@ -51,7 +51,7 @@ func TestAPodSeesNoStatusFromBeforeTheEndOfItsPredecessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		statuses := new(asked)
 		began := time.Now()
-		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, Statuses: statuses})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{work: func() time.Duration { return 5 * time.Second }}, StatusCache: statuses})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.KillOrphan(&runtime.Pod{UID: "web"})
@@ -69,29 +69,31 @@ func TestAPodSeesNoStatusFromBeforeTheEndOfItsPredecessor(t *testing.T) {
 // idle is a Handler whose Syncs end as it is told.
 type idle struct {
 	silent
-	next func() (podworker.Next, error)
+	next func() (podworker.SyncResult, error)
 }
 
-func (h idle) Sync(context.Context, podworker.Work) (podworker.Next, error) { return h.next() }
+func (h idle) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
+	return h.next()
+}
 
 func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // L-14, pw-36
 	for name, c := range map[string]struct {
-		next  podworker.Next
+		next  podworker.SyncResult
 		err   error
 		moves bool
 	}{
 		"it did something":                   {moves: true},
-		"it did nothing":                     {next: podworker.Next{Idle: true}},
-		"it backs off":                       {next: podworker.Next{Idle: true, Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off")},
-		"it failed, and cannot have idled":   {next: podworker.Next{Idle: true}, err: errors.New("broken"), moves: true},
-		"it started something and backs off": {next: podworker.Next{Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off"), moves: true},
+		"it did nothing":                     {next: podworker.SyncResult{Idle: true}},
+		"it backs off":                       {next: podworker.SyncResult{Idle: true, Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off")},
+		"it failed, and cannot have idled":   {next: podworker.SyncResult{Idle: true}, err: errors.New("broken"), moves: true},
+		"it started something and backs off": {next: podworker.SyncResult{Retry: time.Now().Add(time.Hour)}, err: errors.New("back-off"), moves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				statuses, began, calls := new(asked), time.Now(), 0
-				w, err := podworker.New(podworker.Config{Statuses: statuses, Handler: idle{next: func() (podworker.Next, error) {
+				w, err := podworker.New(podworker.Config{StatusCache: statuses, Handler: idle{next: func() (podworker.SyncResult, error) {
 					if calls++; calls == 1 {
-						return podworker.Next{}, nil // it started the pod
+						return podworker.SyncResult{}, nil // it started the pod
 					}
 					return c.next, c.err
 				}}})
@@ -117,7 +119,7 @@ func TestASyncThatDidNothingAsksForNoNewerStatus(t *testing.T) { // L-14, pw-36
 func TestWhatIsToldIsTakenInWhileNothingRuns(t *testing.T) { // pw-21
 	synctest.Test(t, func(t *testing.T) {
 		h := &recorder{}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		for i := range 10_000 {
 			w.Update(newPod(fmt.Sprint("pod-", i%100), i), i < 100)
@@ -134,7 +136,7 @@ func TestWhatIsToldIsTakenInWhileNothingRuns(t *testing.T) { // pw-21
 func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
 	synctest.Test(t, func(t *testing.T) {
 		h := &stubborn{}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
@@ -153,15 +155,15 @@ func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
 // stubborn is a Handler whose Sync takes five seconds, whatever its context says.
 type stubborn struct{ silent }
 
-func (*stubborn) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+func (*stubborn) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
 	time.Sleep(5 * time.Second)
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
 func TestOnlyWhatIsUnknownIsEndedAsAnOrphan(t *testing.T) { // pw-5, pw-6, pw-13
 	synctest.Test(t, func(t *testing.T) {
 		h := &recorder{}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)

@@ -29,7 +29,7 @@ type CgroupFinder interface {
 
 // outside reports whether containers of the pod run, but not in its cgroup, which is
 // not there (cm-20).
-func (p *Pipeline) outside(w Work) bool {
+func (p *Pipeline) outside(w SyncRequest) bool {
 	finder, ok := p.cfg.Cgroups.(CgroupFinder)
 	if !ok || w.Status == nil {
 		return false
@@ -44,7 +44,7 @@ func (p *Pipeline) outside(w Work) bool {
 
 // bringIn stops the containers that run outside of the pod's cgroup. What starts
 // again does so inside, at the sync that the look at the stopped pod brings.
-func (p *Pipeline) bringIn(ctx context.Context, w Work) error {
+func (p *Pipeline) bringIn(ctx context.Context, w SyncRequest) error {
 	p.at(w.UID, "stop")
 	p.cfg.Logger.Info("containers run outside of the pod's cgroup, and are stopped", "pod", w.Pod.Name, "uid", w.UID)
 	if err := p.cfg.Runtime.KillPod(ctx, runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status}); err != nil {

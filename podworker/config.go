@@ -13,7 +13,7 @@ import (
 
 // A Statuses tells what the runtime shows of a pod. pleg.Generator is one. Its
 // methods are called from many goroutines.
-type Statuses interface {
+type StatusCache interface {
 	// Get returns what was last seen of the pod, without waiting. A pod that
 	// was never looked for gives an error.
 	Get(uid types.UID) (*runtime.PodStatus, error)
@@ -29,7 +29,7 @@ type Config struct {
 	Handler Handler
 
 	// Statuses are what the Handler's Work.Status comes from. Required.
-	Statuses Statuses
+	StatusCache StatusCache
 
 	// Pods returns what the runtime holds, as last listed: pleg's records. A
 	// Loop finds orphans in it, and a static pod waits for one of its name to
@@ -84,7 +84,7 @@ type Config struct {
 // not block. Any may be nil.
 type Hooks struct {
 	// Worked is called after each call of the Handler.
-	Worked func(WorkInfo)
+	Worked func(SyncInfo)
 
 	// Preempted is called for each pod that is killed so that another may run
 	// (kubelet_preemptions, ev-62).
@@ -99,7 +99,7 @@ type PreemptInfo struct {
 }
 
 // A WorkInfo tells of one call of the Handler.
-type WorkInfo struct {
+type SyncInfo struct {
 	UID types.UID
 
 	// Pod is nil for an orphan. It may not be changed.

@@ -16,7 +16,7 @@ import (
 )
 
 func drainable(t *testing.T, h podworker.Handler, orphans ...*runtime.Pod) (loop *podworker.Loop, workers *podworker.Workers, stop func()) {
-	workers, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod { return orphans }})
+	workers, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod { return orphans }})
 	require.NoError(t, err)
 	loop, stop = runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"api"}})
 	return loop, workers, stop
@@ -48,7 +48,7 @@ func TestDrainReturnsWhenEveryPodIsCleanedUp(t *testing.T) {
 func TestDrainTerminatesPodsThatOnlyTheRuntimeKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWard(3)
-		workers, err := podworker.New(podworker.Config{Handler: w, Statuses: observed{}, Pods: w.list})
+		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: observed{}, Pods: w.list})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"api"}})
 		defer stop()
@@ -85,12 +85,12 @@ type sluggish struct {
 	syncs int
 }
 
-func (s *sluggish) Sync(context.Context, podworker.Work) (podworker.Next, error) {
+func (s *sluggish) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
 	s.syncs++
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
-func (s *sluggish) Terminate(ctx context.Context, _ podworker.Work) error {
+func (s *sluggish) Terminate(ctx context.Context, _ podworker.SyncRequest) error {
 	select {
 	case <-time.After(10 * time.Second):
 		return nil
@@ -153,7 +153,7 @@ func TestDrainGivesUp(t *testing.T) {
 // immortal is a Handler whose pods never stop.
 type immortal struct{ silent }
 
-func (immortal) Terminate(ctx context.Context, _ podworker.Work) error {
+func (immortal) Terminate(ctx context.Context, _ podworker.SyncRequest) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

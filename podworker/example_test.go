@@ -15,17 +15,17 @@ import (
 // A printer is a Handler that does nothing, and says so.
 type printer struct{ cleaned chan struct{} }
 
-func (printer) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (printer) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	fmt.Println("sync", w.Pod.Name)
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
-func (printer) Terminate(_ context.Context, w podworker.Work) error {
+func (printer) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	fmt.Println("terminate", w.Pod.Name, "within", *w.GracePeriodSeconds, "s")
 	return nil
 }
 
-func (p printer) Cleanup(_ context.Context, w podworker.Work) error {
+func (p printer) Cleanup(_ context.Context, w podworker.SyncRequest) error {
 	fmt.Println("clean up", w.Pod.Name)
 	close(p.cleaned)
 	return nil
@@ -40,9 +40,9 @@ func ExampleWorkers() {
 	handler := printer{cleaned: make(chan struct{})}
 	synced := make(chan struct{})
 	workers, err := podworker.New(podworker.Config{
-		Handler:  handler,
-		Statuses: observed{}, // in an agent: a pleg.Generator
-		Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) {
+		Handler:     handler,
+		StatusCache: observed{}, // in an agent: a pleg.Generator
+		Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) {
 			if i.First {
 				close(synced)
 			}
@@ -71,8 +71,8 @@ func ExampleWorkers() {
 // Explain says of a pod why it is where it is.
 func ExampleWorkers_Explain() {
 	workers, err := podworker.New(podworker.Config{
-		Handler:  printer{},
-		Statuses: observed{}, // in an agent: a pleg.Generator
+		Handler:     printer{},
+		StatusCache: observed{}, // in an agent: a pleg.Generator
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -132,7 +132,7 @@ func (w *Workers) Explain(uid types.UID) (Explanation, bool) {
 	}
 	if e.State < Cleaning {
 		// What cannot be read shows nothing running: the error is in Err.
-		status, _ := w.cfg.Statuses.Get(uid)
+		status, _ := w.cfg.StatusCache.Get(uid)
 		e.Containers = containersSeen(status)
 		if e.Termination != nil {
 			e.Termination.Running = stillRuns(status)

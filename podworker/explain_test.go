@@ -22,7 +22,7 @@ type busy struct {
 	since atomic.Int64 // nanoseconds
 }
 
-func (b *busy) Terminate(ctx context.Context, _ podworker.Work) error {
+func (b *busy) Terminate(ctx context.Context, _ podworker.SyncRequest) error {
 	b.since.Store(time.Now().UnixNano())
 	<-ctx.Done()
 	return ctx.Err()
@@ -46,14 +46,14 @@ func (serving) Get(uid types.UID) (*runtime.PodStatus, error) {
 func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 	synctest.Test(t, func(t *testing.T) {
 		h := new(busy)
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: serving{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: serving{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
 		done := w.Kill("web", podworker.KillOptions{GracePeriodSeconds: new(int64(7)), Evict: true,
-			Ending: runtime.Ending{Failed: true, Reason: "Evicted", Message: "low on memory"}})
+			Ending: runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}})
 		time.Sleep(3 * time.Second)
 		e, ok := w.Explain("web")
 		require.True(t, ok)
@@ -90,7 +90,7 @@ func TestExplainSaysWhatStillRunsAndWhoAsked(t *testing.T) { // L-22
 
 func TestExplainSaysWhenTheNextCallIs(t *testing.T) { // pw-10, L-24
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: silent{}, Statuses: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
+		w, err := podworker.New(podworker.Config{Handler: silent{}, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)

@@ -30,7 +30,7 @@ type ward struct {
 	stop time.Duration
 }
 
-func (w *ward) Terminate(ctx context.Context, work podworker.Work) error {
+func (w *ward) Terminate(ctx context.Context, work podworker.SyncRequest) error {
 	select {
 	case <-time.After(w.stop):
 	case <-ctx.Done():
@@ -64,7 +64,7 @@ func TestARuntimeFullOfOrphansIsEmptied(t *testing.T) { // inv-18, sl-56
 	synctest.Test(t, func(t *testing.T) {
 		h := newWard(500)
 		ended := 0
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list, Parallel: 50})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list, Parallel: 50})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"},
 			Hooks: podworker.LoopHooks{Orphan: func(*runtime.Pod) { ended++ }}})
@@ -88,10 +88,10 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-
 				late.Store(int64(d))
 			}
 		}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod {
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod {
 			time.Sleep(time.Second) // a list that takes long
 			return h.list()
-		}, Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) {
+		}, Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) {
 			if i.First && i.State == podworker.Syncing {
 				waited(i.SinceSeen)
 			}
@@ -113,7 +113,7 @@ func TestHousekeepingKeepsNoPodWaiting(t *testing.T) { // F-77, L-56, lq-11, sl-
 
 func TestAPodWithoutALifeMayRunUntilAllSourcesHaveSpoken(t *testing.T) { // pw-50 and the table of section 2.2
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}})
 		loop.SourceSynced("file")
@@ -134,7 +134,7 @@ func TestAPodWithoutALifeMayRunUntilAllSourcesHaveSpoken(t *testing.T) { // pw-5
 func TestWhatStartsOverIsCounted(t *testing.T) { // sl-54
 	synctest.Test(t, func(t *testing.T) {
 		var restarted []types.UID
-		w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Hooks: podworker.LoopHooks{Restarted: func(p *v1.Pod) { restarted = append(restarted, p.UID) }}})
 		pod := newPod("web", 0)
@@ -156,7 +156,7 @@ func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
 			inbox.PodChanged("orphan-0") // once is enough, and no one waits
 		}
 		assert.False(t, inbox.Synced())
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Inbox: inbox, Sources: []string{"api"}})
 		synctest.Wait()
@@ -168,7 +168,7 @@ func TestAnInboxBringsWhatWasToldBeforeTheLoopWasThere(t *testing.T) {
 		stop()
 	})
 	inbox := new(podworker.Inbox)
-	w, err := podworker.New(podworker.Config{Handler: newWard(0), Statuses: observed{}})
+	w, err := podworker.New(podworker.Config{Handler: newWard(0), StatusCache: observed{}})
 	require.NoError(t, err)
 	_, err = podworker.NewLoop(podworker.LoopConfig{Workers: w, Inbox: inbox})
 	require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestMirrorsOfWhatIsGoneAreDeleted(t *testing.T) { // sl-53
 			return uids
 		}
 		h.stop = 10 * time.Second
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Pods: h.list})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Pods: h.list})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Mirrors: m, Sources: []string{"file", "api"}})
 		static := named("s1", "web", map[string]string{"kubernetes.io/config.source": "file", "kubernetes.io/config.hash": "h1"})
@@ -277,7 +277,7 @@ func TestSyncStaticMakesCopiesWhenTheNodeIsThere(t *testing.T) { // sl-65
 		m := &mirrors{noNode: true, node: metav1.OwnerReference{Name: "kitchen", UID: "node-uid"}}
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Mirrors: m})
 		require.NoError(t, err)
-		w, err := podworker.New(podworker.Config{Handler: p, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: p, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		loop.AddPods([]*v1.Pod{

@@ -27,7 +27,7 @@ type KillOptions struct {
 	Evict bool
 
 	// Ending is what the pod's status will say.
-	Ending runtime.Ending
+	Ending runtime.Termination
 
 	// Patience is how long KillAndWait waits. Zero means 1.5 times the grace
 	// period: GracePeriodSeconds, or that of the spec; at least 10 seconds

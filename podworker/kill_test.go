@@ -33,7 +33,7 @@ type slow struct {
 	stop time.Duration
 }
 
-func (s slow) Terminate(context.Context, podworker.Work) error {
+func (s slow) Terminate(context.Context, podworker.SyncRequest) error {
 	time.Sleep(s.stop)
 	return nil
 }
@@ -54,7 +54,7 @@ func TestKillAndWaitTellsWhenItTookTooLong(t *testing.T) { // pw-59, pw-60, pw-6
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var events []runtime.Event
-				w, err := podworker.New(podworker.Config{Handler: slow{stop: tc.stop}, Statuses: observed{},
+				w, err := podworker.New(podworker.Config{Handler: slow{stop: tc.stop}, StatusCache: observed{},
 					Record: func(e runtime.Event) { events = append(events, e) }})
 				require.NoError(t, err)
 				stop := run(t, w)
@@ -82,7 +82,7 @@ func TestKillAndWaitTellsWhenItTookTooLong(t *testing.T) { // pw-59, pw-60, pw-6
 
 func TestKillAndWaitCanBeCalledOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Minute}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Minute}, StatusCache: observed{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
@@ -109,18 +109,18 @@ func TestOutcomesHaveWords(t *testing.T) {
 // bomb is a Handler that panics in Sync, of one pod.
 type bomb struct{ silent }
 
-func (bomb) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (bomb) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	if w.UID == "web" {
 		panic(errors.New("boom"))
 	}
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
 func TestAPanicIsAnErrorOfThatPod(t *testing.T) { // L-26
 	synctest.Test(t, func(t *testing.T) {
 		infos := map[string][]error{}
-		w, err := podworker.New(podworker.Config{Handler: bomb{}, Statuses: observed{}, Parallel: 1, Hooks: podworker.Hooks{
-			Worked: func(i podworker.WorkInfo) { infos[string(i.UID)] = append(infos[string(i.UID)], i.Err) },
+		w, err := podworker.New(podworker.Config{Handler: bomb{}, StatusCache: observed{}, Parallel: 1, Hooks: podworker.Hooks{
+			Worked: func(i podworker.SyncInfo) { infos[string(i.UID)] = append(infos[string(i.UID)], i.Err) },
 		}})
 		require.NoError(t, err)
 		stop := run(t, w)
@@ -139,10 +139,10 @@ func TestAPanicIsAnErrorOfThatPod(t *testing.T) { // L-26
 
 func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
 	synctest.Test(t, func(t *testing.T) {
-		var infos []podworker.WorkInfo
+		var infos []podworker.SyncInfo
 		h := &recorder{work: func() time.Duration { return 3 * time.Second }}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1,
-			Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) { infos = append(infos, i) }}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 1,
+			Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) { infos = append(infos, i) }}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("a", 0), true)
@@ -164,7 +164,7 @@ func TestTheFirstCallTellsHowLongAPodTookToStart(t *testing.T) { // pw-3, pw-34
 
 func TestCountsByKind(t *testing.T) { // met-1, pw-58
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Hour}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Hour}, StatusCache: observed{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		static := newPod("static", 0)

@@ -39,7 +39,7 @@ func TestKillAndWaitReturnsNilOnlyIfThePodHasStopped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, err := podworker.New(podworker.Config{Handler: slowPod{uid: "slow"}, Statuses: observed{}})
+				w, err := podworker.New(podworker.Config{Handler: slowPod{uid: "slow"}, StatusCache: observed{}})
 				require.NoError(t, err)
 				stop := run(t, w)
 				first, second := newPod("first", 0), newPod("second", 0)
@@ -81,7 +81,7 @@ type slowPod struct {
 	uid types.UID
 }
 
-func (s slowPod) Terminate(ctx context.Context, w podworker.Work) error {
+func (s slowPod) Terminate(ctx context.Context, w podworker.SyncRequest) error {
 	if w.UID != s.uid {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s slowPod) Terminate(ctx context.Context, w podworker.Work) error {
 
 func TestAnEndlessGracePeriodDoesNotOverflowThePatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Hour}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: slow{stop: time.Hour}, StatusCache: observed{}})
 		require.NoError(t, err)
 		stop := run(t, w)
 		pod := newPod("web", 0)

@@ -44,7 +44,7 @@ func (w *town) laps(ctx context.Context) error {
 	return nil
 }
 
-func (w *town) Sync(ctx context.Context, work podworker.Work) (podworker.Next, error) {
+func (w *town) Sync(ctx context.Context, work podworker.SyncRequest) (podworker.SyncResult, error) {
 	pod := work.Pod
 	w.mu.Lock()
 	for uid, other := range w.runs {
@@ -57,10 +57,10 @@ func (w *town) Sync(ctx context.Context, work podworker.Work) (podworker.Next, e
 		Sandboxes: []runtime.Sandbox{{State: runtime.SandboxReady}},
 	}
 	w.mu.Unlock()
-	return podworker.Next{}, w.laps(ctx)
+	return podworker.SyncResult{}, w.laps(ctx)
 }
 
-func (w *town) Terminate(ctx context.Context, work podworker.Work) error {
+func (w *town) Terminate(ctx context.Context, work podworker.SyncRequest) error {
 	if err := w.laps(ctx); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (w *town) Terminate(ctx context.Context, work podworker.Work) error {
 	return nil
 }
 
-func (w *town) Cleanup(ctx context.Context, work podworker.Work) error {
+func (w *town) Cleanup(ctx context.Context, work podworker.SyncRequest) error {
 	if w.running(work.UID) {
 		w.note("%s is cleaned up, and runs", work.UID)
 	}
@@ -127,7 +127,7 @@ func ruleATown(t *testing.T, seed uint64) {
 	generation := 0
 	var waiters sync.WaitGroup
 	for range 6 { // agents
-		workers, err := podworker.New(podworker.Config{Handler: w, Statuses: w, Pods: w.list, Parallel: 5, Slow: 2 * time.Second})
+		workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Pods: w.list, Parallel: 5, Slow: 2 * time.Second})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
 		var pods []*v1.Pod
@@ -191,7 +191,7 @@ func ruleATown(t *testing.T, seed uint64) {
 	assert.Empty(t, w.broken[:min(len(w.broken), 5)], "%d in all", len(w.broken))
 
 	// An agent of which nobody wants anything.
-	workers, err := podworker.New(podworker.Config{Handler: w, Statuses: w, Pods: w.list})
+	workers, err := podworker.New(podworker.Config{Handler: w, StatusCache: w, Pods: w.list})
 	require.NoError(t, err)
 	loop, stop := runLoop(t, podworker.LoopConfig{Workers: workers, Sources: []string{"file"}})
 	loop.SourceSynced("file")

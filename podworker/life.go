@@ -23,7 +23,7 @@ type life struct {
 	// cause is why termination was requested first, and ending the word of
 	// whoever asked for it (pw-18: the last one).
 	cause  Cause
-	ending runtime.Ending
+	ending runtime.Termination
 
 	removed bool // no source wants it
 	mayRun  bool // something of it may run that an earlier agent started
@@ -74,7 +74,7 @@ type (
 	returned struct {
 		call     call
 		terminal bool
-		ending   runtime.Ending // why it is terminal
+		ending   runtime.Termination // why it is terminal
 		err      error
 	}
 )
@@ -155,11 +155,11 @@ func (l life) want(in wanted) (life, effect) {
 	case pod.DeletionTimestamp != nil:
 		l.unheard = l.unheard || l.state == Cleaning && !l.deleted
 		l.deleted = true
-		return l.stop(CauseDeleted, nil, runtime.Ending{})
+		return l.stop(CauseDeleted, nil, runtime.Termination{})
 	case l.deleted:
-		return l.stop(CauseRemoved, nil, runtime.Ending{})
+		return l.stop(CauseRemoved, nil, runtime.Termination{})
 	case terminal:
-		return l.stop(CauseEnded, nil, runtime.Ending{})
+		return l.stop(CauseEnded, nil, runtime.Termination{})
 	}
 	return l, effect{wake: l.state < Stopping}
 }
@@ -169,11 +169,11 @@ func (l life) remove() (life, effect) {
 	if l.state >= Stopping {
 		return l, effect{wake: l.state != Finished}
 	}
-	return l.stop(CauseRemoved, nil, runtime.Ending{})
+	return l.stop(CauseRemoved, nil, runtime.Termination{})
 }
 
 // stop requests termination, or hastens it.
-func (l life) stop(why Cause, override *int64, ending runtime.Ending) (life, effect) {
+func (l life) stop(why Cause, override *int64, ending runtime.Termination) (life, effect) {
 	if l.cause == "" {
 		l.cause = why
 	}
@@ -192,7 +192,7 @@ func (l life) stop(why Cause, override *int64, ending runtime.Ending) (life, eff
 	case l.state == Cleaning || l.state == Finished:
 		return l, effect{outcome: AlreadyStopped} // the caller is told so (lq-6)
 	}
-	if ending != (runtime.Ending{}) {
+	if ending != (runtime.Termination{}) {
 		l.ending = ending
 	}
 	first := l.state <= Syncing

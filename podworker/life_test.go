@@ -60,7 +60,7 @@ func TestLifeOnlyMovesTowardsItsEnd(t *testing.T) { // pw-2, L-23
 	plain, deleted, failed := new(v1.Pod), new(v1.Pod), new(v1.Pod)
 	deleted.DeletionTimestamp = new(metav1.Unix(100, 0))
 	failed.Status.Phase = v1.PodFailed
-	evict := KillOptions{Evict: true, Ending: runtime.Ending{Failed: true, Reason: "Evicted"}}
+	evict := KillOptions{Evict: true, Ending: runtime.Termination{Failed: true, Reason: "Evicted"}}
 
 	for name, tc := range map[string]struct {
 		from  life

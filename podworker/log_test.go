@@ -24,8 +24,8 @@ type failing struct {
 	err atomic.Value // of error
 }
 
-func (f *failing) Sync(context.Context, podworker.Work) (podworker.Next, error) {
-	return podworker.Next{}, f.err.Load().(error)
+func (f *failing) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
+	return podworker.SyncResult{}, f.err.Load().(error)
 }
 
 func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAFailureThatRepeatsIsLoggedOnce(t *testing.T) {
 		var log bytes.Buffer
 		h := &failing{}
 		h.err.Store(errors.New("no such command"))
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		loop.AddPods([]*v1.Pod{newPod("web", 0)})

@@ -65,7 +65,7 @@ func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) { // sl-
 		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
 		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
 		w, err := podworker.New(podworker.Config{
-			Handler: h, Statuses: observed{}, Pods: func() []*runtime.Pod { return []*runtime.Pod{lost} },
+			Handler: h, StatusCache: observed{}, Pods: func() []*runtime.Pod { return []*runtime.Pod{lost} },
 		})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
@@ -95,7 +95,7 @@ func TestNothingUnknownIsTouchedUntilEverySourceHasSynced(t *testing.T) { // sl-
 func TestWhatIsDeadIsCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-10, sl-60
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"web", "job"}}
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
 		web, job := newPod("web", 0), newPod("job", 0)
@@ -128,7 +128,7 @@ func TestWhatAnEvictedPodHasIsItsOwnUntilItHasStopped(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"job"}}
 		h := newWard(0)
 		h.stop = 90 * time.Second
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
 		loop.AddPods([]*v1.Pod{newPod("job", 0)})
@@ -153,8 +153,8 @@ func TestWhatAnEvictedPodHasIsItsOwnUntilItHasStopped(t *testing.T) {
 func TestPodsAreAddedOldestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []types.UID
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Parallel: 1,
-			Hooks: podworker.Hooks{Worked: func(i podworker.WorkInfo) { order = append(order, i.UID) }}})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Parallel: 1,
+			Hooks: podworker.Hooks{Worked: func(i podworker.SyncInfo) { order = append(order, i.UID) }}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		pods := []*v1.Pod{newPod("c", 0), newPod("a", 0), newPod("b", 0)}
@@ -179,7 +179,7 @@ func (f *forgetful) Forget(pod *v1.Pod) { f.forget(pod) }
 func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &forgetful{recorder: recorder{work: func() time.Duration { return time.Second }}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w})
 		web := newPod("web", 0)
@@ -202,7 +202,7 @@ func TestAPodThatIsRemovedWhileLivesAreSettledDoesNotStart(t *testing.T) {
 func TestWhatNobodyWantsIsCollectedOnceEverySourceHasSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{uids: []types.UID{"lost"}}
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
 		loop.SourceSynced("file")
@@ -223,7 +223,7 @@ func TestWhatNobodyWantsIsCollectedOnceEverySourceHasSynced(t *testing.T) {
 func TestACollectionThatFailsIsTriedAgainBeforeThePeriodIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{fail: errors.New("the runtime is away")}
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"}, Garbage: garbage})
 		time.Sleep(time.Second)
@@ -257,7 +257,7 @@ func TestACollectionThatFailsIsToldOfTheNode(t *testing.T) { // cg-9
 		garbage := &bin{fail: errors.New("a sandbox is stuck")}
 		var mu sync.Mutex
 		var told []runtime.Event
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Record: func(e runtime.Event) {
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Record: func(e runtime.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			told = append(told, e)

@@ -76,7 +76,7 @@ func planMirror(pod, mirror *v1.Pod) mirrorPlan {
 
 // mirror carries the plan for the copy of w's pod out. What fails is logged
 // only: a static pod runs without the API server.
-func (p *Pipeline) mirror(ctx context.Context, w Work) {
+func (p *Pipeline) mirror(ctx context.Context, w SyncRequest) {
 	if p.cfg.Mirrors == nil || !runtime.IsStatic(w.Pod) {
 		return
 	}
@@ -86,7 +86,7 @@ func (p *Pipeline) mirror(ctx context.Context, w Work) {
 	}
 }
 
-func (p *Pipeline) carryOutMirror(ctx context.Context, w Work, plan mirrorPlan) error {
+func (p *Pipeline) carryOutMirror(ctx context.Context, w SyncRequest, plan mirrorPlan) error {
 	if plan.remove {
 		if err := p.cfg.Mirrors.DeleteMirror(ctx, w.Mirror); err != nil {
 			return fmt.Errorf("delete: %w", err)

@@ -71,7 +71,7 @@ func (a *apiServer) DeleteMirror(_ context.Context, pod *v1.Pod) error {
 }
 
 func TestCopiesAreKeptTrueAndNeverInTheWay(t *testing.T) { // sl-32, mir-2, mir-3
-	work := Work{UID: "s1", Pod: staticPod("s1", "web"), Mirror: mirrorPod("m1", "web", "old"), Status: new(runtime.PodStatus)}
+	work := SyncRequest{UID: "s1", Pod: staticPod("s1", "web"), Mirror: mirrorPod("m1", "web", "old"), Status: new(runtime.PodStatus)}
 	for name, tc := range map[string]struct {
 		fail error
 		want []string
@@ -93,7 +93,7 @@ func TestCopiesAreKeptTrueAndNeverInTheWay(t *testing.T) { // sl-32, mir-2, mir-
 	api := new(apiServer)
 	p, err := NewPipeline(PipelineConfig{Runtime: new(still), Mirrors: api})
 	require.NoError(t, err)
-	_, err = p.Sync(t.Context(), Work{UID: "p", Pod: namedPod("p", "db", nil), Status: new(runtime.PodStatus)})
+	_, err = p.Sync(t.Context(), SyncRequest{UID: "p", Pod: namedPod("p", "db", nil), Status: new(runtime.PodStatus)})
 	require.NoError(t, err)
 	assert.Empty(t, api.asked, "others have no copy")
 }

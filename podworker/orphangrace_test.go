@@ -20,7 +20,7 @@ type graces struct {
 	got []string
 }
 
-func (g *graces) Terminate(ctx context.Context, w podworker.Work) error {
+func (g *graces) Terminate(ctx context.Context, w podworker.SyncRequest) error {
 	text := "recorded"
 	if s := w.GracePeriodSeconds; s != nil {
 		text = (time.Duration(*s) * time.Second).String()
@@ -47,7 +47,7 @@ func TestAKillOfAnOrphanHonorsItsRecordedGracePeriod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &graces{}
-				w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, OrphanGrace: tc.orphan})
+				w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, OrphanGrace: tc.orphan})
 				require.NoError(t, err)
 				stop := run(t, w)
 				w.KillOrphan(&runtime.Pod{UID: "lost"})
@@ -66,7 +66,7 @@ func TestAKillOfAnOrphanHonorsItsRecordedGracePeriod(t *testing.T) {
 func TestARetriedStopOfAnOrphanKeepsItsRecordedGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []*int64
-		w, err := podworker.New(podworker.Config{Statuses: observed{}, Handler: unstoppable{terminate: func(work podworker.Work) {
+		w, err := podworker.New(podworker.Config{StatusCache: observed{}, Handler: unstoppable{terminate: func(work podworker.SyncRequest) {
 			got = append(got, work.GracePeriodSeconds)
 		}}})
 		require.NoError(t, err)
@@ -86,10 +86,10 @@ func TestARetriedStopOfAnOrphanKeepsItsRecordedGracePeriod(t *testing.T) {
 // unstoppable is a Handler whose Terminate fails.
 type unstoppable struct {
 	silent
-	terminate func(podworker.Work)
+	terminate func(podworker.SyncRequest)
 }
 
-func (s unstoppable) Terminate(_ context.Context, w podworker.Work) error {
+func (s unstoppable) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	s.terminate(w)
 	return assert.AnError
 }

@@ -20,7 +20,7 @@ type Reporter interface {
 	// Report computes the pod's status from what was observed (nil: nothing
 	// was), from why containers don't start, and from the agent's own word on
 	// the pod.
-	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus
+	Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus
 
 	// Finish says that the pod is at its end and has been cleaned up: no
 	// container of it is left unaccounted for, and its object may go.
@@ -144,7 +144,7 @@ type Pipeline struct {
 	// calling guards calls, and is held for a report that is made with it: a channel
 	// of capacity 1, because a Reporter may wait in virtual time.
 	calling chan struct{}
-	calls   map[types.UID]Work // pods for which SyncPod or KillPod is in progress
+	calls   map[types.UID]SyncRequest // pods for which SyncPod or KillPod is in progress
 }
 
 // NewPipeline returns a Pipeline for cfg, or an error if it lacks the Runtime.
@@ -183,13 +183,13 @@ func NewPipeline(cfg PipelineConfig) (*Pipeline, error) {
 		waiting: map[types.UID]time.Time{},
 		steps:   map[types.UID]atStep{},
 		calling: make(chan struct{}, 1),
-		calls:   map[types.UID]Work{},
+		calls:   map[types.UID]SyncRequest{},
 	}, nil
 }
 
 // Sync implements [Handler]: admission, status, network, cgroup, mirror pod,
 // volumes, probes, containers (section 3.3).
-func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
+func (p *Pipeline) Sync(ctx context.Context, w SyncRequest) (SyncResult, error) {
 	wanted := w.Pod
 	w.Pod = p.granted(w.Pod) // al-3: it is asked about with what it was granted
 	defer p.done(w.UID)
@@ -201,18 +201,18 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	if p.cfg.Allocation != nil {
 		w.Pod = p.cfg.Allocation.Allocate(ctx, wanted, w.Status)
 	}
-	status := p.report(w.Pod, w.Status, runtime.Ending{})
-	var end runtime.Ending
+	status := p.report(w.Pod, w.Status, runtime.Termination{})
+	var end runtime.Termination
 	late, deadline := pastDeadline(w.Pod, status, time.Now())
 	if late {
-		end = runtime.Ending{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
+		end = runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
 		status = p.report(w.Pod, w.Status, end)
 		p.event(w.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 	}
 	if late || status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		return Next{Terminal: true, Ending: end}, nil
+		return SyncResult{Terminal: true, Ending: end}, nil
 	}
-	next := Next{At: deadline}
+	next := SyncResult{At: deadline}
 	if err := p.cfg.Network(); err != nil && !w.Pod.Spec.HostNetwork {
 		err = fmt.Errorf("%w: %w", ErrNetworkNotReady, err)
 		p.event(w.Pod, v1.EventTypeWarning, "NetworkNotReady", err.Error())
@@ -264,7 +264,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 	if p.remember(w.UID, res.Actions) || failed {
 		// A container that did not start, or a resize that failed, leaves no
 		// trace in the runtime, so nobody else would tell why.
-		p.report(w.Pod, w.Status, runtime.Ending{})
+		p.report(w.Pod, w.Status, runtime.Termination{})
 	}
 	switch {
 	case resized && !failed:
@@ -277,7 +277,7 @@ func (p *Pipeline) Sync(ctx context.Context, w Work) (Next, error) {
 
 // Terminate implements [Handler]: probes that restart, containers, the other
 // probes.
-func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
+func (p *Pipeline) Terminate(ctx context.Context, w SyncRequest) error {
 	defer p.done(w.UID)
 	p.at(w.UID, "stop")
 	req := runtime.KillRequest{UID: w.UID, Pod: w.Pod, Status: w.Status, GracePeriodSeconds: w.GracePeriodSeconds}
@@ -326,7 +326,7 @@ func (p *Pipeline) Terminate(ctx context.Context, w Work) error {
 // Cleanup implements [Handler]: volumes, cgroup, the last word on the status.
 // Containers and logs are left for garbage collection, so that logs stay
 // readable until the object is gone (sl-48).
-func (p *Pipeline) Cleanup(ctx context.Context, w Work) error {
+func (p *Pipeline) Cleanup(ctx context.Context, w SyncRequest) error {
 	end := w.Ending
 	end.Terminal = true
 	w.Pod = p.granted(w.Pod)
@@ -363,7 +363,7 @@ func (p *Pipeline) Forget(pod *v1.Pod) {
 	p.cfg.Status.Forget(pod)
 }
 
-func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, end runtime.Ending) v1.PodStatus {
+func (p *Pipeline) report(pod *v1.Pod, observed *runtime.PodStatus, end runtime.Termination) v1.PodStatus {
 	p.mu.Lock()
 	starts := p.starts[pod.UID] // never changed once it is in the map
 	p.mu.Unlock()
@@ -392,7 +392,7 @@ func (p *Pipeline) forget(uid types.UID) {
 // nobody is the Reporter of a Pipeline that has none.
 type nobody struct{}
 
-func (nobody) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Ending) v1.PodStatus {
+func (nobody) Report(*v1.Pod, *runtime.PodStatus, map[string]runtime.Waiting, runtime.Termination) v1.PodStatus {
 	return v1.PodStatus{}
 }
 func (nobody) Finish(*v1.Pod) {}

@@ -26,7 +26,7 @@ type node struct {
 	phase  v1.PodPhase
 	start  *metav1.Time
 	starts map[string]runtime.Waiting
-	ends   []runtime.Ending
+	ends   []runtime.Termination
 	events []string
 	result runtime.SyncResult
 	left   *runtime.PodStatus // what the runtime shows after a kill
@@ -40,7 +40,7 @@ func (n *node) ask(what string) error {
 	return n.fail[what]
 }
 
-func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+func (n *node) Report(_ *v1.Pod, _ *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
 	_ = n.ask("report")
 	n.starts, n.ends = starts, append(n.ends, end)
 	phase := n.phase
@@ -105,8 +105,8 @@ func newNode(t *testing.T) (*node, *podworker.Pipeline) {
 	return n, p
 }
 
-func firstWork(pod *v1.Pod) podworker.Work {
-	return podworker.Work{UID: pod.UID, Pod: pod, Status: &runtime.PodStatus{UID: pod.UID}, First: true}
+func firstWork(pod *v1.Pod) podworker.SyncRequest {
+	return podworker.SyncRequest{UID: pod.UID, Pod: pod, Status: &runtime.PodStatus{UID: pod.UID}, First: true}
 }
 
 func TestSyncGoesThroughTheSubsystemsInOrder(t *testing.T) {
@@ -184,7 +184,7 @@ func TestARefusedPodFailsAndStartsNothing(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, next.Terminal)
 	assert.Equal(t, []string{"admit", "report"}, n.asked)
-	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "OutOfcpu", Message: "Pod was rejected: Node didn't have enough resource: cpu"}, n.ends[0], "sl-18")
+	assert.Equal(t, runtime.Termination{Terminal: true, Failed: true, Reason: "OutOfcpu", Message: "Pod was rejected: Node didn't have enough resource: cpu"}, n.ends[0], "sl-18")
 
 	running := firstWork(newPod("web", 0))
 	running.Status.Sandboxes = []runtime.SandboxStatus{{State: runtime.SandboxReady}}
@@ -248,12 +248,12 @@ func TestTerminateStopsProbesThenContainersThenReports(t *testing.T) { // sl-45,
 	w := firstWork(newPod("web", 0))
 	w.Status.IPs = []string{"10.0.0.7"}
 	w.GracePeriodSeconds = new(int64(7))
-	w.Ending = runtime.Ending{Failed: true, Reason: "Evicted"}
+	w.Ending = runtime.Termination{Failed: true, Reason: "Evicted"}
 	require.NoError(t, p.Terminate(t.Context(), w))
 	assert.Equal(t, []string{"report", "stop liveness", "kill", "stop probes", "look", "report", "relist"}, n.asked, "sl-40")
 	assert.Equal(t, int64(7), *n.kill.GracePeriodSeconds)
 	assert.False(t, n.ends[0].Terminal)
-	assert.Equal(t, runtime.Ending{Terminal: true, Failed: true, Reason: "Evicted"}, n.ends[1])
+	assert.Equal(t, runtime.Termination{Terminal: true, Failed: true, Reason: "Evicted"}, n.ends[1])
 	assert.Equal(t, []string{"10.0.0.7"}, n.left.IPs, "sl-40: the IPs are kept")
 }
 
@@ -270,7 +270,7 @@ func TestTerminateFailsWhileAnythingRuns(t *testing.T) {
 
 func TestAnOrphanIsKilledAndNotReported(t *testing.T) {
 	n, p := newNode(t)
-	w := podworker.Work{UID: "lost", Orphan: &runtime.Pod{UID: "lost"}, GracePeriodSeconds: new(int64(1))}
+	w := podworker.SyncRequest{UID: "lost", Orphan: &runtime.Pod{UID: "lost"}, GracePeriodSeconds: new(int64(1))}
 	require.NoError(t, p.Terminate(t.Context(), w))
 	assert.Equal(t, []string{"kill", "relist"}, n.asked, "sl-46")
 	assert.Nil(t, n.kill.Pod)

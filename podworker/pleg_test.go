@@ -16,14 +16,14 @@ import (
 // A watchful handler prints the state of a container each time its pod is synced.
 type watchful struct{ synced chan string }
 
-func (h watchful) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (h watchful) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	if c := w.Status.Container("nginx"); c != nil {
 		h.synced <- c.State.String()
 	}
-	return podworker.Next{Idle: true}, nil
+	return podworker.SyncResult{Idle: true}, nil
 }
-func (watchful) Terminate(context.Context, podworker.Work) error { return nil }
-func (watchful) Cleanup(context.Context, podworker.Work) error   { return nil }
+func (watchful) Terminate(context.Context, podworker.SyncRequest) error { return nil }
+func (watchful) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }
 
 // Events go to an Inbox, which exists before the Loop that it belongs to; the
 // workers read statuses from the Generator.
@@ -42,7 +42,7 @@ func Example_pleg() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	workers, err := podworker.New(podworker.Config{Handler: handler, Statuses: gen, Pods: gen.Pods})
+	workers, err := podworker.New(podworker.Config{Handler: handler, StatusCache: gen, Pods: gen.Pods})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // preempted is the kill of a pod that is preempted, in the kubelet's words
 // (adm-10, ev-62).
-var preempted = KillOptions{Evict: true, Ending: runtime.Ending{
+var preempted = KillOptions{Evict: true, Ending: runtime.Termination{
 	Failed: true, Reason: "Preempting", Message: "Preempted in order to admit critical pod",
 	Disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
 }}

@@ -26,24 +26,24 @@ type crowded struct {
 	trace func(string)
 }
 
-func (c *crowded) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (c *crowded) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	if c.held[w.UID] {
-		return podworker.Next{Idle: true}, nil
+		return podworker.SyncResult{Idle: true}, nil
 	}
 	if len(c.held) < c.room {
 		c.held[w.UID] = true
 		c.trace(string(w.UID) + " runs")
-		return podworker.Next{}, nil
+		return podworker.SyncResult{}, nil
 	}
-	return podworker.Next{}, fmt.Errorf("no room yet: %w", &runtime.Rejection{Reason: "OutOfcpu", Preempt: slices.Collect(maps.Keys(c.held))})
+	return podworker.SyncResult{}, fmt.Errorf("no room yet: %w", &runtime.Rejection{Reason: "OutOfcpu", Preempt: slices.Collect(maps.Keys(c.held))})
 }
 
-func (c *crowded) Terminate(_ context.Context, w podworker.Work) error {
+func (c *crowded) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	time.Sleep(3 * time.Second)
 	return nil
 }
 
-func (c *crowded) Cleanup(_ context.Context, w podworker.Work) error {
+func (c *crowded) Cleanup(_ context.Context, w podworker.SyncRequest) error {
 	time.Sleep(2 * time.Second)
 	c.trace(string(w.UID) + " has gone: " + w.Ending.Reason + ": " + w.Ending.Disruption)
 	delete(c.held, w.UID)
@@ -57,7 +57,7 @@ func TestACriticalPodRunsWhenTheOthersHaveGivenWay(t *testing.T) { // adm-10, ev
 		h := &crowded{room: 1, held: map[types.UID]bool{}, trace: func(what string) {
 			trace = append(trace, time.Since(began).String()+" "+what)
 		}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
 			events = append(events, e.Object.Name+" "+e.Type+" "+e.Reason+": "+e.Message)
 		}, Hooks: podworker.Hooks{Preempted: func(i podworker.PreemptInfo) {
 			counted = append(counted, i.Pod.Name+" for "+string(i.By)+": "+i.Reason)
@@ -86,7 +86,7 @@ func TestPodsThatTerminateAlreadyAreOnlyWaitedFor(t *testing.T) { // adm-10, sl-
 		h := &crowded{room: 1, held: map[types.UID]bool{}, trace: func(what string) {
 			trace = append(trace, time.Since(began).String()+" "+what)
 		}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Record: func(e runtime.Event) { events = append(events, e.Reason) }})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Record: func(e runtime.Event) { events = append(events, e.Reason) }})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("web", 0), true)
@@ -103,7 +103,7 @@ func TestPodsThatTerminateAlreadyAreOnlyWaitedFor(t *testing.T) { // adm-10, sl-
 func TestAPodThatWaitsForVictimsThatDoNotGoIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &crowded{room: 0, held: map[types.UID]bool{"nobody": true, "critical": false}, trace: func(string) {}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Jitter: func(d time.Duration) time.Duration { return d }})
 		require.NoError(t, err)
 		stop := run(t, w)
 		w.Update(newPod("critical", 0), true)

@@ -18,7 +18,7 @@ func (p *Pipeline) Probed(uid types.UID) {
 
 // whileCalling lets Probed report w's status until the func that it returns is
 // called; then no such report is in progress.
-func (p *Pipeline) whileCalling(w Work) (returned func()) {
+func (p *Pipeline) whileCalling(w SyncRequest) (returned func()) {
 	p.calling <- struct{}{}
 	defer func() { <-p.calling }()
 	p.calls[w.UID] = w

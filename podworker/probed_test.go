@@ -25,10 +25,10 @@ func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 // A teller sends the endings that are reported.
 type teller struct {
 	podworker.Reporter
-	ends chan runtime.Ending
+	ends chan runtime.Termination
 }
 
-func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
 	r.ends <- end
 	return v1.PodStatus{}
 }
@@ -43,7 +43,7 @@ func (n slowSync) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncRes
 
 func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 	synctest.Test(t, func(t *testing.T) {
-		told := teller{ends: make(chan runtime.Ending, 10)}
+		told := teller{ends: make(chan runtime.Termination, 10)}
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowSync{new(node)}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
@@ -67,11 +67,11 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 
 func TestReadinessIsToldWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
-		told := teller{ends: make(chan runtime.Ending, 10)}
+		told := teller{ends: make(chan runtime.Termination, 10)}
 		p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
-		w.Ending = runtime.Ending{Failed: true, Reason: "Evicted"}
+		w.Ending = runtime.Termination{Failed: true, Reason: "Evicted"}
 		p.Probed(w.UID)
 		require.Empty(t, told.ends, "it runs: it is synced instead")
 

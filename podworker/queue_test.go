@@ -28,14 +28,14 @@ type noisy struct {
 	total int
 }
 
-func (n *noisy) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (n *noisy) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	time.Sleep(time.Millisecond)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls[w.UID]++
 	n.total++
 	n.workers.Sync(w.UID) // due again at once
-	return podworker.Next{}, nil
+	return podworker.SyncResult{}, nil
 }
 
 // stuck is a Handler whose Syncs return when their context ends, but for one
@@ -45,22 +45,22 @@ type stuck struct {
 	in, most, served atomic.Int64
 }
 
-func (h *stuck) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+func (h *stuck) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	h.most.Store(max(h.most.Load(), h.in.Add(1)))
 	defer h.in.Add(-1)
 	if w.UID == "well" {
 		h.served.Add(1)
-		return podworker.Next{}, nil
+		return podworker.SyncResult{}, nil
 	}
 	<-ctx.Done()
-	return podworker.Next{}, ctx.Err()
+	return podworker.SyncResult{}, ctx.Err()
 }
 
 func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) { // L-25
 	synctest.Test(t, func(t *testing.T) {
 		const n, parallel = 1000, 10
 		h := new(stuck)
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: parallel, Slow: time.Second})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: parallel, Slow: time.Second})
 		require.NoError(t, err)
 		stop := run(t, w)
 		synctest.Wait()
@@ -100,7 +100,7 @@ func TestAThousandPodsThatHangHoldUpNoOther(t *testing.T) { // L-25
 func TestPlacesAreGivenFairly(t *testing.T) { // L-25
 	synctest.Test(t, func(t *testing.T) {
 		n := &noisy{calls: map[types.UID]int{}}
-		w, err := podworker.New(podworker.Config{Handler: n, Statuses: observed{}, Parallel: 4})
+		w, err := podworker.New(podworker.Config{Handler: n, StatusCache: observed{}, Parallel: 4})
 		require.NoError(t, err)
 		n.workers = w
 		stop := run(t, w)
@@ -126,10 +126,10 @@ type hanging struct {
 	hang func(types.UID) bool
 }
 
-func (h *hanging) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+func (h *hanging) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	if h.hang(w.UID) {
 		<-ctx.Done()
-		return podworker.Next{}, ctx.Err()
+		return podworker.SyncResult{}, ctx.Err()
 	}
 	return h.recorder.Sync(ctx, w)
 }
@@ -137,7 +137,7 @@ func (h *hanging) Sync(ctx context.Context, w podworker.Work) (podworker.Next, e
 func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) { // L-25
 	synctest.Test(t, func(t *testing.T) {
 		h := &hanging{recorder: recorder{work: func() time.Duration { return time.Second }}, hang: func(uid types.UID) bool { return uid < "pod-2" }}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 4})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 4})
 		require.NoError(t, err)
 		stop := run(t, w)
 		for i := range 1000 {
@@ -154,7 +154,7 @@ func TestCallsThatHangHoldUpTheirPodsOnly(t *testing.T) { // L-25
 	t.Run("unless they are to count until they return", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			h := &hanging{hang: func(uid types.UID) bool { return uid == "a" }}
-			w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 1, Slow: -1})
+			w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 1, Slow: -1})
 			require.NoError(t, err)
 			stop := run(t, w)
 			w.Update(newPod("a", 0), true)
@@ -174,7 +174,7 @@ func TestEveryGoroutineEnds(t *testing.T) { // inv-17, L-27: a bubble waits for 
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		h := &recorder{work: func() time.Duration { return time.Second }}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 3})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 3})
 		require.NoError(t, err)
 		stop := run(t, w)
 		for i := range 50 {

@@ -28,7 +28,7 @@ func (d delays) failed(err error, failures int) time.Duration {
 // after returns how long to wait before the next call for a pod, if nothing
 // happens before, and what for (the table of section 2.7). A time the Handler
 // named is kept to the moment, without jitter on top (lq-9).
-func (d delays) after(now time.Time, next Next, err error, failures int, jitter func(time.Duration) time.Duration) (time.Duration, Wait) {
+func (d delays) after(now time.Time, next SyncResult, err error, failures int, jitter func(time.Duration) time.Duration) (time.Duration, Wait) {
 	delay, wait := d.resync, WaitResync
 	switch {
 	case errors.Is(err, ErrNetworkNotReady):

@@ -21,21 +21,21 @@ func TestDelayAfterACall(t *testing.T) {
 	half := func(d time.Duration) time.Duration { return d + d/2 }
 	boom := errors.New("boom")
 	for name, tc := range map[string]struct {
-		next Next
+		next SyncResult
 		err  error
 		want time.Duration
 		wait Wait
 	}{
-		"success waits for the resync":                       {Next{}, nil, 90 * time.Second, WaitResync},
-		"an error is retried":                                {Next{}, boom, 15 * time.Second, WaitRetry},
-		"the network is asked for again soon":                {Next{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond, WaitNetwork},
-		"a back-off is kept without jitter (lq-9, pw-49)":    {Next{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
-		"a back-off longer than the resync is looked at":     {Next{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second, WaitResync},
-		"a deadline after success":                           {Next{At: now.Add(3 * time.Second)}, nil, 3 * time.Second, WaitDeadline},
-		"a time that has passed is now":                      {Next{Retry: now.Add(-time.Second)}, boom, 0, WaitBackoff},
-		"a deadline does not slow a retry":                   {Next{At: now.Add(time.Hour)}, boom, 15 * time.Second, WaitRetry},
-		"nor hide a back-off":                                {Next{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second, WaitBackoff},
-		"a deadline does not slow the retry for the network": {Next{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond, WaitNetwork},
+		"success waits for the resync":                       {SyncResult{}, nil, 90 * time.Second, WaitResync},
+		"an error is retried":                                {SyncResult{}, boom, 15 * time.Second, WaitRetry},
+		"the network is asked for again soon":                {SyncResult{}, fmt.Errorf("pod: %w", ErrNetworkNotReady), 1500 * time.Millisecond, WaitNetwork},
+		"a back-off is kept without jitter (lq-9, pw-49)":    {SyncResult{Retry: now.Add(20 * time.Second)}, boom, 20 * time.Second, WaitBackoff},
+		"a back-off longer than the resync is looked at":     {SyncResult{Retry: now.Add(5 * time.Minute)}, boom, 90 * time.Second, WaitResync},
+		"a deadline after success":                           {SyncResult{At: now.Add(3 * time.Second)}, nil, 3 * time.Second, WaitDeadline},
+		"a time that has passed is now":                      {SyncResult{Retry: now.Add(-time.Second)}, boom, 0, WaitBackoff},
+		"a deadline does not slow a retry":                   {SyncResult{At: now.Add(time.Hour)}, boom, 15 * time.Second, WaitRetry},
+		"nor hide a back-off":                                {SyncResult{At: now.Add(time.Hour), Retry: now.Add(time.Second)}, boom, time.Second, WaitBackoff},
+		"a deadline does not slow the retry for the network": {SyncResult{At: now.Add(time.Hour)}, ErrNetworkNotReady, 1500 * time.Millisecond, WaitNetwork},
 	} {
 		t.Run(name, func(t *testing.T) {
 			delay, wait := d.after(now, tc.next, tc.err, 1, half)
@@ -49,7 +49,7 @@ func TestARuntimeThatDoesNotAnswerIsAskedAgainSoonAtFirst(t *testing.T) {
 	d := delays{resync: time.Minute, retry: 10 * time.Second, network: time.Second}
 	away := fmt.Errorf("kill pod: %w", runtime.ErrUnavailable)
 	for failures, seconds := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 6: 10, 100: 10} {
-		delay, wait := d.after(time.Now(), Next{}, away, failures, func(d time.Duration) time.Duration { return d })
+		delay, wait := d.after(time.Now(), SyncResult{}, away, failures, func(d time.Duration) time.Duration { return d })
 		assert.Equal(t, seconds*time.Second, delay, failures)
 		assert.Equal(t, WaitRetry, wait)
 	}

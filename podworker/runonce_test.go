@@ -16,7 +16,7 @@ func newIdleWorkers(t *testing.T) *podworker.Workers {
 	t.Helper()
 	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
 	require.NoError(t, err)
-	workers, err := podworker.New(podworker.Config{Handler: watchful{}, Statuses: generator})
+	workers, err := podworker.New(podworker.Config{Handler: watchful{}, StatusCache: generator})
 	require.NoError(t, err)
 	return workers
 }

@@ -113,7 +113,7 @@ func rank(t traced) int {
 	return 0
 }
 
-func (s *stage) do(ctx context.Context, name string, w podworker.Work) error {
+func (s *stage) do(ctx context.Context, name string, w podworker.SyncRequest) error {
 	grace := ""
 	if w.GracePeriodSeconds != nil {
 		grace = fmt.Sprintf(" grace=%d", *w.GracePeriodSeconds)
@@ -157,17 +157,17 @@ func (s *stage) hinder(ctx context.Context, name string, uid types.UID) error {
 	return nil
 }
 
-func (s *stage) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+func (s *stage) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	err := s.do(ctx, "sync", w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && time.Now().Before(s.backoff) {
-		return podworker.Next{Retry: s.backoff}, errors.New("back-off")
+		return podworker.SyncResult{Retry: s.backoff}, errors.New("back-off")
 	}
-	return podworker.Next{Terminal: s.terminal[w.UID]}, err
+	return podworker.SyncResult{Terminal: s.terminal[w.UID]}, err
 }
 
-func (s *stage) Terminate(ctx context.Context, w podworker.Work) error {
+func (s *stage) Terminate(ctx context.Context, w podworker.SyncRequest) error {
 	err := s.do(ctx, "terminate", w)
 	if err == nil {
 		s.mu.Lock()
@@ -177,8 +177,10 @@ func (s *stage) Terminate(ctx context.Context, w podworker.Work) error {
 	return err
 }
 
-func (s *stage) Cleanup(ctx context.Context, w podworker.Work) error { return s.do(ctx, "cleanup", w) }
-func (s *stage) Forget(pod *v1.Pod)                                  { s.note(pod.UID, "forget") }
+func (s *stage) Cleanup(ctx context.Context, w podworker.SyncRequest) error {
+	return s.do(ctx, "cleanup", w)
+}
+func (s *stage) Forget(pod *v1.Pod) { s.note(pod.UID, "forget") }
 
 func (s *stage) Get(uid types.UID) (*runtime.PodStatus, error) {
 	s.mu.Lock()
@@ -233,7 +235,7 @@ type agent struct {
 
 // start starts an agent over what the stage holds.
 func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
-	cfg := podworker.Config{Handler: s, Statuses: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }}
+	cfg := podworker.Config{Handler: s, StatusCache: s, Pods: s.pods, Jitter: func(d time.Duration) time.Duration { return d }}
 	cfg.Record = func(e runtime.Event) { s.note(e.Object.UID, e.Reason) }
 	sources := []string{"test"}
 	for _, option := range options {

@@ -37,21 +37,21 @@ func (r *reader) take() []string {
 	return log
 }
 
-func (r *reader) Sync(_ context.Context, w podworker.Work) (podworker.Next, error) {
+func (r *reader) Sync(_ context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	r.note("sync", w.UID, w.Pod)
-	return podworker.Next{Idle: true}, nil
+	return podworker.SyncResult{Idle: true}, nil
 }
-func (r *reader) Terminate(_ context.Context, w podworker.Work) error {
+func (r *reader) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	r.note("terminate", w.UID, w.Pod)
 	return nil
 }
-func (r *reader) Cleanup(_ context.Context, w podworker.Work) error { return nil }
-func (r *reader) Reconcile(pod *v1.Pod)                             { r.note("reconcile", pod.UID, pod) }
+func (r *reader) Cleanup(_ context.Context, w podworker.SyncRequest) error { return nil }
+func (r *reader) Reconcile(pod *v1.Pod)                                    { r.note("reconcile", pod.UID, pod) }
 
 func TestAnotherStatusOfAPodIsToldAndMakesItDueOnlyIfItMatters(t *testing.T) { // sl-25, src-7
 	synctest.Test(t, func(t *testing.T) {
 		r := new(reader)
-		w, err := podworker.New(podworker.Config{Handler: r, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: r, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"}})
 		defer stop()
@@ -90,7 +90,7 @@ func TestAnotherStatusOfAPodIsToldAndMakesItDueOnlyIfItMatters(t *testing.T) { /
 func TestAnotherStatusOfAMirrorIsItsStaticPods(t *testing.T) { // st-65
 	synctest.Test(t, func(t *testing.T) {
 		r := new(reader)
-		w, err := podworker.New(podworker.Config{Handler: r, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: r, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api", "file"}})
 		defer stop()

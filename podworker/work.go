@@ -22,14 +22,14 @@ import (
 type Handler interface {
 	// Sync brings the pod one step towards its spec. After an error it is
 	// called again with back-off, else when something changed.
-	Sync(ctx context.Context, w Work) (Next, error)
+	Sync(ctx context.Context, w SyncRequest) (SyncResult, error)
 
 	// Terminate returns nil when every container of the pod has stopped.
-	Terminate(ctx context.Context, w Work) error
+	Terminate(ctx context.Context, w SyncRequest) error
 
 	// Cleanup releases what the pod held: volumes, cgroups. After it the
 	// pod's object may go.
-	Cleanup(ctx context.Context, w Work) error
+	Cleanup(ctx context.Context, w SyncRequest) error
 }
 
 // A Forgetter is a Handler that keeps something per pod. Forget is called once
@@ -56,7 +56,7 @@ type Blocker interface {
 }
 
 // A Work is what a Handler is given to do.
-type Work struct {
+type SyncRequest struct {
 	UID types.UID
 
 	// Pod is the latest spec; the Handler must not change it. It is nil for
@@ -83,18 +83,18 @@ type Work struct {
 	GracePeriodSeconds *int64
 
 	// Ending is why the pod is terminated, if somebody said (KillOptions).
-	Ending runtime.Ending
+	Ending runtime.Termination
 }
 
 // Next says how a pod goes on after a Sync.
-type Next struct {
+type SyncResult struct {
 	// Terminal: the pod has run to its end, or must not run on; Terminate
 	// follows.
 	Terminal bool
 
 	// Ending is why, if it is Terminal for another reason than that its
 	// containers have ended: it was refused, or is past its deadline.
-	Ending runtime.Ending
+	Ending runtime.Termination
 
 	// Idle: the call did nothing to the pod in the runtime, nor tried to. What
 	// was seen before it is as good as what would be seen after it, so that the

@@ -91,7 +91,7 @@ func New(cfg Config) (*Workers, error) {
 	switch {
 	case cfg.Handler == nil:
 		return nil, errors.New("podworker: Config.Handler is nil")
-	case cfg.Statuses == nil:
+	case cfg.StatusCache == nil:
 		return nil, errors.New("podworker: Config.Statuses is nil")
 	case cfg.Resync < 0 || cfg.Retry < 0 || cfg.Parallel < 0:
 		return nil, errors.New("podworker: negative Config.Resync, Retry or Parallel")
@@ -188,7 +188,7 @@ func (w *Workers) Update(pod *v1.Pod, create bool) {
 			p.static = runtime.PodFullName(pod)
 			w.turns.join(p.static, pod.UID)
 		}
-		status, err := w.cfg.Statuses.Get(pod.UID)
+		status, err := w.cfg.StatusCache.Get(pod.UID)
 		in.stopped = err == nil && !status.Running()
 	}
 	w.stepLocked(p, in)

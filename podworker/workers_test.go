@@ -25,7 +25,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	assert.EqualError(t, err, "podworker: Config.Handler is nil")
 	_, err = podworker.New(podworker.Config{Handler: &recorder{}})
 	assert.EqualError(t, err, "podworker: Config.Statuses is nil")
-	_, err = podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}, Retry: -1})
+	_, err = podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Retry: -1})
 	assert.EqualError(t, err, "podworker: negative Config.Resync, Retry or Parallel")
 	_, err = podworker.NewLoop(podworker.LoopConfig{})
 	assert.EqualError(t, err, "podworker: LoopConfig.Workers is nil")
@@ -59,7 +59,7 @@ type recorder struct {
 	broken   []string
 }
 
-func (r *recorder) enter(w podworker.Work, stage string) {
+func (r *recorder) enter(w podworker.SyncRequest, stage string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.busy == nil {
@@ -83,7 +83,7 @@ func (r *recorder) enter(w podworker.Work, stage string) {
 	r.most = max(r.most, r.inFlight)
 }
 
-func (r *recorder) do(ctx context.Context, w podworker.Work, stage string) error {
+func (r *recorder) do(ctx context.Context, w podworker.SyncRequest, stage string) error {
 	r.enter(w, stage)
 	defer func() {
 		r.mu.Lock()
@@ -102,15 +102,15 @@ func (r *recorder) do(ctx context.Context, w podworker.Work, stage string) error
 	}
 }
 
-func (r *recorder) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
-	return podworker.Next{}, r.do(ctx, w, "1sync")
+func (r *recorder) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
+	return podworker.SyncResult{}, r.do(ctx, w, "1sync")
 }
 
-func (r *recorder) Terminate(ctx context.Context, w podworker.Work) error {
+func (r *recorder) Terminate(ctx context.Context, w podworker.SyncRequest) error {
 	return r.do(ctx, w, "2terminate")
 }
 
-func (r *recorder) Cleanup(ctx context.Context, w podworker.Work) error {
+func (r *recorder) Cleanup(ctx context.Context, w podworker.SyncRequest) error {
 	return r.do(ctx, w, "3cleanup")
 }
 
@@ -132,7 +132,7 @@ func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-
 			defer lock.Unlock()
 			return time.Duration(rng.IntN(3000)) * time.Millisecond
 		}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, Parallel: 7})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 7})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
@@ -186,7 +186,7 @@ func TestLawsHoldUnderRandomHistories(t *testing.T) { // pw-1, pw-2, inv-1, inv-
 
 func TestIdlePodsHoldNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, err := podworker.New(podworker.Config{Handler: &recorder{}, Statuses: observed{}})
+		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
@@ -209,7 +209,7 @@ type firsts struct {
 	n int
 }
 
-func (f *firsts) Sync(ctx context.Context, w podworker.Work) (podworker.Next, error) {
+func (f *firsts) Sync(ctx context.Context, w podworker.SyncRequest) (podworker.SyncResult, error) {
 	if w.First {
 		f.n++
 	}
@@ -219,7 +219,7 @@ func (f *firsts) Sync(ctx context.Context, w podworker.Work) (podworker.Next, er
 func TestACallThatDoesNotReachTheHandlerIsNotTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &firsts{recorder: &recorder{}}
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: &blind{until: time.Now().Add(5 * time.Second)}})
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: &blind{until: time.Now().Add(5 * time.Second)}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ran := make(chan error)
@@ -236,7 +236,7 @@ func TestAStatusErrorIsRecordedAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &recorder{}
 		var events []runtime.Event
-		w, err := podworker.New(podworker.Config{Handler: h, Statuses: &blind{until: time.Now().Add(5 * time.Second)},
+		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: &blind{until: time.Now().Add(5 * time.Second)},
 			Record: func(e runtime.Event) { events = append(events, e) }})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -279,7 +279,7 @@ type stops struct {
 	grace []*int64
 }
 
-func (s *stops) Terminate(_ context.Context, w podworker.Work) error {
+func (s *stops) Terminate(_ context.Context, w podworker.SyncRequest) error {
 	s.grace = append(s.grace, w.GracePeriodSeconds)
 	return nil
 }
@@ -288,7 +288,7 @@ func TestAnOrphanHasTheGraceItWasMadeWith(t *testing.T) { // lq-33, sl-56
 	for _, grace := range []*int64{nil, new(int64(1))} {
 		synctest.Test(t, func(t *testing.T) {
 			h := new(stops)
-			w, err := podworker.New(podworker.Config{Handler: h, Statuses: observed{}, OrphanGrace: grace})
+			w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, OrphanGrace: grace})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			ran := make(chan error)

@@ -62,7 +62,7 @@ func BenchmarkWorkers(b *testing.B) {
 		pods, seen := world()
 		m := measure(b)
 		probes, err := prober.New(prober.Config{Handlers: prober.Handlers{TCPSocket: noop}, Status: seen.Get, Hooks: prober.Hooks{
-			Ran: func(i prober.RunInfo) { m.ran(i.Lag) },
+			Ran: func(i prober.AttemptInfo) { m.ran(i.Lag) },
 		}})
 		require.NoError(b, err)
 		for _, p := range pods {

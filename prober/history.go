@@ -10,7 +10,7 @@ import (
 )
 
 // A Run is what is remembered of one run of a probe.
-type Run struct {
+type Attempt struct {
 	At     time.Time // it began
 	Took   time.Duration
 	Result runtime.ProbeResult // ProbeUnknown if Err
@@ -22,7 +22,7 @@ type Run struct {
 
 // History returns the last runs of a probe, oldest first, also those on
 // instances of the container that are gone (F-08).
-func (m *Manager) History(uid types.UID, container string, kind Kind) []Run {
+func (m *Manager) History(uid types.UID, container string, kind Kind) []Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if p := m.pods[uid]; p != nil {
@@ -36,12 +36,12 @@ func (m *Manager) History(uid types.UID, container string, kind Kind) []Run {
 }
 
 // remember adds a run to the last most.
-func (w *worker) remember(r Run, most int) {
+func (w *worker) remember(r Attempt, most int) {
 	switch {
 	case most == 0:
 		return
 	case w.history == nil:
-		w.history = make([]Run, 0, most)
+		w.history = make([]Attempt, 0, most)
 	case len(w.history) == most:
 		w.history = append(w.history[:0], w.history[1:]...)
 	}

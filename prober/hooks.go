@@ -15,7 +15,7 @@ type Hooks struct {
 	// prober_probe_total counts those without an error, as "successful" or
 	// "failed" (prober-26), and its prober_probe_duration_seconds takes the
 	// Duration of the successful (prober-27).
-	Ran func(RunInfo)
+	Ran func(AttemptInfo)
 
 	// Deferred is called when a run that is due has to wait, because as many
 	// probes run as may: prober_deferred_total (F-05).
@@ -27,7 +27,7 @@ type Hooks struct {
 }
 
 // A RunInfo tells of one run of a probe.
-type RunInfo struct {
+type AttemptInfo struct {
 	Pod       *v1.Pod // may not be changed
 	Container string
 	Kind      Kind

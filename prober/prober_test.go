@@ -33,7 +33,7 @@ type node struct {
 	changes []string // "15s web Readiness id success"
 	events  []string // "15s Warning Unhealthy spec.containers{web} text"
 	removed []string
-	ran     []prober.RunInfo
+	ran     []prober.AttemptInfo
 	deferred,
 	flying, most int
 }
@@ -155,7 +155,7 @@ func (n *node) manager(cfg prober.Config) (m *prober.Manager, stop func()) {
 		defer n.mu.Unlock()
 		n.events = append(n.events, strings.Join([]string{n.at(), e.Type, e.Reason, e.Object.FieldPath, e.Message}, " "))
 	}
-	cfg.Hooks.Ran = func(i prober.RunInfo) {
+	cfg.Hooks.Ran = func(i prober.AttemptInfo) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.ran = append(n.ran, i)

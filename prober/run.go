@@ -41,7 +41,7 @@ func (w *worker) target() Target {
 
 // run is one run of w. One that was called off meanwhile was none.
 func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duration) {
-	r := Run{At: time.Now()}
+	r := Attempt{At: time.Now()}
 	outcome, err := m.cfg.Handlers.Probe(ctx, t)
 	r.Took = time.Since(r.At)
 	off := ctx.Err() != nil
@@ -67,7 +67,7 @@ func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duratio
 			"containerName", t.Container.Name, "probe", t.Kind, "err", r.Output)
 	}
 	if f := m.cfg.Hooks.Ran; f != nil && !off {
-		f(RunInfo{
+		f(AttemptInfo{
 			Pod: t.Pod, Container: t.Container.Name, Kind: t.Kind,
 			Result: r.Result, Err: err, Duration: r.Took, Lag: lag,
 		})
@@ -76,7 +76,7 @@ func (m *Manager) run(ctx context.Context, w *worker, t Target, lag time.Duratio
 
 // landed records the result of a run, and computes when w runs next. It reports
 // whether the run could not be carried out although the one before it could.
-func (m *Manager) landed(w *worker, t Target, r Run, off bool) (news bool) {
+func (m *Manager) landed(w *worker, t Target, r Attempt, off bool) (news bool) {
 	m.mu.Lock()
 	defer m.unlock()
 	m.budget.done(w)

@@ -58,7 +58,7 @@ type worker struct {
 	again   bool               // Trigger was called while it had its turn
 	since   time.Time          // when the run that has its turn was due
 	cancel  context.CancelFunc // ends the run under way
-	history []Run
+	history []Attempt
 }
 
 // turn is how far a worker whose time has come has got.

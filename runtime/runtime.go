@@ -186,7 +186,7 @@ type Waiting struct {
 
 // An Ending is the agent's own word on a pod, beside what the runtime shows.
 // The zero value says nothing.
-type Ending struct {
+type Termination struct {
 	// Terminal: no container of the pod will be started again, so that what
 	// has exited has exited for good.
 	Terminal bool

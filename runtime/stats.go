@@ -29,47 +29,47 @@ type ImageFSReporter interface {
 
 // A Number is a measurement that a runtime may not make. Known tells a zero from
 // no answer.
-type Number struct {
+type OptionalUint64 struct {
 	Value uint64
 	Known bool
 }
 
 // CPUUsage is what something has used of the CPUs.
 type CPUUsage struct {
-	At        time.Time // of the measurement
-	CoreNanos Number    // nanoseconds of one core, since the start
-	NanoCores Number    // thousand-millionths of a core, of late; many runtimes leave it out
+	At        time.Time      // of the measurement
+	CoreNanos OptionalUint64 // nanoseconds of one core, since the start
+	NanoCores OptionalUint64 // thousand-millionths of a core, of late; many runtimes leave it out
 }
 
 // MemoryUsage is in bytes.
 type MemoryUsage struct {
 	At          time.Time
-	WorkingSet  Number // what cannot be taken away: what evictions are decided by
-	Available   Number // left below the limit
-	Usage       Number
-	RSS         Number
-	Faults      Number // page faults, since the start
-	MajorFaults Number
+	WorkingSet  OptionalUint64 // what cannot be taken away: what evictions are decided by
+	Available   OptionalUint64 // left below the limit
+	Usage       OptionalUint64
+	RSS         OptionalUint64
+	Faults      OptionalUint64 // page faults, since the start
+	MajorFaults OptionalUint64
 }
 
 // SwapUsage is in bytes.
 type SwapUsage struct {
 	At               time.Time
-	Available, Usage Number
+	Available, Usage OptionalUint64
 }
 
 // FSUsage is what something takes of a file system.
 type FSUsage struct {
 	At         time.Time
 	Mountpoint string
-	Bytes      Number
-	Inodes     Number
+	Bytes      OptionalUint64
+	Inodes     OptionalUint64
 }
 
 // NetworkUsage counts the bytes and errors of one interface of a pod.
 type NetworkUsage struct {
 	Name                                 string
-	RxBytes, RxErrors, TxBytes, TxErrors Number
+	RxBytes, RxErrors, TxBytes, TxErrors OptionalUint64
 }
 
 // ContainerStats is what a container uses. A part that is nil was not measured.
@@ -91,6 +91,6 @@ type PodStats struct {
 	Memory          *MemoryUsage
 	NetworkAt       time.Time
 	Network         []NetworkUsage // the default interface first
-	Processes       Number
+	Processes       OptionalUint64
 	Containers      []ContainerStats
 }

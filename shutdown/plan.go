@@ -31,8 +31,8 @@ var ErrShuttingDown = errors.New("node is shutting down")
 
 // Ending is what the status of a pod says that was ended (sh-9). One that has
 // succeeded before stays so.
-func Ending() runtime.Ending {
-	return runtime.Ending{Failed: true, Reason: Reason, Message: Message, Disruption: Message}
+func Ending() runtime.Termination {
+	return runtime.Termination{Failed: true, Reason: Reason, Message: Message, Disruption: Message}
 }
 
 // A Step is pods that end at the same time.

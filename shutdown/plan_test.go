@@ -109,7 +109,7 @@ func TestGraceIsTheLessOfThePodsAndTheGroups(t *testing.T) { // sh-8
 
 func TestTheStatusSaysThatTheNodeShutDown(t *testing.T) { // sh-9
 	const message = "Pod was terminated in response to imminent node shutdown."
-	assert.Equal(t, runtime.Ending{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Ending())
+	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Terminated", Message: message, Disruption: message}, shutdown.Ending())
 }
 
 func TestTheTotalIsTheSum(t *testing.T) {

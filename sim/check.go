@@ -62,7 +62,7 @@ func explain(t *testing.T, cfg Config, report *Report) string {
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d broke the law %s", cfg.Seed, first.Law)
-	for _, law := range Laws() {
+	for _, law := range Invariants() {
 		if law.Name == first.Law {
 			fmt.Fprintf(&b, " (%s): %s", law.Rules, law.Says)
 		}

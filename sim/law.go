@@ -8,7 +8,7 @@ import (
 )
 
 // A Law is what has to hold in every run, whatever the schedule.
-type Law struct {
+type Invariant struct {
 	Name  string // "one-live-instance"
 	Says  string // in a sentence
 	Rules string // the numbers of the rules it is made of
@@ -37,9 +37,9 @@ func (v Violation) String() string {
 }
 
 // Laws returns all laws.
-func Laws() []Law {
-	var out []Law
-	for _, list := range [][]Law{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws(), soonLaws(), attemptLaws(), probeLaws(), volumeLaws(), imageLaws(), allocationLaws()} {
+func Invariants() []Invariant {
+	var out []Invariant
+	for _, list := range [][]Invariant{runtimeLaws(), endLaws(), statusLaws(), restLaws(), eventLaws(), nodeLaws(), soonLaws(), attemptLaws(), probeLaws(), volumeLaws(), imageLaws(), allocationLaws()} {
 		out = append(out, list...)
 	}
 	return out

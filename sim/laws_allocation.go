@@ -8,8 +8,8 @@ import (
 )
 
 // allocationLaws are about the resources of pods.
-func allocationLaws() []Law {
-	return []Law{{
+func allocationLaws() []Invariant {
+	return []Invariant{{
 		Name: "synced-as-granted", Rules: "al-2, al-4", lists: true,
 		Says:  "the runtime is given a pod with resources that were allocated to it, also after a restart of the agent",
 		begin: syncedAsGranted,

@@ -3,8 +3,8 @@ package sim
 import "fmt"
 
 // attemptLaws are about the numbers that instances have.
-func attemptLaws() []Law {
-	return []Law{{
+func attemptLaws() []Invariant {
+	return []Invariant{{
 		Name: "attempts-only-grow", Rules: "rt-75, L-53", lists: true,
 		Says:  "each instance of a container has a higher restart count than those before it, also when they have been removed from a runtime that keeps a record",
 		begin: attemptsGrow,

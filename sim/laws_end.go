@@ -10,8 +10,8 @@ import (
 )
 
 // endLaws are about the ends of pods: when they come, and in what order.
-func endLaws() []Law {
-	return []Law{{
+func endLaws() []Invariant {
+	return []Invariant{{
 		Name: "no-sync-after-kill", Rules: "inv-1",
 		Says:  "an agent that has begun to kill a pod does not sync it again in that life",
 		begin: afterKill(SyncBegan),

@@ -11,8 +11,8 @@ import (
 )
 
 // eventLaws are about what an agent notices, and how soon it acts on it.
-func eventLaws() []Law {
-	return []Law{{
+func eventLaws() []Invariant {
+	return []Invariant{{
 		Name: "events-once", Rules: "pleg-4 … pleg-8", lists: true,
 		Says:  "an agent is told once that an instance or a sandbox started, then once that it died, then once that it was removed",
 		begin: eventsOnce,

@@ -8,8 +8,8 @@ import (
 )
 
 // imageLaws are about the removal of images.
-func imageLaws() []Law {
-	return []Law{{
+func imageLaws() []Invariant {
+	return []Invariant{{
 		Name: "images-held", Rules: "F-34",
 		Says:  "no image is removed while a pod that has it in its spec is synced",
 		begin: imagesHeld,

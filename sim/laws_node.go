@@ -12,8 +12,8 @@ import (
 )
 
 // nodeLaws are about the node as a whole, and about what is over for good.
-func nodeLaws() []Law {
-	return []Law{{
+func nodeLaws() []Invariant {
+	return []Invariant{{
 		Name: "over-is-over", Rules: "inv-7, pw-11, adm-13",
 		Says:  "nothing of a pod starts after a terminal phase was told of it, in that life",
 		begin: overIsOver,

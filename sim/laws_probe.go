@@ -15,8 +15,8 @@ import (
 )
 
 // probeLaws are about probes, and about the reactions to their results.
-func probeLaws() []Law {
-	return []Law{{
+func probeLaws() []Invariant {
+	return []Invariant{{
 		Name: "sick-restarted", Rules: "prober-66, rt-48",
 		Says:  "while nothing goes wrong, a container whose liveness or startup probe has failed exits within two grace periods and 30 seconds",
 		begin: sickRestarted,

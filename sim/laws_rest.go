@@ -14,8 +14,8 @@ import (
 
 // restLaws are about what it comes to when nothing goes wrong any more: each is
 // held against every pod at the end of a run.
-func restLaws() []Law {
-	return []Law{{
+func restLaws() []Invariant {
+	return []Invariant{{
 		Name: "rest-clean", Rules: "inv-18, rt-129, sl-56",
 		Says:  "in the end, of a pod that nobody wants nothing is left",
 		begin: atRest(restClean),

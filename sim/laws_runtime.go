@@ -13,8 +13,8 @@ import (
 )
 
 // runtimeLaws are about what is started, in which order, and how often.
-func runtimeLaws() []Law {
-	return []Law{{
+func runtimeLaws() []Invariant {
+	return []Invariant{{
 		Name: "one-live-instance", Rules: "lq-12", lists: true,
 		Says:  "of one container of one pod at most one instance runs at a time",
 		begin: onStarted(oneLiveInstance),

@@ -14,8 +14,8 @@ import (
 
 // soonLaws are about how soon an agent does what is due: what it was told of must
 // not wait for the next resync, whatever it was doing when it was told.
-func soonLaws() []Law {
-	return []Law{{
+func soonLaws() []Invariant {
+	return []Invariant{{
 		Name: "ends-soon", Rules: "pw-14, pw-22",
 		Says:  "while nothing goes wrong, an agent begins to kill a pod that runs within 10 seconds of its deletion, its removal or its eviction",
 		begin: endsSoon,

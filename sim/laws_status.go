@@ -15,8 +15,8 @@ import (
 )
 
 // statusLaws are about what the sink is told.
-func statusLaws() []Law {
-	return []Law{{
+func statusLaws() []Invariant {
+	return []Invariant{{
 		Name: "terminal-stays", Rules: "inv-7, st-50",
 		Says:  "the phase that is told of a pod never leaves Succeeded or Failed",
 		begin: terminalStays,

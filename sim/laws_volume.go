@@ -9,8 +9,8 @@ import (
 )
 
 // volumeLaws are about when volumes are mounted and unmounted.
-func volumeLaws() []Law {
-	return []Law{{
+func volumeLaws() []Invariant {
+	return []Invariant{{
 		Name: "volumes-first", Rules: "sl-36, vol-26",
 		Says:  "no container starts, and no probe runs, before all volumes of its pod are mounted",
 		begin: volumesFirst,

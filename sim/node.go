@@ -189,7 +189,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 				}
 			},
 			Workers: func(c *podworker.Config) {
-				c.Statuses = pacedStatuses{c.Statuses, cfg.pace}
+				c.StatusCache = pacedStatuses{c.StatusCache, cfg.pace}
 				c.Jitter, c.Hooks = cfg.Jitter, cfg.Hooks
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },

@@ -34,7 +34,7 @@ type pacedReporter struct {
 	pace pace
 }
 
-func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+func (r pacedReporter) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
 	r.pace("Report", pod.UID)
 	return r.Reporter.Report(pod, observed, starts, end)
 }
@@ -80,13 +80,13 @@ func (p pacedProbes) Add(pod *v1.Pod) {
 }
 
 type pacedStatuses struct {
-	podworker.Statuses
+	podworker.StatusCache
 	pace pace
 }
 
 func (s pacedStatuses) GetNewerThan(ctx context.Context, uid types.UID, t time.Time) (*runtime.PodStatus, error) {
 	s.pace("GetNewerThan", uid)
-	return s.Statuses.GetNewerThan(ctx, uid, t)
+	return s.StatusCache.GetNewerThan(ctx, uid, t)
 }
 
 type pacedSink struct {

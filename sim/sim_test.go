@@ -43,7 +43,7 @@ func TestASeedIsARun(t *testing.T) {
 
 func TestALawHasANameASentenceAndRules(t *testing.T) {
 	names := map[string]bool{}
-	for _, law := range sim.Laws() {
+	for _, law := range sim.Invariants() {
 		assert.False(t, names[law.Name], law.Name)
 		names[law.Name] = true
 		assert.NotEmpty(t, law.Says, law.Name)

@@ -34,7 +34,7 @@ func BenchmarkReportOfNothingNew(b *testing.B) {
 	pod, observed := podOf(v1.RestartPolicyAlways, "a"), seen(runningC("a", 0))
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Report(pod, observed, nil, runtime.Ending{})
+		m.Report(pod, observed, nil, runtime.Termination{})
 	}
 }
 
@@ -54,7 +54,7 @@ func BenchmarkIdlePod(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, pod := range pods {
-			m.Report(pod, observed, nil, runtime.Ending{})
+			m.Report(pod, observed, nil, runtime.Termination{})
 		}
 		if err := m.Flush(b.Context()); err != nil {
 			b.Fatal(err)
@@ -133,13 +133,13 @@ func BenchmarkTenThousandChanges(b *testing.B) {
 		}
 		for n := range changes / 2 {
 			for _, pod := range all {
-				m.Report(pod, running[n], nil, runtime.Ending{})
+				m.Report(pod, running[n], nil, runtime.Termination{})
 			}
 			if err := m.Flush(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 			for _, pod := range all {
-				m.Report(pod, exited[n], nil, runtime.Ending{})
+				m.Report(pod, exited[n], nil, runtime.Termination{})
 			}
 			if err := m.Flush(b.Context()); err != nil {
 				b.Fatal(err)

@@ -42,7 +42,7 @@ type ConditionFacts struct {
 	// are about (al-12).
 	Resize []v1.PodCondition
 
-	// Disruption as in [runtime.Ending].
+	// Disruption as in [runtime.Termination].
 	Disruption string
 
 	// Unready as in [Facts].

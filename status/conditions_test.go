@@ -151,7 +151,7 @@ func TestAPodThatTheNodeIsAboutToEndIsNotReady(t *testing.T) {
 		assert.Equal(t, want, string(c.Status)+" "+c.Reason+": "+c.Message)
 	}
 	m := started(t, status.Config{Sink: new(status.MemorySink), Unready: func(types.UID) status.Unready { return why }})
-	s := m.Report(podOf(v1.RestartPolicyAlways, "a"), seen(instance("a", 0, runtime.ContainerRunning)), nil, runtime.Ending{})
+	s := m.Report(podOf(v1.RestartPolicyAlways, "a"), seen(instance("a", 0, runtime.ContainerRunning)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&s))
 	assert.Equal(t, v1.ConditionTrue, status.Condition(s.Conditions, v1.ContainersReady).Status)
 }

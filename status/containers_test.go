@@ -62,7 +62,7 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 		"st-10 start error, never started":        {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Starts: loop}, "waiting(CrashLoopBackOff) last=- restarts=0"},
 		"st-10 not to be restarted":               {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop}, "exited(6 Error) last=- restarts=0"},
 		"st-10 being deleted":                     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 6)), Starts: loop}, "exited(6 Error) last=- restarts=0"},
-		"st-10 ended":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop, Ending: runtime.Ending{Terminal: true}}, "exited(6 Error) last=- restarts=0"},
+		"st-10 ended":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Starts: loop, Ending: runtime.Termination{Terminal: true}}, "exited(6 Error) last=- restarts=0"},
 		"st-10 a running one is not touched":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 0)), Starts: loop}, "running last=- restarts=0"},
 		"st-11 no start error":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Previous: said(loops("a", 6))}, "exited(6 ) last=- restarts=0"},
 		"st-16 the count never drops":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(restarts(up("a"), 5))}, "running last=- restarts=5"},

@@ -16,7 +16,7 @@ import (
 
 const why = "The node was low on resource: memory. "
 
-var evicted = runtime.Ending{Failed: true, Reason: "Evicted", Message: why, Disruption: why}
+var evicted = runtime.Termination{Failed: true, Reason: "Evicted", Message: why, Disruption: why}
 
 // disruption returns what a status says of one: status, reason and message.
 func disruption(s *v1.PodStatus) string {
@@ -37,7 +37,7 @@ func TestADisruptionIsSaidOnceAndStays(t *testing.T) { // st-37, ev-54, ev-62
 	assert.Equal(t, t0, c.LastTransitionTime.Time)
 	assert.Equal(t, int64(3), c.ObservedGeneration)
 
-	f.Ending, f.Now = runtime.Ending{Terminal: true, Disruption: "Pod was terminated in response to imminent node shutdown."}, t0.Add(time.Minute)
+	f.Ending, f.Now = runtime.Termination{Terminal: true, Disruption: "Pod was terminated in response to imminent node shutdown."}, t0.Add(time.Minute)
 	again := status.Compute(f)
 	assert.Equal(t, *c, *status.Condition(again.Conditions, v1.DisruptionTarget))
 }
@@ -84,7 +84,7 @@ func TestADisruptionGoesWithThePhase(t *testing.T) { // st-75: not sooner, and d
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
 		assert.NotEmpty(t, disruption(&s), "the caller is told")
 		synctest.Wait()

@@ -54,9 +54,9 @@ func ExampleManager() {
 		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyNever, Containers: []v1.Container{{Name: "main"}}},
 	}
 	main := runtime.ContainerStatus{ID: "docker://1f", Name: "main", State: runtime.ContainerRunning}
-	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Ending{})
+	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Termination{})
 	main.State, main.ExitCode = runtime.ContainerExited, 3
-	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Ending{})
+	m.Report(pod, &runtime.PodStatus{Containers: []runtime.ContainerStatus{main}}, nil, runtime.Termination{})
 	m.Finish(pod)
 	m.Forget(pod)
 	if err := m.Flush(ctx); err != nil { // an agent has Run(ctx) going, and flushes as it ends

@@ -32,7 +32,7 @@ type Facts struct {
 	Starts map[string]runtime.Waiting
 
 	// Ending is the agent's own word on the pod.
-	Ending runtime.Ending
+	Ending runtime.Termination
 
 	// HostIPs of the node, the primary one first. The family of the first is
 	// the node's primary family. Nil leaves out the host's addresses, and the
@@ -151,7 +151,7 @@ func Compute(f Facts) v1.PodStatus {
 // and returns it with its reason and message. A terminal phase is for ever,
 // that of the source before that of this agent; also Succeeded and Failed do
 // not replace each other (inv-7).
-func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Ending) (phase v1.PodPhase, reason, message string) {
+func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Termination) (phase v1.PodPhase, reason, message string) {
 	phase = computed
 	switch {
 	case Terminal(source.Phase):

@@ -18,14 +18,14 @@ import (
 
 func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 	run := seen(runningC("a", 0))
-	evicted := runtime.Ending{Failed: true, Reason: "Evicted", Message: "low on memory"}
+	evicted := runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}
 	said := func(phase v1.PodPhase, reason string) v1.PodStatus {
 		return v1.PodStatus{Phase: phase, Reason: reason, Message: "m", ContainerStatuses: []v1.ContainerStatus{up("a")}}
 	}
 	for name, tc := range map[string]struct {
 		source, previous v1.PodStatus
 		observed         *runtime.PodStatus
-		end              runtime.Ending
+		end              runtime.Termination
 		want             string
 	}{
 		"st-25 computed":                             {observed: run, want: "Running//"},
@@ -56,7 +56,7 @@ func TestPhaseIsHeldAgainstWhatWasSaid(t *testing.T) {
 // sl-18: also when it has ended, and when another agent goes on with it.
 func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
 	pod, nothing := podOf(v1.RestartPolicyAlways, "a"), &runtime.PodStatus{}
-	f := status.Facts{Pod: pod, Ending: runtime.Ending{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
+	f := status.Facts{Pod: pod, Ending: runtime.Termination{Failed: true, Reason: "NodeAffinity", Message: "Pod was rejected: no"}, Observed: nothing, Now: t0}
 	f.Previous = status.Compute(f)
 	f.Ending.Terminal = true
 	s := status.Terminate(pod, status.Compute(f), t0)
@@ -64,7 +64,7 @@ func TestAPodThatWasTurnedAwayHasNoContainers(t *testing.T) {
 	assert.Equal(t, "NodeAffinity", s.Reason)
 
 	pod.Status = s
-	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Ending: runtime.Ending{Terminal: true}, Now: t0}), t0)
+	s = status.Terminate(pod, status.Compute(status.Facts{Pod: pod, Observed: nothing, Ending: runtime.Termination{Terminal: true}, Now: t0}), t0)
 	assert.Empty(t, s.ContainerStatuses, "after a start of the agent")
 
 	pod.Status, f.Previous = v1.PodStatus{}, v1.PodStatus{Phase: v1.PodPending, ContainerStatuses: []v1.ContainerStatus{waits("a")}}
@@ -127,7 +127,7 @@ func TestPodIPs(t *testing.T) { // st-44, st-45
 		host, sandbox []string
 		hostNetwork   bool
 		previous      v1.PodStatus
-		end           runtime.Ending
+		end           runtime.Termination
 		want          string
 	}{
 		"st-45 the primary family first":       {host: dual, sandbox: []string{"fd00::7", "10.0.0.7"}, want: "10.0.0.7 fd00::7"},
@@ -138,8 +138,8 @@ func TestPodIPs(t *testing.T) { // st-44, st-45
 		"st-44 host network, first stays":      {host: dual, hostNetwork: true, previous: saidHost, want: "192.168.0.9 fd00::1"},
 		"st-44 host network, address unknown":  {hostNetwork: true, want: ""},
 		"a lost sandbox has no address":        {previous: said, want: ""},
-		"sl-40 an ending pod keeps its own":    {previous: said, end: runtime.Ending{Terminal: true}, want: "10.0.0.9"},
-		"sl-40 what the sandbox says is newer": {previous: said, sandbox: []string{"10.0.0.7"}, end: runtime.Ending{Terminal: true}, want: "10.0.0.7"},
+		"sl-40 an ending pod keeps its own":    {previous: said, end: runtime.Termination{Terminal: true}, want: "10.0.0.9"},
+		"sl-40 what the sandbox says is newer": {previous: said, sandbox: []string{"10.0.0.7"}, end: runtime.Termination{Terminal: true}, want: "10.0.0.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("", "a")
@@ -274,8 +274,8 @@ func TestSameLooksAtOwnedContentOnly(t *testing.T) { // st-49
 		t.Run(name, func(t *testing.T) {
 			other := *base.DeepCopy()
 			tc.change(&other)
-			assert.Equal(t, tc.same, status.Same(&base, &other))
-			assert.Equal(t, tc.same, status.Same(&other, &base))
+			assert.Equal(t, tc.same, status.Equal(&base, &other))
+			assert.Equal(t, tc.same, status.Equal(&other, &base))
 		})
 	}
 }

@@ -38,13 +38,13 @@ func TestHooksTellEachChangeAndExitOnce(t *testing.T) { // st-57, st-58
 			},
 		}})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		time.Sleep(500 * time.Millisecond)
 		for range 2 {
-			m.Report(pod, seen(exitedC("a", 0, 7)), nil, runtime.Ending{})
-			m.Report(pod, seen(exitedC("a", 0, 7)), map[string]runtime.Waiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting"}}, runtime.Ending{})
+			m.Report(pod, seen(exitedC("a", 0, 7)), nil, runtime.Termination{})
+			m.Report(pod, seen(exitedC("a", 0, 7)), map[string]runtime.Waiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s restarting"}}, runtime.Termination{})
 		}
-		m.Report(pod, seen(runningC("a", 1), exitedC("a", 0, 7)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 1), exitedC("a", 0, 7)), nil, runtime.Termination{})
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, []string{
 			"[container a runs Running ready=1/1 restarts=0 ip=10.0.0.7]",
@@ -63,7 +63,7 @@ func TestWhatReportReturnsIsTheCallers(t *testing.T) {
 	m, err := status.New(status.Config{Sink: status.Tee(), HostIPs: func() []string { return []string{"192.168.0.1"} }})
 	require.NoError(t, err)
 	pod := podOf("", "a")
-	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	assert.Equal(t, "192.168.0.1", s.HostIP)
 	s.ContainerStatuses[0].State.Running.StartedAt = metav1.Time{}
 	s.Conditions[0].Status = "?"

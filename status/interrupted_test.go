@@ -48,7 +48,7 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 				ran := make(chan error, 1)
 				go func() { ran <- m.Run(ctx) }()
 				pod := podOf(v1.RestartPolicyAlways, "a")
-				reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+				reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 				time.Sleep(latency + time.Second)
 
 				edited := time.Now()
@@ -93,7 +93,7 @@ func TestAnEditDuringTheDeletionIsNotCorrected(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		time.Sleep(2 * time.Second)
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp = new(metav1.Now())

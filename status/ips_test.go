@@ -21,7 +21,7 @@ func TestAddressesOfDifferentFamiliesAreAnEventOnce(t *testing.T) { // st-44
 	require.NoError(t, err)
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	pod.Spec.HostNetwork = true
-	report := func() { m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{}) }
+	report := func() { m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{}) }
 	report()
 	assert.Empty(t, events)
 	host = []string{"fd00::1"} // the node is another's now, the pod's address stays

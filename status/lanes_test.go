@@ -25,10 +25,10 @@ func TestWhatOthersActOnGoesFirstAndNothingStarves(t *testing.T) { // L-38
 		})})
 		require.NoError(t, err)
 		for i := range 10 { // nothing that anybody waits for
-			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("slow", i)), seen(), nil, runtime.Ending{})
+			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("slow", i)), seen(), nil, runtime.Termination{})
 		}
 		for i := range 20 { // ready
-			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("ready", i)), seen(runningC("a", 0)), nil, runtime.Ending{})
+			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("ready", i)), seen(runningC("a", 0)), nil, runtime.Termination{})
 		}
 		require.NoError(t, m.Flush(t.Context()))
 		require.Len(t, order, 30)
@@ -51,9 +51,9 @@ func TestAPodWithAnEndIsHeardAmongAThousandChanges(t *testing.T) { // L-38
 			return nil
 		})})
 		for i := range 1000 {
-			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("web", i)), seen(), nil, runtime.Ending{})
+			m.Report(named(podOf(v1.RestartPolicyAlways, "a"), fmt.Sprint("web", i)), seen(), nil, runtime.Termination{})
 		}
-		m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{})
+		m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.NotZero(t, heard)

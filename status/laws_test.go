@@ -65,7 +65,7 @@ func anything(r *rand.Rand) status.Facts {
 	if pick(2) == 0 {
 		f.Starts = map[string]runtime.Waiting{names[pick(len(names))]: {Reason: "CrashLoopBackOff"}}
 	}
-	f.Ending = runtime.Ending{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
+	f.Ending = runtime.Termination{Terminal: pick(4) == 0, Failed: pick(8) == 0, Reason: "Evicted"}
 	if f.Ending.Failed && pick(2) == 0 {
 		f.Ending.Disruption = why
 	}
@@ -263,7 +263,7 @@ func life(t *testing.T, r *rand.Rand) {
 	m := started(t, status.Config{Sink: j, RetryMax: 4 * time.Second})
 	policies := []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}
 	pod := podOf(policies[r.IntN(3)], "a", "b")
-	observed, end := seen(), runtime.Ending{}
+	observed, end := seen(), runtime.Termination{}
 
 	for range 5 + r.IntN(30) {
 		i := slices.IndexFunc(observed.Containers, func(c runtime.ContainerStatus) bool { return c.Name == pod.Spec.Containers[r.IntN(2)].Name })
@@ -281,7 +281,7 @@ func life(t *testing.T, r *rand.Rand) {
 			observed.Containers = slices.Insert(observed.Containers, 0, runningC(observed.Containers[i].Name, min(9, observed.Containers[i].RestartCount+1)))
 		}
 		if r.IntN(20) == 0 {
-			end = runtime.Ending{Failed: true, Reason: "Evicted"}
+			end = runtime.Termination{Failed: true, Reason: "Evicted"}
 		}
 		j.set(func() { j.runs = observed.Running() })
 		m.Report(pod, cloneObserved(observed), starts, end)
@@ -296,7 +296,7 @@ func life(t *testing.T, r *rand.Rand) {
 	pod = pod.DeepCopy()
 	pod.DeletionTimestamp = new(metav1.Now())
 	j.set(func() { j.runs = false })
-	m.Report(pod, observed, nil, runtime.Ending{Terminal: true})
+	m.Report(pod, observed, nil, runtime.Termination{Terminal: true})
 	j.set(func() { j.ended = true })
 	m.Finish(pod)
 	if r.IntN(2) == 0 {

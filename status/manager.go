@@ -174,7 +174,7 @@ func New(cfg Config) (*Manager, error) {
 // told to Hooks.Refused, once until it is over: the end of that container stands,
 // and the rest is said as it is (st-50). After Finish a report only
 // brings a newer pod object, such as one with a deletionTimestamp.
-func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Ending) v1.PodStatus {
+func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
 	f := Facts{Pod: pod, Observed: observed, Starts: starts, Ending: end, Now: time.Now()}
 	if m.cfg.HostIPs != nil {
 		f.HostIPs = m.cfg.HostIPs()
@@ -337,7 +337,7 @@ func (e *entry) last() *entry {
 func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.PodStatus, now time.Time) bool {
 	held := !Terminal(e.said.Phase) && (Held(&status, observed) ||
 		observed == nil && e.held && Terminal(status.Phase)) // nobody looked again
-	changed := e.version == 0 || !Same(&e.status, &status)
+	changed := e.version == 0 || !Equal(&e.status, &status)
 	if changed || e.held && !held {
 		e.bump(now)
 	}

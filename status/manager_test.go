@@ -49,7 +49,7 @@ func TestAHundredPodsWithThreeChangesDrainInParallel(t *testing.T) { // L-36
 		begin := time.Now()
 		for _, observed := range []*runtime.PodStatus{seen(), seen(runningC("a", 0)), seen(exitedC("a", 0, 1))} {
 			for _, pod := range pods {
-				m.Report(pod, observed, nil, runtime.Ending{})
+				m.Report(pod, observed, nil, runtime.Termination{})
 			}
 			require.NoError(t, m.Flush(t.Context())) // so that none is coalesced
 		}
@@ -70,10 +70,10 @@ func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39, st-
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(), nil, runtime.Ending{})
+		m.Report(pod, seen(), nil, runtime.Termination{})
 		synctest.Wait()
 		for n := range int32(5) {
-			m.Report(pod, seen(runningC("a", n)), nil, runtime.Ending{})
+			m.Report(pod, seen(runningC("a", n)), nil, runtime.Termination{})
 		}
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, []string{
@@ -81,7 +81,7 @@ func TestChangesWhileACallIsUnderWayMakeOneMoreCall(t *testing.T) { // L-39, st-
 			"Running ready=1/1 restarts=4 ip=10.0.0.7",
 		}, sink.took(pod.UID))
 
-		m.Report(pod, seen(runningC("a", 4)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 4)), nil, runtime.Termination{})
 		require.NoError(t, m.Flush(t.Context()))
 		assert.Equal(t, 2, sink.calls, "nothing new, nothing said")
 	})
@@ -97,8 +97,8 @@ func TestAFailingPodDoesNotHoldUpTheOthers(t *testing.T) { // st-72, lq-19
 			}
 			return good.UpdatePodStatus(ctx, pod, s)
 		})})
-		m.Report(bad, seen(), nil, runtime.Ending{})
-		m.Report(podOf("", "a"), seen(), nil, runtime.Ending{})
+		m.Report(bad, seen(), nil, runtime.Termination{})
+		m.Report(podOf("", "a"), seen(), nil, runtime.Termination{})
 		synctest.Wait()
 		_, ok := good.Status("uid-web")
 		assert.True(t, ok)
@@ -115,15 +115,15 @@ func TestDeletionFollowsTheFinalStatus(t *testing.T) { // st-62, st-80, inv-9, s
 		}}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		require.NoError(t, m.Flush(t.Context()))
 
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp = new(metav1.Now())
-		m.Report(pod, stopped(exitedC("a", 0, 143)), nil, runtime.Ending{Terminal: true})
+		m.Report(pod, stopped(exitedC("a", 0, 143)), nil, runtime.Termination{Terminal: true})
 		m.Finish(pod)
 		m.Finish(pod)
-		m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{}) // too late
+		m.Report(pod, seen(runningC("a", 1)), nil, runtime.Termination{}) // too late
 		require.NoError(t, m.Flush(t.Context()))
 		want := []string{
 			"Running ready=1/1 restarts=0 ip=10.0.0.7",
@@ -148,14 +148,14 @@ func TestAFinishedPodIsDeletedWhenItsDeletionComes(t *testing.T) { // st-54
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyNever, "a")
-		m.Report(pod, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{Terminal: true})
+		m.Report(pod, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{Terminal: true})
 		m.Finish(pod)
 		synctest.Wait()
 		assert.Equal(t, []string{"Succeeded ready=0/1 restarts=0"}, sink.took(pod.UID), "lq-20: one write")
 
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp = new(metav1.Now())
-		m.Report(pod, stopped(), nil, runtime.Ending{})
+		m.Report(pod, stopped(), nil, runtime.Termination{})
 		synctest.Wait()
 		assert.Equal(t, []string{"Succeeded ready=0/1 restarts=0", "deleted"}, sink.took(pod.UID))
 	})
@@ -181,9 +181,9 @@ func TestForgetDeliversTheLastWordFirst(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyNever, "a")
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
-		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Ending{Terminal: true})
+		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Termination{Terminal: true})
 		m.Forget(pod)
 		_, ok := m.Status(pod.UID)
 		assert.False(t, ok)
@@ -205,10 +205,10 @@ func TestAPodThatComesBackUnderItsUIDBeginsAnew(t *testing.T) {
 		sink := &slowSink{t: t, latency: time.Second}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyNever, "a")
-		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Ending{Terminal: true})
+		m.Report(pod, stopped(exitedC("a", 0, 3)), nil, runtime.Termination{Terminal: true})
 		m.Finish(pod)
 		m.Forget(pod)
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		s, ok := m.Status(pod.UID)
 		assert.True(t, ok)
 		assert.Equal(t, v1.PodRunning, s.Phase)
@@ -226,10 +226,10 @@ func TestATerminalPhaseIsHeldBackWhileSomethingRuns(t *testing.T) { // st-75, st
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 
-		evicted := runtime.Ending{Failed: true, Reason: "Evicted", Message: "low on memory"}
+		evicted := runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}
 		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
 		assert.Equal(t, v1.PodFailed, s.Phase, "the caller is told")
 		synctest.Wait()
@@ -256,7 +256,7 @@ func TestForgetAndFinishReleaseAHeldPhase(t *testing.T) {
 				sink := new(status.MemorySink)
 				m := started(t, status.Config{Sink: sink})
 				pod := podOf(v1.RestartPolicyNever, "a")
-				m.Report(pod, seen(exitedC("a", 0, 0)), nil, runtime.Ending{}) // the sandbox is ready yet
+				m.Report(pod, seen(exitedC("a", 0, 0)), nil, runtime.Termination{}) // the sandbox is ready yet
 				synctest.Wait()
 				s, _ := sink.Status(pod.UID)
 				assert.Equal(t, v1.PodPending, s.Phase)
@@ -279,9 +279,9 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 			Hooks: status.Hooks{Refused: func(i status.RefusedInfo) { refused = append(refused, i.Err.Error()) }},
 		})
 		pod := podOf(v1.RestartPolicyOnFailure, "a", "b")
-		m.Report(pod, seen(exitedC("a", 0, 0), runningC("b", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(exitedC("a", 0, 0), runningC("b", 0)), nil, runtime.Termination{})
 		for range 2 { // an operator has removed a, and the runtime knows of nothing
-			s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 1)), nil, runtime.Ending{})
+			s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 0, 1)), nil, runtime.Termination{})
 			assert.NotNil(t, s.ContainerStatuses[0].State.Terminated, "its end stands")
 			assert.NotNil(t, s.ContainerStatuses[1].State.Terminated, "the other's is told")
 			assert.Equal(t, v1.PodRunning, s.Phase)
@@ -292,12 +292,12 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		assert.Equal(t, []string{"container a exited with code 0 and is not to be restarted"}, refused, "once")
 		assert.Equal(t, 1, strings.Count(log.String(), "status refused"))
 
-		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Ending{})
+		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		assert.Equal(t, v1.PodSucceeded, s.Phase, "what has to run has ended, so the pod is over")
 		synctest.Wait()
 		said, _ = sink.Status(pod.UID)
 		assert.Equal(t, v1.PodRunning, said.Phase, "which is not said while anything runs (inv-6)")
-		m.Report(pod, seen(exitedC("a", 1, 137), exitedC("b", 1, 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(exitedC("a", 1, 137), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		m.Finish(pod)
 		synctest.Wait()
 		said, _ = sink.Status(pod.UID)
@@ -310,7 +310,7 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 	require.NoError(t, err)
 	pod := podOf(v1.RestartPolicyNever, "a")
 	pod.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{done("a", 1)}}
-	s := m.Report(pod, seen(runningC("a", 1)), nil, runtime.Ending{})
+	s := m.Report(pod, seen(runningC("a", 1)), nil, runtime.Termination{})
 	assert.Equal(t, v1.PodFailed, s.Phase)
 	assert.Equal(t, pod.Status.ContainerStatuses[0].State, s.ContainerStatuses[0].State)
 }
@@ -323,10 +323,10 @@ func TestProbesAreAskedWithEachReport(t *testing.T) { // st-34
 	require.NoError(t, err)
 	pod := podOf("", "a")
 	pod.Spec.Containers[0].ReadinessProbe = new(v1.Probe)
-	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&s))
 	result = status.ProbeSuccess
-	s = m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	s = m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	assert.True(t, status.IsReady(&s))
 }
 
@@ -344,7 +344,7 @@ func TestFlushAfterRunDeliversTheRestOrSaysHowMuchIsLeft(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()
 		for i := range 3 {
-			m.Report(named(podOf("", "a"), fmt.Sprint("web", i)), seen(), nil, runtime.Ending{})
+			m.Report(named(podOf("", "a"), fmt.Sprint("web", i)), seen(), nil, runtime.Termination{})
 		}
 		require.NoError(t, m.Run(ctx))
 
@@ -366,7 +366,7 @@ func TestWithoutARunStatusesAreKeptAllTheSame(t *testing.T) { // st-63
 	m, err := status.New(status.Config{Sink: status.Tee()})
 	require.NoError(t, err)
 	pod := podOf(v1.RestartPolicyAlways, "a")
-	m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+	m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	s, ok := m.Status(pod.UID)
 	require.True(t, ok)
 	assert.Equal(t, v1.PodRunning, s.Phase)
@@ -383,9 +383,9 @@ func TestTheLatencyOfADeliveryCountsFromTheFirstChangeThatItCarries(t *testing.T
 			}
 		}}})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(), nil, runtime.Ending{})
+		m.Report(pod, seen(), nil, runtime.Termination{})
 		time.Sleep(500 * time.Millisecond)
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		sink.failing(nil)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

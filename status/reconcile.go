@@ -36,7 +36,7 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 func (e *entry) compare(now time.Time) {
 	say := e.say()
 	was := e.edited
-	e.edited, e.shown = !Same(&say, e.shown), nil
+	e.edited, e.shown = !Equal(&say, e.shown), nil
 	if e.edited && !was && now.Sub(e.corrected) >= steady {
 		e.corrections = 0
 	}

@@ -36,7 +36,7 @@ func TestWhatOthersWriteOverAStatusIsMended(t *testing.T) { // st-71, src-7, sl-
 			assert.False(t, i.Again && i.Latency != 0)
 		}}})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		require.Equal(t, 1, sink.made())
 
@@ -62,9 +62,9 @@ func TestAnEchoOfAnEarlierWriteIsNoEdit(t *testing.T) { // st-71
 		sink := &slowSink{t: t, latency: 100 * time.Millisecond}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		first := m.Report(pod, seen(), nil, runtime.Ending{})
+		first := m.Report(pod, seen(), nil, runtime.Termination{})
 		time.Sleep(200 * time.Millisecond)
-		second := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		second := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		time.Sleep(50 * time.Millisecond)
 		m.Reconcile(shows(pod, first, nil)) // while the second is under way
 		time.Sleep(200 * time.Millisecond)
@@ -79,7 +79,7 @@ func TestWhatOthersOwnTheyMayChange(t *testing.T) { // st-35, st-49, lq-31
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		m.Reconcile(shows(pod, said, func(s *v1.PodStatus) {
 			s.Conditions = append(s.Conditions, condition("lb", v1.ConditionTrue, ""), condition(v1.DisruptionTarget, v1.ConditionTrue, "EvictionByEvictionAPI"))
@@ -95,7 +95,7 @@ func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) {
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		drops := func(s *v1.PodStatus) { s.QOSClass = "" } // an API that does not know the field
 		for range 60 * 10 {                                // each second, what it shows after a write or for any other reason
@@ -111,7 +111,7 @@ func TestARecordThatDoesNotKeepWhatIsSaidIsNotWrittenOverAndOver(t *testing.T) {
 		assert.LessOrEqual(t, sink.made()-inTenMinutes, 7, "10 minutes apart at last")
 
 		before := sink.made()
-		m.Report(pod, seen(exitedC("a", 0, 1)), nil, runtime.Ending{})
+		m.Report(pod, seen(exitedC("a", 0, 1)), nil, runtime.Termination{})
 		synctest.Wait()
 		assert.Equal(t, before+1, sink.made(), "news waits for no pause")
 	})
@@ -123,7 +123,7 @@ func TestWhatIsForgottenOrDeletedIsNotWrittenAgain(t *testing.T) { // inv-9
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		m.Reconcile(pod) // nothing was said of it
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		m.Reconcile(shows(pod, said, notReady))
 		m.Forget(pod)
@@ -145,6 +145,6 @@ func TestAClockThatJumpsMakesNoWrite(t *testing.T) { // bad input: clock skew
 		assert.Equal(t, said, again)
 		f.Previous, pod.Status = v1.PodStatus{}, said // and after a restart of the agent
 		again = status.Compute(f)
-		assert.True(t, status.Same(&said, &again))
+		assert.True(t, status.Equal(&said, &again))
 	}
 }

@@ -56,13 +56,13 @@ func TestResourcesShowWhatWasGrantedAndWhatIsThere(t *testing.T) {
 			s := status.Compute(f)
 			assert.Equal(t, before, pod)
 			got := s.ContainerStatuses[0]
-			assert.True(t, status.Same(
+			assert.True(t, status.Equal(
 				&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: tc.granted.Requests, Resources: tc.want}}},
 				&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{AllocatedResources: got.AllocatedResources, Resources: got.Resources}}},
 			), "al-1: got %v and %v", got.AllocatedResources, got.Resources)
 			f.Previous = s
 			again := status.Compute(f)
-			assert.True(t, status.Same(&s, &again))
+			assert.True(t, status.Equal(&s, &again))
 		})
 	}
 	t.Run("nothing while there is no instance", func(t *testing.T) {

@@ -26,9 +26,9 @@ func TestFailedCallsAreRepeatedWithBackOff(t *testing.T) { // st-68
 		}}
 		m := started(t, status.Config{Sink: sink, RetryMin: time.Second, RetryMax: 5 * time.Second})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		m.Report(pod, seen(), nil, runtime.Ending{})
+		m.Report(pod, seen(), nil, runtime.Termination{})
 		time.Sleep(2 * time.Second)
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{}) // does not jump the queue
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{}) // does not jump the queue
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Equal(t, []time.Duration{0, 1e9, 3e9, 7e9, 12e9, 17e9}, at)
@@ -42,7 +42,7 @@ func TestASinkThatIsKnownToWorkAgainIsToldAtOnce(t *testing.T) {
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		sink.failing(errors.New("away"))
-		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Ending{})
+		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		time.Sleep(10*time.Minute + time.Millisecond) // once a minute by now
 		before := sink.made()
 		m.Retry()

@@ -14,7 +14,7 @@ import (
 //
 // It is asked at every look at every pod, mostly to say yes. What every status
 // has is compared field by field: reflection takes fifty times as long.
-func Same(a, b *v1.PodStatus) bool {
+func Equal(a, b *v1.PodStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.Phase == b.Phase && a.Reason == b.Reason && a.Message == b.Message &&
 		a.QOSClass == b.QOSClass && a.Resize == b.Resize &&

@@ -72,9 +72,9 @@ func TestSameMissesNoFieldOfTheAPI(t *testing.T) {
 		}
 	}
 	differ(func(s *v1.PodStatus) reflect.Value { return reflect.ValueOf(s).Elem() }, func(name string, a, b *v1.PodStatus) {
-		assert.Equal(t, othersOwn[name], status.Same(a, b), name)
-		assert.Equal(t, othersOwn[name], status.Same(a, new(v1.PodStatus)), name)
-		assert.True(t, status.Same(a, a.DeepCopy()), name)
+		assert.Equal(t, othersOwn[name], status.Equal(a, b), name)
+		assert.Equal(t, othersOwn[name], status.Equal(a, new(v1.PodStatus)), name)
+		assert.True(t, status.Equal(a, a.DeepCopy()), name)
 	})
 	for _, list := range []func(s *v1.PodStatus) *[]v1.ContainerStatus{
 		func(s *v1.PodStatus) *[]v1.ContainerStatus { return &s.InitContainerStatuses },
@@ -97,8 +97,8 @@ func TestSameMissesNoFieldOfTheAPI(t *testing.T) {
 			},
 		} {
 			differ(in, func(name string, a, b *v1.PodStatus) {
-				assert.False(t, status.Same(a, b), name)
-				assert.True(t, status.Same(a, a.DeepCopy()), name)
+				assert.False(t, status.Equal(a, b), name)
+				assert.True(t, status.Equal(a, a.DeepCopy()), name)
 				assert.True(t, equality.Semantic.DeepEqual(a, a.DeepCopy()))
 			})
 		}
@@ -115,7 +115,7 @@ func BenchmarkSame(b *testing.B) {
 	other := s.DeepCopy()
 	b.ReportAllocs()
 	for b.Loop() {
-		if !status.Same(s, other) {
+		if !status.Equal(s, other) {
 			b.Fatal("they are")
 		}
 	}

@@ -36,28 +36,28 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubele
 	web.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
 
 	m, _ := agent(t, dir, map[string]status.Probed{"a": {Readiness: status.ProbeSuccess}})
-	m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Ending{})
-	serving := m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{})
+	serving := m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	require.True(t, status.IsReady(&serving))
 	require.NoError(t, m.Flush(t.Context()))
 
 	// The agent is started again; the job's containers are gone, and no probe of
 	// the other has a result yet.
 	m, _ = agent(t, dir, map[string]status.Probed{})
-	over := m.Report(job, &runtime.PodStatus{}, nil, runtime.Ending{})
+	over := m.Report(job, &runtime.PodStatus{}, nil, runtime.Termination{})
 	assert.Equal(t, v1.PodSucceeded, over.Phase, "not run again")
 	assert.Zero(t, over.ContainerStatuses[0].State.Terminated.ExitCode)
-	now := m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	now := m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	assert.True(t, status.IsReady(&now), "no pod leaves service because the agent was restarted (#100277)")
 	assert.Equal(t, serving.StartTime.Time.UTC(), now.StartTime.Time.UTC())
 
 	// And the other way round: what was not ready is not ready.
 	unready := map[string]status.Probed{"a": {Readiness: status.ProbeFailure}}
 	m, _ = agent(t, dir, unready)
-	m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	require.NoError(t, m.Flush(t.Context()))
 	m, s := agent(t, dir, map[string]status.Probed{})
-	now = m.Report(web, seen(runningC("a", 3)), nil, runtime.Ending{})
+	now = m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&now), "#135795")
 
 	require.NoError(t, s.Prune(func(uid types.UID) bool { return uid == web.UID }))
@@ -77,7 +77,7 @@ func TestASourceThatGivesBackWhatWasSaidGoesBeforeASnapshot(t *testing.T) {
 		m := started(t, status.Config{Sink: status.Tee(), Earlier: func(types.UID) (v1.PodStatus, bool) {
 			return v1.PodStatus{Phase: v1.PodFailed, StartTime: new(pod.Status.StartTime.Rfc3339Copy())}, true
 		}})
-		s := m.Report(pod, seen(runningC("a", 7)), nil, runtime.Ending{})
+		s := m.Report(pod, seen(runningC("a", 7)), nil, runtime.Termination{})
 		assert.Equal(t, v1.PodRunning, s.Phase)
 		time.Sleep(time.Second)
 	})
@@ -88,8 +88,8 @@ func TestABrokenSnapshotIsNamedAndHarmsNoOther(t *testing.T) {
 	m, _ := agent(t, dir, nil)
 	good, bad := named(podOf(v1.RestartPolicyAlways, "a"), "good"), named(podOf(v1.RestartPolicyAlways, "a"), "bad")
 	bad.UID = "../../etc/passwd"
-	m.Report(good, seen(runningC("a", 0)), nil, runtime.Ending{})
-	m.Report(bad, seen(runningC("a", 0)), nil, runtime.Ending{})
+	m.Report(good, seen(runningC("a", 0)), nil, runtime.Termination{})
+	m.Report(bad, seen(runningC("a", 0)), nil, runtime.Termination{})
 	require.NoError(t, m.Flush(t.Context()))
 	files, err := os.ReadDir(dir)
 	require.NoError(t, err)

@@ -276,7 +276,7 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 			id = st.Containers[0].ID
 			return true
 		}
-		_, err = s.Sync(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st})
+		_, err = s.Sync(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st})
 		require.NoError(t, err, "%v", s.events)
 		return false
 	}, time.Minute, 100*time.Millisecond)
@@ -356,8 +356,8 @@ func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	// The end.
 	st, err := s.rt.PodStatus(t.Context(), p.UID)
 	require.NoError(t, err)
-	require.NoError(t, s.Terminate(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st, GracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}))
-	require.NoError(t, s.Cleanup(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st}), "%v", s.events)
+	require.NoError(t, s.Terminate(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st, GracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}))
+	require.NoError(t, s.Cleanup(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st}), "%v", s.events)
 	assert.Empty(t, points())
 	assert.NoDirExists(t, filepath.Join(s.root, "pods/uid-volumes/volumes"))
 	kept, err := os.ReadFile(filepath.Join(s.objects.dir, "kept"))

@@ -47,7 +47,7 @@ func (s *volumeStage) runs(t *testing.T, p *v1.Pod) func(container, script strin
 		if len(ids) == len(p.Spec.Containers) {
 			return true
 		}
-		_, err = s.Sync(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st})
+		_, err = s.Sync(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st})
 		require.NoError(t, err, "%v", s.events)
 		return false
 	}, time.Minute, 100*time.Millisecond)
@@ -63,8 +63,8 @@ func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 	t.Helper()
 	st, err := s.rt.PodStatus(t.Context(), p.UID)
 	require.NoError(t, err)
-	require.NoError(t, s.Terminate(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st, GracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}))
-	require.NoError(t, s.Cleanup(t.Context(), podworker.Work{UID: p.UID, Pod: p, Status: st}), "%v", s.events)
+	require.NoError(t, s.Terminate(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st, GracePeriodSeconds: p.Spec.TerminationGracePeriodSeconds}))
+	require.NoError(t, s.Cleanup(t.Context(), podworker.SyncRequest{UID: p.UID, Pod: p, Status: st}), "%v", s.events)
 	assert.NoDirExists(t, filepath.Join(s.root, "pods", string(p.UID), "volumes"))
 }
 

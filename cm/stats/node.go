@@ -261,7 +261,7 @@ func fsStats(at metav1.Time, d Disk) *statsapi.FsStats {
 	}
 }
 
-func number(n runtime.Number) *uint64 {
+func number(n runtime.OptionalUint64) *uint64 {
 	if !n.Known {
 		return nil
 	}

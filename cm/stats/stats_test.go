@@ -39,7 +39,7 @@ func machine() fstest.MapFS {
 	}
 }
 
-func known(n uint64) runtime.Number { return runtime.Number{Value: n, Known: true} }
+func known(n uint64) runtime.OptionalUint64 { return runtime.OptionalUint64{Value: n, Known: true} }
 
 // crt is a runtime that says what it was told to.
 type crt struct {
@@ -199,7 +199,7 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
 
 func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, st-14, F-69
 	s, p := web("u1")
-	s.CPU, s.Memory, s.Processes = nil, nil, runtime.Number{}
+	s.CPU, s.Memory, s.Processes = nil, nil, runtime.OptionalUint64{}
 	s.Containers[0].CPU, s.Containers[0].Memory, s.Containers[0].Swap = nil, &runtime.MemoryUsage{}, nil
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: []string{"cpu", "memory"}})
 	group := cgroups.Name{"kubepods", "podu1"}

@@ -80,7 +80,7 @@ func writeSummary(out io.Writer, seed uint64, report *sim.Report) {
 		fmt.Fprintf(out, "  %-12s %s\n", uid, status.Summary(last[uid]))
 	}
 	fmt.Fprintf(out, "seed %d: %d steps, %d agents, %d invariants, %d violated\n",
-		seed, len(report.Schedule), report.Agents, len(sim.Laws()), len(report.Violations))
+		seed, len(report.Schedule), report.Agents, len(sim.Invariants()), len(report.Violations))
 	for _, v := range report.Violations {
 		fmt.Fprintln(out, " ", v)
 	}

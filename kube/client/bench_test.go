@@ -55,7 +55,7 @@ func TestWhatAPodCostsTheAPIServer(t *testing.T) {
 			objects.Register(pod)
 			_, err := objects.Secret(t.Context(), "prod", "db")
 			require.NoError(t, err)
-			m.Report(pod, &kruntime.PodStatus{UID: pod.UID, Containers: []kruntime.ContainerStatus{{ID: "c1", Name: "main", State: state}}}, nil, kruntime.Ending{})
+			m.Report(pod, &kruntime.PodStatus{UID: pod.UID, Containers: []kruntime.ContainerStatus{{ID: "c1", Name: "main", State: state}}}, nil, kruntime.Termination{})
 			pass(time.Second)
 		}
 		report(kruntime.ContainerCreated)

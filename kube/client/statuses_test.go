@@ -42,7 +42,7 @@ func TestAChangeIsOnePatch(t *testing.T) { // L-37, st-67
 		last := d.api.Calls("patch")[1]
 		assert.JSONEq(t, `{"metadata":{"uid":"uid-1"},"status":{"podIP":"10.0.0.1"}}`, string(last.Body))
 		got := d.api.Pod("prod", "web").Status
-		assert.True(t, status.Same(&next, &got))
+		assert.True(t, status.Equal(&next, &got))
 	})
 }
 
@@ -195,7 +195,7 @@ func TestAStatusArrivesAfterTrouble(t *testing.T) { // st-68; virtual-kubelet ge
 				running(t, m.Run)
 				d.faults.set(about("patch", tc.fault))
 				pod := d.api.Pod("prod", "web")
-				m.Report(pod, &runtime.PodStatus{UID: pod.UID, Containers: []runtime.ContainerStatus{{ID: "c1", Name: "main", State: runtime.ContainerExited, ExitCode: 3}}}, nil, runtime.Ending{Terminal: true})
+				m.Report(pod, &runtime.PodStatus{UID: pod.UID, Containers: []runtime.ContainerStatus{{ID: "c1", Name: "main", State: runtime.ContainerExited, ExitCode: 3}}}, nil, runtime.Termination{Terminal: true})
 				m.Finish(pod)
 				pass(30 * time.Minute)
 				d.api.Forget()
@@ -342,7 +342,7 @@ func TestNothingIsToldTwiceAfterAnOutage(t *testing.T) {
 		d.faults.set(func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} })
 		d.api.DropWatches()
 		report := func(i int, state runtime.ContainerState) {
-			m.Report(d.api.Pod("prod", pods[i].Name), &runtime.PodStatus{Containers: []runtime.ContainerStatus{{ID: "c1", Name: "main", State: state}}}, nil, runtime.Ending{})
+			m.Report(d.api.Pod("prod", pods[i].Name), &runtime.PodStatus{Containers: []runtime.ContainerStatus{{ID: "c1", Name: "main", State: state}}}, nil, runtime.Termination{})
 		}
 		for minute := range 4 {
 			for i := range pods {

@@ -29,10 +29,10 @@ func BenchmarkHooks(b *testing.B) {
 	changed, request := w.Status().Changed, w.cluster.Server().Request
 	for name, call := range map[string]func(){
 		"pleg/Relisted":    func() { relisted(pleg.RelistInfo{Start: at, Duration: time.Millisecond, Interval: time.Second}) },
-		"podworker/Worked": func() { worked(podworker.WorkInfo{Pod: pod, State: podworker.Syncing, Duration: time.Millisecond}) },
+		"podworker/Worked": func() { worked(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, Duration: time.Millisecond}) },
 		"cri/Called":       func() { called(cri.CallInfo{Operation: "list_containers", Duration: time.Millisecond}) },
 		"prober/Ran": func() {
-			ran(prober.RunInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess, Duration: time.Millisecond})
+			ran(prober.AttemptInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess, Duration: time.Millisecond})
 		},
 		"status/Changed": func() { changed(status.ChangedInfo{Pod: pod, Old: v1.PodStatus{Phase: v1.PodRunning}}) },
 		"server/Request": func() { request(server.RequestInfo{Method: "GET", Path: "pods", ServerType: "readwrite"}) },
@@ -55,7 +55,7 @@ func BenchmarkScrape(b *testing.B) {
 		pod := web()
 		pod.UID = types.UID(full.Pods[i].PodRef.UID)
 		pod.Name = full.Pods[i].PodRef.Name
-		w.Prober().Ran(prober.RunInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess})
+		w.Prober().Ran(prober.AttemptInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess})
 	}
 	for path, h := range w.Handlers(w.sources) {
 		b.Run(path[1:], func(b *testing.B) {
@@ -78,7 +78,7 @@ func TestHooksAllocateNothing(t *testing.T) {
 	pod := web()
 	for name, call := range map[string]func(){
 		"cri/Called": func() { called(cri.CallInfo{Operation: "list_containers", Duration: time.Millisecond}) },
-		"prober/Ran": func() { ran(prober.RunInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess}) },
+		"prober/Ran": func() { ran(prober.AttemptInfo{Pod: pod, Container: "nginx", Result: runtime.ProbeSuccess}) },
 	} {
 		call()
 		if n := testing.AllocsPerRun(100, call); n > 0 {

@@ -122,7 +122,7 @@ func TestTheSeriesOfAProbeGoWithIt(t *testing.T) {
 	other.UID = "u2"
 	for _, of := range []*v1.Pod{pod, other} {
 		for _, kind := range []prober.Kind{prober.Liveness, prober.Readiness} {
-			w.Prober().Ran(prober.RunInfo{Pod: of, Container: "nginx", Kind: kind, Result: runtime.ProbeSuccess, Duration: time.Second})
+			w.Prober().Ran(prober.AttemptInfo{Pod: of, Container: "nginx", Kind: kind, Result: runtime.ProbeSuccess, Duration: time.Second})
 		}
 	}
 	w.Prober().Removed(pod, "nginx", prober.Liveness)

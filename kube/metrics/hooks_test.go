@@ -42,14 +42,14 @@ func (w world) live(t testing.TB) world {
 	g.Relisted(pleg.RelistInfo{Start: at, Duration: second, Interval: second, Unhinted: 1, Stale: 1, Hints: pleg.HintsTrusted})
 	g.Relisted(pleg.RelistInfo{Err: errBroken})
 	g.Inspected(pleg.InspectInfo{Duration: second})
-	w.Workers().Worked(podworker.WorkInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
+	w.Workers().Worked(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
 	w.Workers().Preempted(podworker.PreemptInfo{Reason: "OutOfcpu"})
 	w.Loop().Orphan(nil)
 	w.Loop().Restarted(pod)
 	w.Pipeline().Rejected(pod, runtime.Rejection{Reason: "OutOfcpu"})
 	w.Pipeline().Stepped(podworker.StepInfo{Step: "volumes", End: at, Begin: at})
 	w.liveStatus(pod)
-	for _, r := range []prober.RunInfo{{Result: runtime.ProbeSuccess}, {Result: runtime.ProbeFailure}, {Err: errBroken}} {
+	for _, r := range []prober.AttemptInfo{{Result: runtime.ProbeSuccess}, {Result: runtime.ProbeFailure}, {Err: errBroken}} {
 		r.Pod, r.Container, r.Kind, r.Duration = pod, "nginx", prober.Liveness, second
 		w.Prober().Ran(r)
 	}

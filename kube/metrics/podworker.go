@@ -34,7 +34,7 @@ func (w *workerMetrics) declare(s *family.Set) {
 }
 
 // operation is what a call is named in kubelet_pod_worker_duration_seconds.
-func operation(i podworker.WorkInfo) string {
+func operation(i podworker.SyncInfo) string {
 	switch {
 	case i.State == podworker.Terminating:
 		return "kill"
@@ -51,7 +51,7 @@ func operation(i podworker.WorkInfo) string {
 func (m *Metrics) Workers() podworker.Hooks {
 	w := &m.worker
 	return podworker.Hooks{
-		Worked: func(i podworker.WorkInfo) {
+		Worked: func(i podworker.SyncInfo) {
 			w.duration.WithLabelValues(operation(i)).Observe(i.Duration.Seconds())
 			if i.First && i.Pod != nil {
 				w.start.Observe(i.SinceSeen.Seconds())

@@ -28,7 +28,7 @@ var probeTypes = map[prober.Kind]string{prober.Liveness: "Liveness", prober.Read
 func (m *Metrics) Prober() prober.Hooks {
 	p := &m.probe
 	return prober.Hooks{
-		Ran: func(i prober.RunInfo) {
+		Ran: func(i prober.AttemptInfo) {
 			p.lag.Observe(i.Lag.Seconds())
 			typ := probeTypes[i.Kind]
 			if i.Err == nil { // prober-26

@@ -35,7 +35,7 @@ func said(t testing.TB) map[[2]string][]string {
 func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
 	w := newWorld(t).known().live(t)
 	for _, state := range []podworker.State{podworker.Syncing, podworker.Terminating, podworker.Cleaning} {
-		w.Workers().Worked(podworker.WorkInfo{State: state})
+		w.Workers().Worked(podworker.SyncInfo{State: state})
 	}
 	for _, operation := range []string{"volume_mount", "volume_unmount", "volume_stage", "volume_unstage", "volume_fs_resize", "volume_refresh"} {
 		w.Volumes().Operated(volume.OperationInfo{Operation: operation, Plugin: "kubernetes.io/csi:d", Total: 1})
@@ -47,7 +47,7 @@ func TestLabelsSayWhatTheySayOnAKubelet(t *testing.T) {
 		w.Allocation().Decided(allocation.DecisionInfo{After: allocation.Infeasible, Message: message})
 	}
 	for _, kind := range []prober.Kind{prober.Liveness, prober.Readiness, prober.Startup} {
-		w.Prober().Ran(prober.RunInfo{Pod: web(), Kind: kind})
+		w.Prober().Ran(prober.AttemptInfo{Pod: web(), Kind: kind})
 	}
 	said, seen := said(t), map[[2]string]bool{}
 	for path := range w.Handlers(w.sources) {

@@ -39,7 +39,7 @@ func (rec *record) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		given, ok := rec.Actuated[c.Name]
-		if !ok || given.ID != bare(c.ID) || c.Resources != nil && allocation.Same(&given.Resources, c.Resources) {
+		if !ok || given.ID != bare(c.ID) || c.Resources != nil && allocation.Equal(&given.Resources, c.Resources) {
 			continue
 		}
 		if changed == nil {

@@ -137,7 +137,7 @@ func TestAWorkerDoesNotWaitForThePullOfADeletedPod(t *testing.T) {
 		rt, _ := f.engine(t, cri.Config{})
 		pipeline, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: rt})
 		require.NoError(t, err)
-		workers, err := podworker.New(podworker.Config{Handler: pipeline, Statuses: looks{rt}})
+		workers, err := podworker.New(podworker.Config{Handler: pipeline, StatusCache: looks{rt}})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error)

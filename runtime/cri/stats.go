@@ -162,9 +162,9 @@ func fsUsage(f *runtimeapi.FilesystemUsage) *runtime.FSUsage {
 	return &runtime.FSUsage{At: nanos(f.Timestamp), Mountpoint: f.GetFsId().GetMountpoint(), Bytes: number(f.UsedBytes), Inodes: number(f.InodesUsed)}
 }
 
-func number(v *runtimeapi.UInt64Value) runtime.Number {
+func number(v *runtimeapi.UInt64Value) runtime.OptionalUint64 {
 	if v == nil {
-		return runtime.Number{}
+		return runtime.OptionalUint64{}
 	}
-	return runtime.Number{Value: v.Value, Known: true}
+	return runtime.OptionalUint64{Value: v.Value, Known: true}
 }

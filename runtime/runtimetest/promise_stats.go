@@ -50,7 +50,7 @@ var statsPromises = []promise{
 			c := t.running()
 			s := t.stats(c.ID)
 			now := time.Now().Add(time.Second)
-			number := func(what string, n runtime.Number) {
+			number := func(what string, n runtime.OptionalUint64) {
 				if !n.Known && n.Value != 0 {
 					t.Errorf("%s is not known, and is %d", what, n.Value)
 				}

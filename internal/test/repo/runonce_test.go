@@ -62,7 +62,7 @@ func newRunners(t *testing.T) map[string]runner {
 	generator, err := pleg.New(pleg.Config{Runtime: new(runtimetest.Runtime)})
 	add("pleg: Generator")(generator, err)
 	workers := func() *podworker.Workers {
-		w, err := podworker.New(podworker.Config{Handler: noHandler{}, Statuses: generator})
+		w, err := podworker.New(podworker.Config{Handler: noHandler{}, StatusCache: generator})
 		require.NoError(t, err)
 		return w
 	}
@@ -177,11 +177,11 @@ func TestEachRunIsTestedForASecondCall(t *testing.T) {
 
 type noHandler struct{}
 
-func (noHandler) Sync(context.Context, podworker.Work) (podworker.Next, error) {
-	return podworker.Next{}, nil
+func (noHandler) Sync(context.Context, podworker.SyncRequest) (podworker.SyncResult, error) {
+	return podworker.SyncResult{}, nil
 }
-func (noHandler) Terminate(context.Context, podworker.Work) error { return nil }
-func (noHandler) Cleanup(context.Context, podworker.Work) error   { return nil }
+func (noHandler) Terminate(context.Context, podworker.SyncRequest) error { return nil }
+func (noHandler) Cleanup(context.Context, podworker.SyncRequest) error   { return nil }
 
 type healthy struct{}
 
