@@ -12,38 +12,35 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Settings are thresholds as a KubeletConfiguration has them: from signals to
+// Settings are thresholds in the form of a KubeletConfiguration: maps of signals to
 // quantities ("100Mi") or percentages ("10%").
 type Settings struct {
-	// Hard thresholds. Nil or empty: none; [Settings.WithDefaults] has those of
-	// the kubelet.
+	// Hard thresholds. [Settings.WithDefaults] adds those of the kubelet.
 	Hard map[string]string
 
-	// Soft thresholds, and for how long each has to be met, as "1m30s". All of
-	// them need a grace period (ev-5).
+	// Soft thresholds, and how long each must be met before pods are evicted, as "1m30s".
+	// Each soft threshold requires a grace period.
 	Soft, SoftGracePeriod map[string]string
 
-	// MinimumReclaim goes to the hard and the soft thresholds of its signal
-	// (ev-6).
+	// MinimumReclaim applies to the hard and soft thresholds of its signal.
 	MinimumReclaim map[string]string
 
-	// EnforcePods: what pods may have in all is limited by a cgroup ("pods" is
-	// in enforceNodeAllocatable), so that their memory has the hard thresholds
-	// of the node's, too (ev-7).
+	// EnforcePods is true if a cgroup limits the memory of all pods ("pods" in
+	// enforceNodeAllocatable). The hard thresholds of memory.available then also apply to
+	// allocatableMemory.available.
 	EnforcePods bool
 }
 
-// Parse returns the thresholds of s, hard ones first, each kind in a fixed order
-// of signals. The error has the kubelet's text and names the culprit; if there is
-// more than one, all of them, each on a line.
+// Parse returns the thresholds of s, hard ones first, each kind in a fixed order of signals.
+// The error contains the kubelet's text and the setting, one line for each invalid setting.
 //
-// Thresholds of containerfs are left out: they follow from others (ev-8).
-// Ignored tells which.
+// Thresholds of containerfs are ignored, because they are derived from those of nodefs or
+// imagefs; Ignored returns them.
 func (s Settings) Parse() ([]Threshold, error) {
-	hard, errHard := statements(s.Hard)
-	soft, errSoft := statements(s.Soft)
-	grace, errGrace := gracePeriods(s.SoftGracePeriod)
-	reclaims, errReclaim := minReclaims(s.MinimumReclaim)
+	hard, errHard := parseThresholds(s.Hard)
+	soft, errSoft := parseThresholds(s.Soft)
+	grace, errGrace := parseGracePeriods(s.SoftGracePeriod)
+	reclaims, errReclaim := parseMinReclaims(s.MinimumReclaim)
 	if err := errors.Join(errHard, errSoft, errGrace, errReclaim); err != nil {
 		return nil, err
 	}
@@ -76,8 +73,8 @@ func (s Settings) Parse() ([]Threshold, error) {
 	return all, nil
 }
 
-// Ignored returns the signals of s on which no threshold can be set, because
-// theirs follow from others, sorted: worth a line in the log (ev-8).
+// Ignored returns the signals of s whose thresholds Parse ignores, sorted. The caller should
+// log them.
 func (s Settings) Ignored() (signals []Signal) {
 	for _, m := range []map[string]string{s.Hard, s.Soft} {
 		for name := range m {
@@ -90,14 +87,14 @@ func (s Settings) Ignored() (signals []Signal) {
 	return signals
 }
 
-// inOrder goes through a map in the order of signals, unknown ones last.
-func inOrder(m map[string]string) []Signal {
+// sortedSignals returns the keys of a map in the order of signalInfos, unsupported ones last.
+func sortedSignals(m map[string]string) []Signal {
 	var signals []Signal
 	for name := range maps.Keys(m) {
 		signals = append(signals, Signal(name))
 	}
 	slices.SortFunc(signals, func(a, b Signal) int {
-		if d := a.place() - b.place(); d != 0 {
+		if d := a.index() - b.index(); d != 0 {
 			return d
 		}
 		return strings.Compare(string(a), string(b))
@@ -105,11 +102,11 @@ func inOrder(m map[string]string) []Signal {
 	return signals
 }
 
-// statements parses thresholds. "0%" and "100%" are ways to have none (ev-2).
-func statements(m map[string]string) (thresholds []Threshold, err error) {
+// parseThresholds parses thresholds. "0%" and "100%" disable one (rule ev-2).
+func parseThresholds(m map[string]string) (thresholds []Threshold, err error) {
 	var errs []error
-	for _, signal := range inOrder(m) {
-		switch v, err := statement(signal, m[string(signal)]); {
+	for _, signal := range sortedSignals(m) {
+		switch v, err := parseThreshold(signal, m[string(signal)]); {
 		case err != nil:
 			errs = append(errs, err)
 		case v != nil:
@@ -119,19 +116,19 @@ func statements(m map[string]string) (thresholds []Threshold, err error) {
 	return thresholds, errors.Join(errs...)
 }
 
-func statement(signal Signal, text string) (*Value, error) {
-	if !signal.known() {
+func parseThreshold(signal Signal, text string) (*Value, error) {
+	if !signal.supported() {
 		return nil, unsupported(signal)
 	}
 	if strings.HasSuffix(text, "%") {
 		if text == "0%" || text == "100%" {
 			return nil, nil
 		}
-		part, err := percentage(text)
+		part, err := parsePercentage(text)
 		switch {
 		case err != nil:
-			return nil, named(signal, err)
-		case !(part >= 0): // nor is it a number
+			return nil, withSignal(signal, err)
+		case !(part >= 0): // also true for NaN
 			return nil, fmt.Errorf("eviction percentage threshold %v must be >= 0%%: %s", signal, text)
 		case part > 1:
 			return nil, fmt.Errorf("eviction percentage threshold %v must be <= 100%%: %s", signal, text)
@@ -141,24 +138,24 @@ func statement(signal Signal, text string) (*Value, error) {
 	q, err := resource.ParseQuantity(text)
 	switch {
 	case err != nil:
-		return nil, named(signal, err)
+		return nil, withSignal(signal, err)
 	case q.Sign() <= 0:
 		return nil, fmt.Errorf("eviction threshold %v must be positive: %s", signal, &q)
 	}
 	return &Value{Quantity: &q}, nil
 }
 
-func gracePeriods(m map[string]string) (map[Signal]time.Duration, error) {
+func parseGracePeriods(m map[string]string) (map[Signal]time.Duration, error) {
 	periods := map[Signal]time.Duration{}
 	var errs []error
-	for _, signal := range inOrder(m) {
+	for _, signal := range sortedSignals(m) {
 		text := m[string(signal)]
 		period, err := time.ParseDuration(text)
 		switch {
-		case !signal.known():
+		case !signal.supported():
 			errs = append(errs, unsupported(signal))
 		case err != nil:
-			errs = append(errs, named(signal, err))
+			errs = append(errs, withSignal(signal, err))
 		case period < 0:
 			errs = append(errs, fmt.Errorf("invalid eviction grace period specified: %v, must be a positive value", text))
 		default:
@@ -168,11 +165,11 @@ func gracePeriods(m map[string]string) (map[Signal]time.Duration, error) {
 	return periods, errors.Join(errs...)
 }
 
-func minReclaims(m map[string]string) (map[Signal]Value, error) {
+func parseMinReclaims(m map[string]string) (map[Signal]Value, error) {
 	reclaims := map[Signal]Value{}
 	var errs []error
-	for _, signal := range inOrder(m) {
-		if v, err := minReclaim(signal, m[string(signal)]); err != nil {
+	for _, signal := range sortedSignals(m) {
+		if v, err := parseMinReclaim(signal, m[string(signal)]); err != nil {
 			errs = append(errs, err)
 		} else {
 			reclaims[signal] = v
@@ -181,15 +178,15 @@ func minReclaims(m map[string]string) (map[Signal]Value, error) {
 	return reclaims, errors.Join(errs...)
 }
 
-func minReclaim(signal Signal, text string) (Value, error) {
-	if !signal.known() {
+func parseMinReclaim(signal Signal, text string) (Value, error) {
+	if !signal.supported() {
 		return Value{}, unsupported(signal)
 	}
 	if strings.HasSuffix(text, "%") {
-		part, err := percentage(text)
+		part, err := parsePercentage(text)
 		switch {
 		case err != nil:
-			return Value{}, named(signal, err)
+			return Value{}, withSignal(signal, err)
 		case !(part > 0):
 			return Value{}, fmt.Errorf("eviction percentage minimum reclaim %v must be positive: %s", signal, text)
 		}
@@ -198,7 +195,7 @@ func minReclaim(signal Signal, text string) (Value, error) {
 	q, err := resource.ParseQuantity(text)
 	switch {
 	case err != nil:
-		return Value{}, named(signal, err)
+		return Value{}, withSignal(signal, err)
 	case q.Sign() < 0:
 		return Value{}, fmt.Errorf("negative eviction minimum reclaim specified for %v", signal)
 	}
@@ -207,14 +204,13 @@ func minReclaim(signal Signal, text string) (Value, error) {
 
 func unsupported(signal Signal) error { return fmt.Errorf("unsupported eviction signal %v", signal) }
 
-// named says whose value it is: the kubelet's own text ends in what could not be
-// parsed, and leaves out where it stood.
-func named(signal Signal, err error) error {
+// withSignal adds the signal to an error; the kubelet's text lacks it.
+func withSignal(signal Signal, err error) error {
 	return fmt.Errorf("eviction setting of %v: %w", signal, err)
 }
 
-// percentage parses "12.5%" to 0.125.
-func percentage(text string) (float32, error) {
+// parsePercentage returns 0.125 for "12.5%".
+func parsePercentage(text string) (float32, error) {
 	v, err := strconv.ParseFloat(strings.TrimRight(text, "%"), 32)
 	return float32(v) / 100, err
 }

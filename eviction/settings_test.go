@@ -90,7 +90,7 @@ func TestAManagerIsNotMadeOfWhatCannotBe(t *testing.T) { // ev-10, ev-5
 		"grace": {func(c *eviction.Config) {
 			c.Policy.Thresholds = []eviction.Threshold{{Signal: "pid.available", GracePeriod: -1}}
 		}, "must be a positive value"},
-		"period": {func(c *eviction.Config) { c.Period = -1 }, "a period below zero"},
+		"period": {func(c *eviction.Config) { c.Period = -1 }, "negative duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.config = eviction.Config{}
@@ -100,8 +100,8 @@ func TestAManagerIsNotMadeOfWhatCannotBe(t *testing.T) { // ev-10, ev-5
 			assert.ErrorContains(t, err, "eviction: ")
 		})
 	}
-	_, err := eviction.New(eviction.Config{Containers: collector{}})
-	assert.EqualError(t, err, "eviction: Config.Summary is nil\nConfig.Pods is nil\nConfig.Kill is nil\nConfig.GCPolicy is nil, and Config.Containers is not")
+	_, err := eviction.New(eviction.Config{})
+	assert.EqualError(t, err, "eviction: Config.Stats.Summary is nil\nConfig.Pods is nil\nConfig.Kill is nil")
 }
 
 func FuzzParse(f *testing.F) {
