@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
 // A usageOf function tells how much of a signal's resource a pod uses. stats is
@@ -135,7 +137,7 @@ func request(pod *v1.Pod, name v1.ResourceName) int64 {
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		n := add(sidecars, asked(c, name))
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if restart.Sidecar(c) {
 			sidecars = n
 		}
 		most = max(most, n)
