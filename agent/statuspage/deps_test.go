@@ -10,7 +10,11 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "agent/statuspage", Max: 450,
 		House: []string{
-			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint", "internal/hugepages", "internal/pause", "internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet", "internal/restart", "internal/runonce", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "status", "volume",
+			"agent", "agent/statuspage/internal/page", "allocation", "cm/cgroups", "cm/stats", "eviction", "imagegc", "internal/checkpoint",
+			"internal/hugepages", "internal/pause", "internal/podhttp", "internal/podspec", "internal/qos", "internal/quiet", "internal/restart",
+			"internal/runonce", "internal/terminal", "internal/untrusted", "internal/yamljson", "pleg", "podenv", "podsource", "podsource/manifest",
+			"podworker", "prober", "runtime", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig",
+			"runtime/cri/userns", "status", "volume",
 		},
 	}.Check(t)
 }

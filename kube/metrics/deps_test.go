@@ -10,7 +10,9 @@ import (
 // base is what package metrics reaches: whose hooks it counts, and what they need.
 var base = []string{
 	"allocation", "cm", "cm/cgroups", "cm/cpu", "cm/memory", "cm/oom", "cm/state", "cm/topology", "eviction", "imagegc",
-	"internal/checkpoint", "internal/pause", "internal/podhttp", "internal/qos", "internal/restart", "internal/runonce", "internal/untrusted", "internal/yamljson", "kube/metrics/internal/family",
+	"internal/checkpoint", "internal/hugepages", "internal/pause", "internal/podhttp", "internal/podspec", "internal/qos", "internal/restart",
+	"internal/runonce", "internal/untrusted",
+	"internal/yamljson", "kube/metrics/internal/family",
 	"pleg", "podenv", "podsource", "podsource/manifest", "podworker", "prober", "runtime", "shutdown", "status", "volume",
 }
 
