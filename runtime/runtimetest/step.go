@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -255,12 +256,10 @@ func delay(backoff time.Duration, last *runtime.ContainerStatus) time.Duration {
 // restartAll reports whether an exit asks for the whole pod to begin anew
 // (rt-138).
 func (d *decision) restartAll() bool {
-	for _, list := range [][]v1.Container{d.pod.Spec.InitContainers, d.pod.Spec.Containers} {
-		for i := range list {
-			at := d.latest(list[i].Name, "")
-			if at != nil && at.State == runtime.ContainerExited && restart.After(d.pod, &list[i], at.ExitCode) == restart.All {
-				return true
-			}
+	for c := range podspec.Containers(d.pod) {
+		at := d.latest(c.Name, "")
+		if at != nil && at.State == runtime.ContainerExited && restart.After(d.pod, c, at.ExitCode) == restart.All {
+			return true
 		}
 	}
 	return false
