@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // A pod is what the runtime holds of one. It has at least one sandbox or
@@ -126,6 +127,7 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavio
 			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
 			State:        runtime.ContainerRunning,
 			RestartCount: p.attempts[c.Name],
+			Hash:         plan.Hash(c),
 			Image:        c.Image, ImageID: c.Image, ImageRef: c.Image,
 			CreatedAt: now, StartedAt: now,
 		},
