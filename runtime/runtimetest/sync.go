@@ -16,14 +16,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// SyncPod takes the pod one step towards req.Pod. It looks for itself and does
-// not use req.Status. See [runtime.Syncer].
+// SyncPod takes the pod one step towards req.Pod. It uses the current state, not
+// req.Status. See [runtime.Syncer].
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("runtimetest: sync pod: SyncRequest.Pod is nil or has no UID")
 	}
 	var out runtime.SyncResult
-	var failed error // of the actions: an answer, not the loss of one
+	var failed error // of the actions; not replaced by an injected error
 	err := r.call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
 		s := syncing{r: r, req: req}
 		if err := s.step(ctx); err != nil {
@@ -40,7 +40,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	return out, failed
 }
 
-// A syncing is one SyncPod being carried out.
+// A syncing is one call of SyncPod.
 type syncing struct {
 	r   *Runtime
 	req runtime.SyncRequest
@@ -176,7 +176,7 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 		if s.res.RetryAt.IsZero() || st.NotBefore.Before(s.res.RetryAt) {
 			s.res.RetryAt = st.NotBefore
 		}
-		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", wait, c.Name, podTarget(s.req.Pod)) // rt-90
+		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", wait, c.Name, podTarget(s.req.Pod))
 	}
 	for _, m := range c.VolumeMounts {
 		if _, ok := s.req.Volumes[m.Name]; !ok {
@@ -197,13 +197,13 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 	defer r.mu.Unlock()
 	p := r.pods[s.req.Pod.UID]
 	if p == nil || p.readySandbox() == nil {
-		return fail("CreateContainerError", "the sandbox is gone")
+		return fail("CreateContainerError", "pod has no ready sandbox")
 	}
 	if p.running(c.Name) != nil {
 		return a
 	}
 	if g := cmp.Or(s.req.Pod.DeletionGracePeriodSeconds, s.req.Pod.Spec.TerminationGracePeriodSeconds); g != nil {
-		p.grace = new(*g) // the pod stays the caller's
+		p.grace = new(*g) // a copy: the pod belongs to the caller
 	}
 	r.runLocked(p, p.readySandbox().ID, c, b).turn = turnOf(s.req.Pod, c)
 	return a
