@@ -197,7 +197,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	if o.runtime != "process" {
 		images = must(imagegc.New(imagegc.Config{
 			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
-			Ready: func() bool { return n.agent.Loop().Synced() }, Pods: func() []*v1.Pod { return n.agent.Loop().Pods() },
+			Pods: func() ([]*v1.Pod, bool) { return n.agent.Loop().Pods(), n.agent.Loop().Synced() },
 		}))
 		cfg.Images, n.parts = images, append(n.parts, images.Run)
 	}
