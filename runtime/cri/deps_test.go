@@ -7,8 +7,8 @@ import (
 )
 
 func TestImports(t *testing.T) {
-	deptest.Closure{Package: "runtime/cri", Max: 402, House: []string{
+	deptest.Closure{Package: "runtime/cri", Max: 406, House: []string{
 		"allocation", "runtime", "runtime/cri/credentials", "runtime/cri/images", "runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns",
-		"internal/checkpoint", "internal/podhttp", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/untrusted",
+		"internal/checkpoint", "internal/podhttp", "podenv", "internal/qos", "internal/quiet", "internal/restart", "internal/singleflight", "internal/untrusted",
 	}}.Check(t)
 }
