@@ -35,8 +35,8 @@ func TestIntegrationAKilledContainerComesBack(t *testing.T) {
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images,
-		RootDir: dir + "/root", PodLogsDir: dir + "/logs",
-		Backoff: plan.BackoffConfig{Initial: time.Millisecond, Factor: 1},
+		Dirs:       cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
+		Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: time.Millisecond, Factor: 1}},
 	})
 	require.NoError(t, err)
 	version, err := client.Runtime.Version(t.Context(), "v1")

@@ -36,7 +36,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	t.Cleanup(func() { assert.NoError(t, client.Close(context.Background())) })
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, RootDir: dir + "/root", PodLogsDir: dir + "/pods",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"},
 	})
 	require.NoError(t, err)
 

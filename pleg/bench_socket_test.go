@@ -48,7 +48,7 @@ func overSocket(b *testing.B, pods int) (*cri.Runtime, *fakecri.Runtime) {
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = client.Close(ctx) })
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
 	})
 	require.NoError(b, err)
 	var group errgroup.Group

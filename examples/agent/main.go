@@ -180,8 +180,8 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	files := must(objectdir.New(objectdir.Config{Path: o.objects, Changed: changed, Logger: o.logger}))
 	volumes = newVolumes(o, files, record)
 	rt := n.newRuntime(ctx, o, volumes, cri.Config{
-		Node: cri.Node{IPs: agent.InterfaceIPs, Facts: must(cri.ReadFacts(os.DirFS("/")))}, DNS: cri.DNS{ResolvConf: "/etc/resolv.conf"},
-		RootDir: o.root, PodLogsDir: o.podLogs, Objects: objects{files}, VolumeGroups: volumes.Groups,
+		Node: cri.Node{IPs: agent.InterfaceIPs, Facts: must(cri.ReadFacts(os.DirFS("/"))), DNS: cri.DNS{ResolvConf: "/etc/resolv.conf"}},
+		Dirs: cri.Dirs{Root: o.root, PodLogs: o.podLogs}, Providers: cri.Providers{Objects: objects{files}, VolumeGroups: volumes.Groups},
 		Record: record, Logger: o.logger, Hooks: cri.Hooks{Synced: history.Synced},
 	})
 	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.FileHooks{
@@ -242,7 +242,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	check(err, "start a CRI runtime there, or name its socket with --runtime; root may be required")
 	cfg.Name, cfg.Runtime, cfg.Images, n.close = c.Name, c.Runtime, c.Images, c.Close
 	if volume.CanMount() {
-		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
+		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
 			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
 		}
 	}

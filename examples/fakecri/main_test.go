@@ -84,8 +84,8 @@ func TestAPodLivesThroughTheSocket(t *testing.T) {
 	defer client.Close(context.Background())
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client),
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods", ContainerLogsDir: dir + "/containers",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Calls: cri.CallConfig{Streams: new(streaming.Client)},
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods", ContainerLogs: dir + "/containers"},
 	})
 	require.NoError(t, err)
 	pod := &v1.Pod{

@@ -26,7 +26,7 @@ func main() {
 	ctx, dir := context.Background(), must(os.MkdirTemp("", "tiny"))
 	pod := must(podsource.Static([]byte(manifest), "node", "main.go"))
 	processes := must(process.New(process.Config{Dir: dir + "/process"}))
-	rt := must(cri.New(cri.Config{Name: process.Name, Runtime: processes, Images: processes, RootDir: dir, PodLogsDir: dir + "/logs"}))
+	rt := must(cri.New(cri.Config{Name: process.Name, Runtime: processes, Images: processes, Dirs: cri.Dirs{Root: dir, PodLogs: dir + "/logs"}}))
 	for {
 		observed := must(rt.PodStatus(ctx, pod.UID))
 		pod.Status = status.Compute(status.Facts{Pod: pod, Observed: observed, Previous: pod.Status, Now: time.Now()})

@@ -85,7 +85,7 @@ func TestTheHandlerOfARuntimeClass(t *testing.T) { // rt-20
 		assert.Empty(t, handler)
 		_, err = s.RuntimeClass("none")
 		require.True(t, apierrors.IsNotFound(err))
-		var lookup func(string) (string, error) = cri.Config{RuntimeClass: s.RuntimeClass}.RuntimeClass
+		var lookup func(string) (string, error) = cri.Config{Providers: cri.Providers{RuntimeClass: s.RuntimeClass}}.Providers.RuntimeClass
 		assert.NotNil(t, lookup)
 	})
 }

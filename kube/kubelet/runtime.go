@@ -60,43 +60,43 @@ func newRuntime(b base, d runtimeDeps) (r podRuntime, err error) {
 	}
 	cfg := cri.Config{
 		Name: d.services.Name, Runtime: d.services.Service, Images: d.services.Images,
-		Node:       cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable},
-		PodLogsDir: b.k.PodLogsDir, RootDir: b.cfg.RootDir, DNS: dnsOf(b.k), CallTimeout: b.k.RuntimeRequestTimeout.Duration,
-		Keyring: keyring, Objects: d.objects, Streams: new(streaming.Client), VolumeGroups: d.volumes.Groups, UnsafeSysctls: b.k.AllowedUnsafeSysctls,
+		Node: cri.Node{IPs: d.hostIPs, Facts: r.facts, Allocatable: d.cgroups.allocatable, DNS: dnsOf(b.k), UnsafeSysctls: b.k.AllowedUnsafeSysctls},
+		Dirs: cri.Dirs{PodLogs: b.k.PodLogsDir, Root: b.cfg.RootDir}, Calls: cri.CallConfig{Timeout: b.k.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
+		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Objects: d.objects, VolumeGroups: d.volumes.Groups},
 		Record: b.record, Hooks: b.metrics.runtime(d.synced), Logger: b.logger,
 	}
 	if r.ids != nil {
-		cfg.UserNamespaces = r.ids
+		cfg.Providers.UserNamespaces = r.ids
 	}
-	if cfg.Backoff, err = backoffOf(b.k.CrashLoopBackOff); err != nil {
+	if cfg.Containers.Backoff, err = backoffOf(b.k.CrashLoopBackOff); err != nil {
 		return r, err
 	}
-	if cfg.Pulls, err = pullsOf(b.k, b.metrics.remote.Images()); err != nil {
+	if cfg.Pulls.Config, err = pullsOf(b.k, b.metrics.remote.Images()); err != nil {
 		return r, err
 	}
 	if groups := d.cgroups.groups; groups != nil {
-		cfg.CgroupParent = groups.CgroupParent
-		cfg.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.Step) error {
+		cfg.Providers.CgroupParent = groups.CgroupParent
+		cfg.Providers.ResizeCgroup = func(ctx context.Context, pod *v1.Pod, s allocation.Step) error {
 			return groups.Resize(ctx, pod, s.Resource, s.After)
 		}
 	}
 	if d.managers != nil {
-		cfg.Managers = d.managers.Managers
+		cfg.Providers.Managers = d.managers.Managers
 	}
 	if d.volumes.mounts {
-		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
+		cfg.Providers.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
 			return d.volumes.SubPath(ctx, volume.SubPath{
 				PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path,
 			})
 		}
 	}
 	if d.cluster != nil {
-		cfg.RuntimeClass = d.cluster.objects.RuntimeClass
+		cfg.Providers.RuntimeClass = d.cluster.objects.RuntimeClass
 	}
 	if err := adjust("CRI", b.cfg.Adjust.CRI, &cfg); err != nil {
 		return r, err
 	}
-	if err := cfg.DNS.Check(cri.ReadResolvConf(cfg.DNS)); err != nil { // pods run with it (rule dn-9)
+	if err := cfg.Node.DNS.Check(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
 		b.cfg.Notify(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
 	r.Runtime, err = cri.New(cfg)

@@ -98,7 +98,7 @@ func onContainerd(b *testing.B) (runtime.Runtime, string) {
 	require.NoError(b, err)
 	b.Cleanup(func() { os.RemoveAll(dir) })
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client), RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Calls: cri.CallConfig{Streams: new(streaming.Client)}, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
 	})
 	require.NoError(b, err)
 	pod := webPod()

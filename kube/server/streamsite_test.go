@@ -102,7 +102,7 @@ func behindSocket(t testing.TB, p program) runtime.Runtime {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close(ctx) })
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client), RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Calls: cri.CallConfig{Streams: new(streaming.Client)}, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
 	})
 	require.NoError(t, err)
 	for i := 0; ; i++ {

@@ -35,7 +35,7 @@ func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements 
 // actuatedIn returns status with the resources on record in place of those it
 // shows. A resize that was not seen since, as no list shows one, is so not done
 // again. The status handed in is not changed.
-func (rec *record) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
+func (rec *podCheckpoint) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
 	var changed *runtime.PodStatus
 	for i := range status.Containers {
 		c := &status.Containers[i]

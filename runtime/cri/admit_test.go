@@ -47,8 +47,8 @@ func TestAdmitRejectsSettingsThatTheNodeDoesNotHonor(t *testing.T) { // se-3, se
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
 			rt, err := cri.New(cri.Config{
-				Name: "fake", Runtime: &able{fakeCRI: fake, status: tc.status, fail: tc.fail}, Images: fake, RootDir: t.TempDir(),
-				Node: cri.Node{Facts: tc.facts}, UnsafeSysctls: []string{"net.core.*"},
+				Name: "fake", Runtime: &able{fakeCRI: fake, status: tc.status, fail: tc.fail}, Images: fake, Dirs: cri.Dirs{Root: t.TempDir()},
+				Node: cri.Node{Facts: tc.facts, UnsafeSysctls: []string{"net.core.*"}},
 			})
 			require.NoError(t, err)
 			got := rt.Admit(t.Context(), tc.pod)
@@ -61,6 +61,6 @@ func TestAdmitRejectsSettingsThatTheNodeDoesNotHonor(t *testing.T) { // se-3, se
 			assert.Equal(t, tc.want == "RuntimeUnknown", got.Deferred)
 		})
 	}
-	_, err := cri.New(cri.Config{Name: "fake", Runtime: newFake(), Images: newFake(), UnsafeSysctls: []string{"vm.swappiness"}}) // se-15
-	require.EqualError(t, err, `cri: Config.UnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced`)
+	_, err := cri.New(cri.Config{Name: "fake", Runtime: newFake(), Images: newFake(), Node: cri.Node{UnsafeSysctls: []string{"vm.swappiness"}}}) // se-15
+	require.EqualError(t, err, `cri: Config.Node.UnsafeSysctls: the sysctls "vm.swappiness" are not known to be namespaced`)
 }

@@ -187,7 +187,7 @@ func TestAKubeletFindsOurPodsAsItsOwn(t *testing.T) {
 	theirs := kubeletMade(t)
 	f := newFake()
 	f.has("bar:latest", "foo/image:v1")
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 	require.NoError(t, err)
 	pod := shopPod()
 	syncs(t, rt, pod)

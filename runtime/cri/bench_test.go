@@ -65,7 +65,7 @@ func BenchmarkCreate100Pods(b *testing.B) {
 				dir := b.TempDir()
 				rt, err := cri.New(cri.Config{
 					Name: "fake", Runtime: slowCRI{f, latency}, Images: slowCRI{f, latency},
-					RootDir: dir + "/root", PodLogsDir: dir + "/logs", PullAhead: ahead,
+					Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}, Pulls: cri.PullConfig{Ahead: ahead},
 				})
 				require.NoError(b, err)
 				b.StartTimer()

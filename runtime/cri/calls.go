@@ -45,7 +45,7 @@ func call[T any](ctx context.Context, c *calls, operation string, limit time.Dur
 	}
 	out, err := do(own)
 	if err != nil {
-		err = classify(ctx, own, shorten(err))
+		err = classify(ctx, own, limitError(err))
 	}
 	if c.hook != nil {
 		c.hook(CallInfo{Operation: operation, Duration: time.Since(begun), Err: err})
@@ -77,7 +77,7 @@ func (c *calls) limitOfExec(timeout time.Duration) time.Duration {
 // commandsTime says of an ExecSync that failed because the command's own time was
 // up that it did (rt-149). The client of a socket has put it into words already,
 // and no code is left.
-func commandsTime(ctx context.Context, cmd []string, timeout time.Duration, err error) error {
+func classifyExec(ctx context.Context, cmd []string, timeout time.Duration, err error) error {
 	switch {
 	case err == nil || timeout <= 0 || ctx.Err() != nil || errors.Is(err, runtime.ErrUnavailable):
 		return err

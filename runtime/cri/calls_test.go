@@ -100,10 +100,10 @@ func (hanging) RunPodSandbox(ctx context.Context, _ *runtimeapi.PodSandboxConfig
 func TestACallThatHangsIsGivenUp(t *testing.T) {
 	rt, err := cri.New(cri.Config{Name: "fake", Runtime: hanging{}, Images: hanging{}})
 	require.NoError(t, err)
-	short, err := cri.New(cri.Config{Name: "fake", Runtime: hanging{}, Images: hanging{}, CallTimeout: time.Second})
+	short, err := cri.New(cri.Config{Name: "fake", Runtime: hanging{}, Images: hanging{}, Calls: cri.CallConfig{Timeout: time.Second}})
 	require.NoError(t, err)
-	_, err = cri.New(cri.Config{Name: "fake", Runtime: hanging{}, Images: hanging{}, CallTimeout: -1})
-	require.EqualError(t, err, "cri: Config.CallTimeout is negative: -1ns")
+	_, err = cri.New(cri.Config{Name: "fake", Runtime: hanging{}, Images: hanging{}, Calls: cri.CallConfig{Timeout: -1}})
+	require.EqualError(t, err, "cri: Config.Calls.Timeout is negative: -1ns")
 	for name, tc := range map[string]struct {
 		rt    *cri.Runtime
 		call  func(ctx context.Context, rt *cri.Runtime) error

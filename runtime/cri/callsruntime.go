@@ -154,7 +154,7 @@ func (c *runtimeCalls) ExecSync(ctx context.Context, id string, cmd []string, ti
 		stdout, stderr, err = c.service.ExecSync(ctx, id, cmd, timeout)
 		return stderr, err
 	})
-	return stdout, stderr, commandsTime(ctx, cmd, timeout, err)
+	return stdout, stderr, classifyExec(ctx, cmd, timeout, err)
 }
 
 func (c *runtimeCalls) Exec(ctx context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {

@@ -95,7 +95,7 @@ func TestADeletionGetsThroughWhateverASyncWaitsFor(t *testing.T) {
 				f.has("img:1")
 				slow := &slowpoke{fakeCRI: f, slow: tc.slow}
 				dir := t.TempDir()
-				rt, err := cri.New(cri.Config{Name: "fake", Runtime: slow, Images: f, RootDir: dir, PodLogsDir: dir})
+				rt, err := cri.New(cri.Config{Name: "fake", Runtime: slow, Images: f, Dirs: cri.Dirs{Root: dir, PodLogs: dir}})
 				require.NoError(t, err)
 				pod := podOf(container("web"), container("log"))
 				if tc.change != nil {

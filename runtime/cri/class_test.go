@@ -31,7 +31,7 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()
 			f.has("img:1")
-			rt, _ := f.engine(t, cri.Config{RuntimeClass: tc.resolve})
+			rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{RuntimeClass: tc.resolve}})
 			pod := podOf(container("web"))
 			pod.Spec.RuntimeClassName = &tc.class
 			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -49,7 +49,7 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 func TestImagesAreKeptApartByHandler(t *testing.T) { // rt-20
 	for _, by := range []bool{false, true} {
 		f := newFake()
-		rt, _ := f.engine(t, cri.Config{ImagesByHandler: by, RuntimeClass: func(string) (string, error) { return "kata", nil }})
+		rt, _ := f.engine(t, cri.Config{Pulls: cri.PullConfig{ByRuntimeHandler: by}, Providers: cri.Providers{RuntimeClass: func(string) (string, error) { return "kata", nil }}})
 		pod := podOf(container("web"))
 		pod.Spec.RuntimeClassName = new("sandboxed")
 		syncs(t, rt, pod)

@@ -103,8 +103,8 @@ func TestTheOrderInWhichAContainerGoes(t *testing.T) {
 	dir := t.TempDir()
 	m := &managers{}
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: f, Images: f, Managers: m,
-		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+		Name: "fake", Runtime: f, Images: f, Providers: cri.Providers{Managers: m},
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs", ContainerLogs: dir + "/links"},
 	})
 	require.NoError(t, err)
 	logs := dir + "/logs/prod_web_u-1/web"
@@ -196,23 +196,4 @@ func TestRecordsGoWithTheirPods(t *testing.T) {
 	assert.FileExists(t, record("u-2"))
 	syncs(t, rt, pod)
 	assert.Zero(t, f.newest("web").Config.Metadata.Attempt, "nor is it remembered")
-}
-
-func TestACollectionCanBePlanned(t *testing.T) { // F-38, cg-3, cg-7
-	f := newFake()
-	f.holds("a", "s1", 0, 0, "web/0 exited", "web/1 exited")
-	f.held("b", "s2", 0, 0, "db/0 exited")
-	r, _ := f.engine(t, cri.Config{})
-	policy := removed("b")
-	policy.MaxPerContainer = 1
-	p, err := r.PlanGarbage(t.Context(), policy)
-	require.NoError(t, err)
-	var words []string
-	for _, c := range p.Containers {
-		words = append(words, string(c.Pod)+" "+c.Name+": "+c.Reason)
-	}
-	assert.ElementsMatch(t, []string{"a web: there are newer ones of it", "b db: its pod is gone"}, words)
-	assert.Equal(t, []string{"s2"}, p.Sandboxes)
-	assert.Contains(t, p.String(), ": its pod is gone\n")
-	assert.Contains(t, p.String(), "sandbox s2\n")
 }

@@ -75,8 +75,8 @@ type agency struct{ configs, called sync.Map }
 func (a *agency) open(t *testing.T, cfg cri.Config) runtime.Runtime {
 	t.Helper()
 	dir := t.TempDir()
-	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
-	cfg.Backoff = plan.BackoffConfig{Initial: 500 * time.Millisecond} // ten seconds would be waited for
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
+	cfg.Containers.Backoff = plan.BackoffConfig{Initial: 500 * time.Millisecond} // ten seconds would be waited for
 	count := new(atomic.Int64)
 	cfg.Hooks.Called = func(cri.CallInfo) { count.Add(1) }
 	rt, err := cri.New(cfg)
@@ -132,7 +132,7 @@ var _ cri.LocalStreams = (*process.Runtime)(nil)
 func newRuntime(t *testing.T, cfg cri.Config) *cri.Runtime {
 	t.Helper()
 	dir := t.TempDir()
-	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
 	return rt
@@ -170,6 +170,6 @@ func TestIntegrationContainerdKeepsTheContract(t *testing.T) {
 		client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
-		return agents.open(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client)})
+		return agents.open(t, cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Calls: cri.CallConfig{Streams: new(streaming.Client)}})
 	}, suite)
 }

@@ -18,24 +18,24 @@ type imageUser = podconfig.User
 
 // input returns what the pod's sandbox and containers are made from, without
 // what only a sandbox needs.
-func (s *step) input(ctx context.Context) (podconfig.Input, error) {
+func (s *podSync) input(ctx context.Context) (podconfig.Input, error) {
 	in := podconfig.Input{
-		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.RootDir),
-		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.CgroupParent(s.pod),
+		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.Dirs.Root),
+		LogDirectory: s.r.podLogDir(s.pod), CgroupParent: s.r.cfg.Providers.CgroupParent(s.pod),
 		ExclusiveCPUs: s.r.exclusiveCPUs(s.pod),
 	}
-	if s.r.cfg.VolumeGroups != nil {
-		in.Groups = s.r.cfg.VolumeGroups(s.pod)
+	if s.r.cfg.Providers.VolumeGroups != nil {
+		in.Groups = s.r.cfg.Providers.VolumeGroups(s.pod)
 	}
 	var err error
 	if in.Handler, err = s.handler(ctx); err != nil {
 		return in, err
 	}
 	if users := s.pod.Spec.HostUsers; users != nil && !*users && in.Handler.UserNamespaces {
-		if s.r.cfg.UserNamespaces == nil {
+		if s.r.cfg.Providers.UserNamespaces == nil {
 			return in, errors.New("hostUsers: false: no source of user IDs")
 		}
-		m, err := s.r.cfg.UserNamespaces.Allocate(s.pod.UID)
+		m, err := s.r.cfg.Providers.UserNamespaces.Allocate(s.pod.UID)
 		if err != nil {
 			return in, err
 		}
@@ -54,15 +54,15 @@ func idMappings(list []userns.Mapping) []*runtimeapi.IDMapping {
 
 // handlerName returns the runtime handler of the pod's class (rt-20, se-13); ""
 // is the runtime's default.
-func (s *step) handlerName() (string, error) {
+func (s *podSync) handlerName() (string, error) {
 	class := s.pod.Spec.RuntimeClassName
 	if class == nil || *class == "" {
 		return "", nil
 	}
-	if s.r.cfg.RuntimeClass == nil {
+	if s.r.cfg.Providers.RuntimeClass == nil {
 		return "", fmt.Errorf("failed to get RuntimeClass %q: no source of runtime classes", *class)
 	}
-	name, err := s.r.cfg.RuntimeClass(*class)
+	name, err := s.r.cfg.Providers.RuntimeClass(*class)
 	if err != nil {
 		return "", fmt.Errorf("failed to get RuntimeClass %q: %w", *class, err)
 	}
@@ -71,7 +71,7 @@ func (s *step) handlerName() (string, error) {
 
 // handler returns the handler of the pod's class. What it can do is asked only
 // for a pod that needs to know.
-func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
+func (s *podSync) handler(ctx context.Context) (podconfig.Handler, error) {
 	name, err := s.handlerName()
 	h := podconfig.Handler{Name: name}
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *step) handler(ctx context.Context) (podconfig.Handler, error) {
 
 // containerConfig returns what an instance of container c is made from (sections
 // 4.2, 4.10). It writes the files that are mounted into it.
-func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
+func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
 	env, err := s.environment(ctx, c)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *step) containerConfig(ctx context.Context, c *v1.Container, restartCoun
 }
 
 // podIPs returns the addresses that the containers see as their own.
-func (s *step) podIPs() []string {
+func (s *podSync) podIPs() []string {
 	if s.pod.Spec.HostNetwork {
 		return s.r.cfg.Node.IPs()
 	}
@@ -141,7 +141,7 @@ func (s *step) podIPs() []string {
 
 // targetID returns the runtime's ID of the container that the ephemeral one of
 // that name looks into (rt-84), or "".
-func (s *step) targetID(name string) string {
+func (s *podSync) targetID(name string) string {
 	for i := range s.pod.Spec.EphemeralContainers {
 		e := &s.pod.Spec.EphemeralContainers[i]
 		if e.Name != name || e.TargetContainerName == "" {

@@ -17,16 +17,16 @@ type DNS = podconfig.DNS
 
 // podDNS returns the DNS configuration of pod, from the node's file as it is now.
 func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
-	host, err := ReadResolvConf(r.cfg.DNS)
+	host, err := ReadResolvConf(r.cfg.Node.DNS)
 	if err != nil && !os.IsNotExist(err) {
 		return podconfig.PodDNS{}, err
 	}
-	return r.cfg.DNS.For(pod, host, r.cfg.Node.IPs())
+	return r.cfg.Node.DNS.For(pod, host, r.cfg.Node.IPs())
 }
 
 // warnOfDNS records what there is to say of a pod's DNS configuration when its
 // sandbox is made (dn-1, dn-3, dn-7).
-func (s *step) warnOfDNS(dns podconfig.PodDNS) {
+func (s *podSync) recordDNSWarnings(dns podconfig.PodDNS) {
 	if dns.UnknownPolicy {
 		s.r.log.Warn("unknown DNS policy, taken for ClusterFirst", "pod", s.name(), "uid", s.pod.UID, "policy", s.pod.Spec.DNSPolicy)
 	}

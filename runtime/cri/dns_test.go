@@ -41,7 +41,7 @@ func TestASandboxTellsOfItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 	const missing = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`
 	f := newFake()
 	f.has("img:latest")
-	rt, seen := f.engine(t, cri.Config{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: filepath.Join(t.TempDir(), "none")}})
+	rt, seen := f.engine(t, cri.Config{Node: cri.Node{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: filepath.Join(t.TempDir(), "none")}}})
 	pod := podOf(v1.Container{Name: "a", Image: "img:latest", ImagePullPolicy: v1.PullIfNotPresent})
 	pod.Spec.NodeName, pod.Spec.DNSPolicy = "n1", v1.DNSClusterFirst
 	pod.Spec.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"}}
@@ -76,7 +76,7 @@ func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19,
 		"spec.dnsConfig.searches[0]": func(s *v1.PodSpec) { s.DNSConfig = &v1.PodDNSConfig{Searches: []string{"a\nnameserver 6.6.6.6"}} },
 	} {
 		f := newFake()
-		rt, _ := f.engine(t, cri.Config{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: os.DevNull}})
+		rt, _ := f.engine(t, cri.Config{Node: cri.Node{DNS: cri.DNS{ClusterDomain: "cluster.local", ResolvConf: os.DevNull}}})
 		pod := podOf(v1.Container{Name: "a", Image: "img"})
 		spec(&pod.Spec)
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -87,6 +87,6 @@ func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19,
 
 func TestNewRefusesDNSThatNoFileCanHold(t *testing.T) {
 	f := newFake()
-	_, err := cri.New(cri.Config{Runtime: f, Images: f, Name: "fake", DNS: cri.DNS{ClusterDNS: []string{"1 2"}}})
-	assert.EqualError(t, err, `cri: Config.DNS: ClusterDNS: "1 2" is no address`)
+	_, err := cri.New(cri.Config{Runtime: f, Images: f, Name: "fake", Node: cri.Node{DNS: cri.DNS{ClusterDNS: []string{"1 2"}}}})
+	assert.EqualError(t, err, `cri: Config.Node.DNS: ClusterDNS: "1 2" is no address`)
 }

@@ -19,11 +19,11 @@ const early = 100 * time.Millisecond
 
 // calledOff adds why ctx ended to the failure of a call that was made with it,
 // so that callers need not know gRPC's codes.
-func calledOff(ctx context.Context, err error) error {
+func joinContextErr(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	why := ended(ctx, err)
+	why := contextErr(ctx, err)
 	if why == nil || errors.Is(err, why) {
 		return err
 	}
@@ -31,7 +31,7 @@ func calledOff(ctx context.Context, err error) error {
 }
 
 // ended returns why ctx ended, if that is what made a call with it fail.
-func ended(ctx context.Context, err error) error {
+func contextErr(ctx context.Context, err error) error {
 	why := ctx.Err()
 	if deadline, ok := ctx.Deadline(); why == nil && ok && time.Until(deadline) < early && hasCode(err, codes.DeadlineExceeded) {
 		why = context.DeadlineExceeded
@@ -51,7 +51,7 @@ func (c *classified) Unwrap() []error { return []error{c.error, c.class} }
 // or one of the runtime's. own is the context that the call was made with; if
 // only that has ended, the runtime hangs.
 func classify(ctx, own context.Context, err error) error {
-	class := ended(ctx, err)
+	class := contextErr(ctx, err)
 	switch {
 	case class != nil:
 	case own.Err() != nil:
@@ -87,8 +87,8 @@ func hasCode(err error, code codes.Code) bool {
 
 // words returns what the runtime said of a failure, without gRPC's prefix
 // (rt-78).
-func words(err error) string {
-	if other, ok := errors.AsType[*renamed](err); ok {
+func errorMessage(err error) string {
+	if other, ok := errors.AsType[*renamedError](err); ok {
 		return other.said
 	}
 	if over, ok := errors.AsType[statusError](err); ok {

@@ -32,7 +32,7 @@ func ExampleRuntime_SyncPod() {
 	defer processes.Close(ctx)
 	rt, err := cri.New(cri.Config{
 		Name: process.Name, Runtime: processes, Images: processes,
-		RootDir: filepath.Join(dir, "root"), PodLogsDir: filepath.Join(dir, "logs"),
+		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs")},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -32,7 +32,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 		return result, nil
 	}
 	if err != nil {
-		return result, fmt.Errorf("cri: exec %q in container %s: %w", cmd, containerID, calledOff(ctx, err))
+		return result, fmt.Errorf("cri: exec %q in container %s: %w", cmd, containerID, joinContextErr(ctx, err))
 	}
 	return result, nil
 }

@@ -63,7 +63,7 @@ func (f *fakeCRI) engine(t *testing.T, cfg cri.Config) (*cri.Runtime, *events) {
 		cfg.Runtime = f
 	}
 	cfg.Name, cfg.Images, cfg.Record = "fake", f, seen.record
-	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
 	return rt, seen

@@ -44,7 +44,7 @@ func (a *able) UpdateContainerResources(_ context.Context, _ string, res *runtim
 
 func (a *able) engine(t *testing.T) *cri.Runtime {
 	a.fakeCRI = newFake()
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: a, Images: a.fakeCRI, RootDir: t.TempDir(), PodLogsDir: "/logs"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: a, Images: a.fakeCRI, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: "/logs"}})
 	require.NoError(t, err)
 	return rt
 }

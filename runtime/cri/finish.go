@@ -14,7 +14,7 @@ const finishTime = 5 * time.Second
 // it starts something may lose the thread: containerd 2 then calls the container
 // exited, keeps its task, and refuses to remove either. What takes long, such as
 // a pull, gets ctx itself.
-func finish(ctx context.Context) (context.Context, context.CancelFunc) {
+func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		select {

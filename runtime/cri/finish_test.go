@@ -14,7 +14,7 @@ type key struct{}
 func TestFinishLetsACallEndByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, "value"))
-		patient, done := finish(ctx)
+		patient, done := finishContext(ctx)
 		assert.Equal(t, "value", patient.Value(key{}))
 		cancel()
 		time.Sleep(finishTime - 1)
@@ -24,7 +24,7 @@ func TestFinishLetsACallEndByItself(t *testing.T) {
 		assert.ErrorIs(t, patient.Err(), context.Canceled, "but not for ever")
 		done()
 
-		early, done := finish(t.Context())
+		early, done := finishContext(t.Context())
 		done()
 		assert.Error(t, early.Err())
 	})

@@ -21,7 +21,7 @@ import (
 // pods. A sandbox that cannot be removed is tried again after a while that doubles
 // (F-38).
 func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	policy = never(policy)
+	policy = withDefaults(policy)
 	pods, err := r.Pods(ctx)
 	if err != nil {
 		return err
@@ -29,14 +29,16 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 	var errs []error
 	gone := map[string]bool{} // containers
 	for _, d := range deadContainers(pods, policy, time.Now()) {
-		if err := r.remove(ctx, d); err != nil {
+		if err := r.collect(ctx, d); err != nil {
 			errs = append(errs, err)
 			continue
 		}
+		r.log.Debug("Removed dead container", "pod", d.pod.Namespace+"/"+d.pod.Name, "podUID", d.pod.UID,
+			"containerName", d.container.Name, "containerID", d.container.ID, "reason", d.why)
 		gone[d.container.ID] = true
 	}
 	sandboxes := deadSandboxes(pods, gone, policy)
-	r.stuck.forget(sandboxes)
+	r.stuck.retain(sandboxes)
 	for _, id := range sandboxes {
 		if !r.stuck.due(id, time.Now()) {
 			continue
@@ -51,7 +53,7 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 }
 
 // never fills in the functions that are not there.
-func never(policy runtime.GCPolicy) runtime.GCPolicy {
+func withDefaults(policy runtime.GCPolicy) runtime.GCPolicy {
 	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Terminated} {
 		if *f == nil {
 			*f = func(types.UID) bool { return false }
@@ -61,7 +63,7 @@ func never(policy runtime.GCPolicy) runtime.GCPolicy {
 }
 
 // A dead container may be removed.
-type dead struct {
+type deadContainer struct {
 	pod       *runtime.Pod
 	container runtime.Container
 	why       string
@@ -69,29 +71,29 @@ type dead struct {
 
 // Why a container goes, in words.
 const (
-	whyRemoved = "its pod is gone"
-	whyEnded   = "its pod has ended, and room is needed"
-	whyMore    = "there are newer ones of it"
-	whyShare   = "there are too many on the node, and its container has more than its share"
-	whyOldest  = "there are too many on the node, and it is among the oldest"
+	reasonPodRemoved     = "its pod is gone"
+	reasonPodTerminated  = "its pod has ended, and room is needed"
+	reasonNewerInstances = "there are newer ones of it"
+	reasonAboveShare     = "there are too many on the node, and its container has more than its share"
+	reasonOldest         = "there are too many on the node, and it is among the oldest"
 )
 
 // deadContainers returns which containers go (rt-128 … rt-130), the oldest first.
-func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time) []dead {
-	policy = never(policy)
-	var goes []dead
-	units := map[unit][]dead{} // what is kept of each container, the newest first
+func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time) []deadContainer {
+	policy = withDefaults(policy)
+	var goes []deadContainer
+	units := map[unit][]deadContainer{} // what is kept of each container, the newest first
 	for _, pod := range pods {
 		why := ""
 		switch {
 		case policy.Removed(pod.UID):
-			why = whyRemoved
+			why = reasonPodRemoved
 		case policy.Terminated(pod.UID):
-			why = whyEnded
+			why = reasonPodTerminated
 		}
 		newer := map[string]bool{} // names of which a newer instance was seen
 		for _, c := range pod.Containers {
-			d, u, old := dead{pod, c, why}, unit{pod.UID, c.Name}, newer[c.Name]
+			d, u, old := deadContainer{pod, c, why}, unit{pod.UID, c.Name}, newer[c.Name]
 			newer[c.Name] = true
 			switch {
 			case c.State == runtime.ContainerRunning:
@@ -101,14 +103,14 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 			case c.State == runtime.ContainerCreated && !old:
 				// About to be started. Superseded by a newer instance, it is not.
 			case policy.MaxPerContainer >= 0 && len(units[u]) >= policy.MaxPerContainer:
-				d.why = whyMore
+				d.why = reasonNewerInstances
 				goes = append(goes, d)
 			default:
 				units[u] = append(units[u], d)
 			}
 		}
 	}
-	goes = append(goes, beyond(units, policy.MaxContainers)...)
+	goes = append(goes, aboveLimit(units, policy.MaxContainers)...)
 	slices.SortFunc(goes, oldest)
 	return goes
 }
@@ -122,7 +124,7 @@ type unit struct {
 // beyond returns what has to go for no more than limit to be kept on the node:
 // first what units hold beyond an equal share, of which each has at least one,
 // then the oldest of all (cg-4).
-func beyond(units map[unit][]dead, limit int) []dead {
+func aboveLimit(units map[unit][]deadContainer, limit int) []deadContainer {
 	total := 0
 	for _, kept := range units {
 		total += len(kept)
@@ -130,17 +132,17 @@ func beyond(units map[unit][]dead, limit int) []dead {
 	if limit <= 0 || total <= limit {
 		return nil
 	}
-	var goes, rest []dead
+	var goes, rest []deadContainer
 	share := max(limit/len(units), 1)
 	for _, kept := range units {
 		n := min(len(kept), share)
-		rest, goes = append(rest, kept[:n]...), append(goes, because(whyShare, kept[n:])...)
+		rest, goes = append(rest, kept[:n]...), append(goes, withReason(reasonAboveShare, kept[n:])...)
 	}
 	slices.SortFunc(rest, oldest)
-	return append(goes, because(whyOldest, rest[:max(len(rest)-limit, 0)])...)
+	return append(goes, withReason(reasonOldest, rest[:max(len(rest)-limit, 0)])...)
 }
 
-func because(why string, all []dead) []dead {
+func withReason(why string, all []deadContainer) []deadContainer {
 	for i := range all {
 		all[i].why = why
 	}
@@ -148,14 +150,14 @@ func because(why string, all []dead) []dead {
 }
 
 // oldest orders by creation time, then by ID.
-func oldest(a, b dead) int {
+func oldest(a, b deadContainer) int {
 	return cmp.Or(a.container.CreatedAt.Compare(b.container.CreatedAt), cmp.Compare(a.container.ID, b.container.ID))
 }
 
 // deadSandboxes returns which sandboxes go (rt-133): those that are not ready
 // and hold no container that stays, but not the newest of a pod that lives.
 func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCPolicy) []string {
-	policy = never(policy)
+	policy = withDefaults(policy)
 	var ids []string
 	for _, pod := range pods {
 		held := map[string]bool{}
@@ -174,7 +176,7 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 }
 
 // remove removes a dead container and its log (rt-131, rt-132).
-func (r *Runtime) remove(ctx context.Context, d dead) error {
+func (r *Runtime) collect(ctx context.Context, d deadContainer) error {
 	id := bare(d.container.ID)
 	if d.container.State == runtime.ContainerUnknown {
 		if err := r.cfg.Runtime.StopContainer(r.quiet(ctx), id, leastGrace); err != nil && !isNotFound(err) {
@@ -188,25 +190,25 @@ func (r *Runtime) remove(ctx context.Context, d dead) error {
 	if err != nil {
 		return err
 	}
-	if err := r.giveBack(ctx, id); err != nil {
+	if err := r.releaseContainer(ctx, id); err != nil {
 		return err
 	}
 	// The log goes first: a container that is gone can't tell where it was.
-	if below(r.logsOf(d.pod), status.LogPath) {
+	if isBelow(r.podLogsOf(d.pod), status.LogPath) {
 		if err := removeRotated(status.LogPath); err != nil {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
 		}
 	}
 	r.removeLink(status.Labels, id)
-	return r.discard(ctx, d.pod.UID, status)
+	return r.removeContainer(ctx, d.pod.UID, status)
 }
 
 // giveBack tells resource managers that a container will not run again.
-func (r *Runtime) giveBack(ctx context.Context, id string) error {
-	if r.cfg.Managers == nil {
+func (r *Runtime) releaseContainer(ctx context.Context, id string) error {
+	if r.cfg.Providers.Managers == nil {
 		return nil
 	}
-	if err := r.cfg.Managers.PostStop(ctx, r.id(id)); err != nil {
+	if err := r.cfg.Providers.Managers.PostStop(ctx, r.id(id)); err != nil {
 		return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
 	}
 	return nil
@@ -214,9 +216,9 @@ func (r *Runtime) giveBack(ctx context.Context, id string) error {
 
 // discard removes a container from the runtime, and the file that it wrote its
 // last words to. Its log stays.
-func (r *Runtime) discard(ctx context.Context, pod types.UID, status *runtimeapi.ContainerStatus) error {
+func (r *Runtime) removeContainer(ctx context.Context, pod types.UID, status *runtimeapi.ContainerStatus) error {
 	for _, m := range status.Mounts {
-		if m.GetContainerPath() == status.Annotations[podconfig.AnnotationMessagePath] && below(r.messagesOf(pod), m.GetHostPath()) {
+		if m.GetContainerPath() == status.Annotations[podconfig.AnnotationMessagePath] && isBelow(r.messageDirOf(pod), m.GetHostPath()) {
 			_ = os.Remove(m.HostPath)
 		}
 	}

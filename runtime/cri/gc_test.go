@@ -57,7 +57,7 @@ func TestWhichDeadContainersGo(t *testing.T) {
 	}{
 		{"the newest of each is kept rt-130", "a web:1:exited web:2:exited web:3:exited log:1:exited", runtime.GCPolicy{MaxPerContainer: 1}, "web1 web2"},
 		{"what runs is not dead", "a web:1:exited web:2:exited web:3:running", runtime.GCPolicy{MaxPerContainer: 1}, "web1"},
-		{"two are kept", "a web:1:exited web:2:exited web:3:exited", runtime.GCPolicy{MaxPerContainer: 2}, "web1"},
+		{"two are kept cg-3", "a web:1:exited web:2:exited web:3:exited", runtime.GCPolicy{MaxPerContainer: 2}, "web1"},
 		{"none is kept", "a web:1:exited web:3:running", runtime.GCPolicy{}, "web1"},
 		{"all are kept", "a web:1:exited web:2:exited", runtime.GCPolicy{MaxPerContainer: -1}, ""},
 		{"the young are spared rt-128", "a web:1:exited web:55:exited web:59:exited", runtime.GCPolicy{MinAge: 10 * time.Minute}, "web1"},
@@ -149,7 +149,7 @@ func TestWhichDeadSandboxesGo(t *testing.T) {
 
 func TestDeadLinksGo(t *testing.T) {
 	dir := t.TempDir()
-	r := &Runtime{cfg: Config{ContainerLogsDir: dir}}
+	r := &Runtime{cfg: Config{Dirs: Dirs{ContainerLogs: dir}}}
 	log := filepath.Join(t.TempDir(), "0.log")
 	require.NoError(t, os.WriteFile(log, nil, 0o644))
 	for name, to := range map[string]string{
@@ -187,11 +187,11 @@ func TestASandboxThatCannotBeRemovedIsTriedLessAndLess(t *testing.T) { // F-38
 	assert.Equal(t, []time.Duration{0, 0, m, 2 * m, 4 * m, 8 * m, 15 * m, 15 * m, 15 * m}, rests)
 	assert.True(t, s.due("b", now))
 	s.tried("a", true, now)
-	s.forget([]string{"a", "c"})
+	s.retain([]string{"a", "c"})
 	assert.False(t, s.due("a", now))
 	s.tried("a", false, now)
 	assert.True(t, s.due("a", now), "it is gone")
 	s.tried("b", true, now)
-	s.forget(nil)
+	s.retain(nil)
 	assert.Empty(t, s.all)
 }

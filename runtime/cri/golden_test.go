@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -29,10 +30,9 @@ func TestWhatTheRuntimeIsSent(t *testing.T) {
 	f.has("registry.example/shop:1.2", "img:latest")
 	volume := t.TempDir()
 	rt, _ := f.engine(t, cri.Config{
-		CgroupParent: func(pod *v1.Pod) string { return "/kubepods/burstable/pod" + string(pod.UID) },
-		DNS:          cri.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local", ResolvConf: os.DevNull},
-		Node: cri.Node{
-			IPs: func() []string { return []string{"192.0.2.1"} }, MemoryBytes: 4 << 30,
+		Providers: cri.Providers{CgroupParent: func(pod *v1.Pod) string { return "/kubepods/burstable/pod" + string(pod.UID) }},
+		Node: cri.Node{DNS: cri.DNS{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "cluster.local", ResolvConf: os.DevNull},
+			IPs: func() []string { return []string{"192.0.2.1"} }, Facts: podconfig.Node{MemoryBytes: 4 << 30},
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("3500m")},
 		},
 	})

@@ -32,12 +32,12 @@ type hook struct {
 
 // postStart runs a container's postStart hook; a container whose hook fails is
 // stopped (rt-103).
-func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error {
+func (s *podSync) postStart(ctx context.Context, c *v1.Container, id string) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
 	}
 	bounded, cancel := ctx, context.CancelFunc(func() {})
-	if limit := s.r.cfg.PostStartTimeout; limit > 0 {
+	if limit := s.r.cfg.Containers.PostStartTimeout; limit > 0 {
 		bounded, cancel = context.WithTimeout(ctx, limit)
 	}
 	defer cancel()
@@ -48,13 +48,13 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 	// its container is not stopped in the end, who comes after finds it unfinished.
 	switch {
 	case err == nil:
-		s.r.journal.update(s.pod, func(rec *record) { delete(rec.Unhooked, c.Name) })
+		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { delete(rec.PendingPostStart, c.Name) })
 		return nil
 	case ctx.Err() != nil:
 		return err
 	case bounded.Err() != nil:
-		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.PostStartTimeout, err)
-	case errors.Is(err, runtime.ErrUnavailable) && !s.r.cfg.Compat.ForgetPostStart:
+		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.Containers.PostStartTimeout, err)
+	case errors.Is(err, runtime.ErrUnavailable):
 		// The runtime went away, and how the hook ended with it: that is no
 		// failure of the hook, which is run again when the runtime is back.
 		return &startError{reason: "PostStartHookError", message: err.Error(), err: err}
@@ -69,8 +69,8 @@ func (s *step) postStart(ctx context.Context, c *v1.Container, id string) error 
 // unfinishedHook runs the postStart hook of an instance that was started and
 // whose hook was not seen to end: an answer was lost, a sync called off, or the
 // agent is another one now (lq-14).
-func (s *step) unfinishedHook(ctx context.Context, c *v1.Container, id string) error {
-	if s.r.cfg.Compat.ForgetPostStart || s.r.journal.of(s.pod.UID).Unhooked[c.Name] != id {
+func (s *podSync) unfinishedHook(ctx context.Context, c *v1.Container, id string) error {
+	if s.r.checkpoints.get(s.pod.UID).PendingPostStart[c.Name] != id {
 		return nil
 	}
 	s.trace.begin("PostStart", c.Name)
@@ -79,7 +79,7 @@ func (s *step) unfinishedHook(ctx context.Context, c *v1.Container, id string) e
 
 // unfinishedHooks does that for all that runs and was not just stopped, in the
 // order of the spec, before anything that comes after it in the pod is started.
-func (s *step) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
+func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 	for c := range podspec.Containers(s.pod) {
 		inst := running(s.status, c.Name)
 		if ctx.Err() != nil {
@@ -90,7 +90,7 @@ func (s *step) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 		}
 		begun := time.Now()
 		if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
-			s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: calledOff(ctx, err), Reason: "PostStartHookError"}, begun)
+			s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: joinContextErr(ctx, err), Reason: "PostStartHookError"}, begun)
 		}
 	}
 }

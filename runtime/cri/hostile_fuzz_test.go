@@ -257,7 +257,7 @@ func babble(t *testing.T, data []byte) {
 		b := &babbler{bytes: data, dir: dir}
 		rt, err := cri.New(cri.Config{
 			Name: "fake", Runtime: b, Images: babblerImages{babbler: b},
-			RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+			Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs", ContainerLogs: dir + "/links"},
 		})
 		require.NoError(t, err)
 		web := container("web")

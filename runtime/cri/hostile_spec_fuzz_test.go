@@ -114,7 +114,7 @@ func syncHostile(t *testing.T, pod *v1.Pod, size int) {
 	requests := &recorder{RuntimeService: fake}
 	rt, err := cri.New(cri.Config{
 		Name: "fake", Runtime: requests, Images: fake,
-		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs", ContainerLogs: dir + "/links"},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)

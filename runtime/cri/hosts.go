@@ -28,7 +28,7 @@ func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 			return "", err
 		}
 	}
-	content, err := podconfig.Hosts(pod, ips, r.cfg.DNS.ClusterDomain, string(ofNode))
+	content, err := podconfig.Hosts(pod, ips, r.cfg.Node.DNS.ClusterDomain, string(ofNode))
 	if err != nil {
 		return "", err
 	}
@@ -80,5 +80,5 @@ const (
 
 // podDir is the directory of a pod's files (sl-33).
 func (r *Runtime) podDir(pod *v1.Pod) string {
-	return filepath.Join(r.cfg.RootDir, "pods", string(pod.UID))
+	return filepath.Join(r.cfg.Dirs.Root, "pods", string(pod.UID))
 }

@@ -14,12 +14,12 @@ import (
 )
 
 func TestThePodsHostsFile(t *testing.T) { // pe-14, pe-17
-	r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+	r := &Runtime{cfg: Config{Dirs: Dirs{Root: t.TempDir()}}}
 	pod := &v1.Pod{}
 	pod.Name, pod.Namespace, pod.UID = "web", "ns", "u1"
 	path, err := r.writeHosts(pod, []string{"10.0.0.7"})
 	require.NoError(t, err)
-	assert.Equal(t, filepath.Join(r.cfg.RootDir, "pods", "u1", "etc-hosts"), path)
+	assert.Equal(t, filepath.Join(r.cfg.Dirs.Root, "pods", "u1", "etc-hosts"), path)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "10.0.0.7\tweb\n")
@@ -62,7 +62,7 @@ func TestTheHostsFileIsRepairedWhateverAContainerMadeOfIt(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("truncating allocates the space there")
 	}
-	r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+	r := &Runtime{cfg: Config{Dirs: Dirs{Root: t.TempDir()}}}
 	pod := &v1.Pod{}
 	pod.Name, pod.UID = "web", "u1"
 	path, err := r.writeHosts(pod, []string{"10.0.0.7"})
@@ -115,7 +115,7 @@ func FuzzHostsFile(f *testing.F) {
 	f.Add([]byte(""))
 	f.Add([]byte("# Kubernetes-managed hosts file.\n"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		r := &Runtime{cfg: Config{RootDir: t.TempDir()}}
+		r := &Runtime{cfg: Config{Dirs: Dirs{Root: t.TempDir()}}}
 		pod := &v1.Pod{}
 		pod.Name, pod.UID = "web", "u1"
 		path, err := r.writeHosts(pod, []string{"10.0.0.7"})
@@ -132,14 +132,14 @@ func FuzzHostsFile(f *testing.F) {
 }
 
 func TestTheFileForATerminationMessage(t *testing.T) { // pe-20
-	s := &step{r: &Runtime{cfg: Config{RootDir: t.TempDir()}}, pod: &v1.Pod{}}
+	s := &podSync{r: &Runtime{cfg: Config{Dirs: Dirs{Root: t.TempDir()}}}, pod: &v1.Pod{}}
 	s.pod.UID = "u1"
 	one, err := s.messageFile(&v1.Container{Name: "a"}, 0)
 	require.NoError(t, err)
 	two, err := s.messageFile(&v1.Container{Name: "a"}, 1)
 	require.NoError(t, err)
 	assert.NotEqual(t, one, two, "each instance has its own")
-	assert.Equal(t, filepath.Join(s.r.cfg.RootDir, "pods", "u1", "containers", "a"), filepath.Dir(one))
+	assert.Equal(t, filepath.Join(s.r.cfg.Dirs.Root, "pods", "u1", "containers", "a"), filepath.Dir(one))
 	assert.Regexp(t, "^[0-9a-f]{8}$", filepath.Base(one))
 	info, err := os.Stat(one)
 	require.NoError(t, err)

@@ -17,13 +17,13 @@ import (
 // ensure sees that the image of container c is present as its pull policy says,
 // and returns how the runtime names it and who it runs as. The error is a
 // *startError.
-func (s *step) ensure(ctx context.Context, c *v1.Container) (*runtimeapi.ImageSpec, imageUser, error) {
-	image, err := s.ahead.of(c.Name, func() (images.Image, error) { return s.r.images.Ensure(ctx, s.imageOf(c)) })
+func (s *podSync) ensure(ctx context.Context, c *v1.Container) (*runtimeapi.ImageSpec, imageUser, error) {
+	image, err := s.prefetch.get(c.Name, func() (images.Image, error) { return s.r.images.Ensure(ctx, s.imageOf(c)) })
 	return image.Spec, imageUser{UID: image.UID, Name: image.Username}, imageError(err)
 }
 
 // imageOf asks for the image of container c.
-func (s *step) imageOf(c *v1.Container) images.Request {
+func (s *podSync) imageOf(c *v1.Container) images.Request {
 	ref := runtime.ContainerRef(s.pod, c.Name)
 	return images.Request{
 		Pod: s.pod, Image: c.Image, PullPolicy: c.ImagePullPolicy, Sandbox: s.config, RuntimeHandler: s.imageHandler(),
@@ -34,8 +34,8 @@ func (s *step) imageOf(c *v1.Container) images.Request {
 // imageHandler returns the runtime handler that images are for, if the runtime
 // tells them apart by that. Of a class that is not known there is no sandbox, and
 // nothing is pulled for one.
-func (s *step) imageHandler() string {
-	if !s.r.cfg.ImagesByHandler {
+func (s *podSync) imageHandler() string {
+	if !s.r.cfg.Pulls.ByRuntimeHandler {
 		return ""
 	}
 	name, _ := s.handlerName()
@@ -53,7 +53,7 @@ func imageError(err error) error {
 
 // volumeImages sees that the images which are volumes of the pod are present.
 // What is missing is the matter of the containers that mount it (img-16).
-func (s *step) volumeImages(ctx context.Context) {
+func (s *podSync) volumeImages(ctx context.Context) {
 	s.imageVolumes = s.r.images.EnsureVolumes(ctx, images.Request{
 		Pod: s.pod, Sandbox: s.config, RuntimeHandler: s.imageHandler(),
 		Event: func(eventType, reason, message string) {
@@ -64,7 +64,7 @@ func (s *step) volumeImages(ctx context.Context) {
 
 // An ahead is the images of a pod that are pulled before their containers'
 // turn. The zero value has none.
-type ahead struct {
+type prefetch struct {
 	all  sync.WaitGroup
 	stop context.CancelFunc // calls off what has not come yet
 	each map[string]*fetch  // by container
@@ -79,16 +79,16 @@ type fetch struct {
 
 // pullAhead begins to pull the images of all containers of a pod that is new
 // (lq-15, L-50).
-func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
-	ctx, s.ahead.stop = context.WithCancel(ctx)
-	s.ahead.each = map[string]*fetch{}
+func (s *podSync) pullAhead(ctx context.Context, starts []plan.Start) {
+	ctx, s.prefetch.stop = context.WithCancel(ctx)
+	s.prefetch.each = map[string]*fetch{}
 	begin := func(c *v1.Container) {
-		if s.ahead.each[c.Name] != nil {
+		if s.prefetch.each[c.Name] != nil {
 			return
 		}
 		e, req := &fetch{done: make(chan struct{})}, s.imageOf(c)
-		s.ahead.each[c.Name] = e
-		s.ahead.all.Go(func() {
+		s.prefetch.each[c.Name] = e
+		s.prefetch.all.Go(func() {
 			defer close(e.done)
 			e.image, e.err = s.r.images.Ensure(ctx, req)
 		})
@@ -106,7 +106,7 @@ func (s *step) pullAhead(ctx context.Context, starts []plan.Start) {
 
 // wait returns when nothing is being pulled any more. Without a sandbox there is
 // nothing to pull for.
-func (a *ahead) wait(sandboxed bool) {
+func (a *prefetch) wait(sandboxed bool) {
 	if a.stop == nil {
 		return
 	}
@@ -119,7 +119,7 @@ func (a *ahead) wait(sandboxed bool) {
 
 // of returns what came of an image that is pulled ahead, or else of getting it
 // now.
-func (a *ahead) of(container string, get func() (images.Image, error)) (images.Image, error) {
+func (a *prefetch) get(container string, get func() (images.Image, error)) (images.Image, error) {
 	if e := a.each[container]; e != nil {
 		<-e.done // it ends with ctx
 		return e.image, e.err

@@ -53,8 +53,8 @@ func TestAPodPullsWithItsSecretsAndThenTheNodes(t *testing.T) { // img-14
 	ring, err := credentials.FromSecrets([]v1.Secret{*pullSecret("of-the-node", "node", "n")})
 	require.NoError(t, err)
 	rt, seen := f.engine(t, cri.Config{
-		Objects: vault{"a": pullSecret("a", "alice", "1"), "b": pullSecret("b", "bob", "2")},
-		Keyring: ring,
+		Providers: cri.Providers{Objects: vault{"a": pullSecret("a", "alice", "1"), "b": pullSecret("b", "bob", "2")}},
+		Pulls:     cri.PullConfig{Keyring: ring},
 	})
 	web := container("web")
 	web.Image = "registry.example/web:1"
@@ -109,7 +109,7 @@ func TestImagesOfANewPodArePulledWhileItsSandboxIsMade(t *testing.T) { // lq-15,
 				}
 				return nil
 			}
-			rt, _ := f.engine(t, cri.Config{PullAhead: ahead, Pulls: images.Config{MaxParallel: images.Unlimited}})
+			rt, _ := f.engine(t, cri.Config{Pulls: cri.PullConfig{Config: images.Config{MaxParallel: images.Unlimited}, Ahead: ahead}})
 			pod := podOf(container("web"), container("db"))
 			pod.Spec.Containers[1].Image = "img:2"
 			pod.Spec.InitContainers = []v1.Container{container("prepare")}
@@ -133,7 +133,7 @@ func TestADeletionEndsPullsThatAreAhead(t *testing.T) { // L-17
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		f.pull = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
-		rt, _ := f.engine(t, cri.Config{PullAhead: true})
+		rt, _ := f.engine(t, cri.Config{Pulls: cri.PullConfig{Ahead: true}})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)
 		begun := time.Now()
@@ -154,7 +154,7 @@ func TestWithoutASandboxNothingIsPulledAhead(t *testing.T) { // lq-15
 			}
 			return nil
 		}
-		rt, _ := f.engine(t, cri.Config{PullAhead: true})
+		rt, _ := f.engine(t, cri.Config{Pulls: cri.PullConfig{Ahead: true}})
 		begun := time.Now()
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: podOf(container("web"))})
 		require.ErrorContains(t, err, "no network")

@@ -43,7 +43,7 @@ func TestImagesAndWhoUsesThem(t *testing.T) { // ig-4, ig-7, ig-19
 		{Id: "sha256:1", RepoTags: []string{"img:1"}, RepoDigests: []string{"img@sha256:2"}, Size: 7, Pinned: true, Spec: &runtimeapi.ImageSpec{RuntimeHandler: "gvisor"}},
 		nil, {},
 	}}
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: sh, Images: sh, RootDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: sh, Images: sh, Dirs: cri.Dirs{Root: t.TempDir()}})
 	require.NoError(t, err)
 
 	images, err := rt.Images(t.Context())

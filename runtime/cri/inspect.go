@@ -37,12 +37,12 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.Source = cmp.Or(st.Source, s.Annotations[runtime.ConfigSourceAnnotation])
 		st.Name, st.Namespace = s.Metadata.Name, s.Metadata.Namespace
 	}
-	rec := r.journal.of(uid)
+	rec := r.checkpoints.get(uid)
 	for _, c := range containers {
 		if st.Name == "" {
 			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace] // rt-6
 		}
-		if was, ok := r.ended.known(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
+		if was, ok := r.terminations.get(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
 			st.Containers = append(st.Containers, was)
 			continue
 		}
@@ -64,7 +64,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	if len(st.Sandboxes) > 0 && st.Sandboxes[0].State == runtime.SandboxReady {
 		st.IPs = slices.Clone(st.Sandboxes[0].IPs) // rt-8
 	}
-	r.ended.seen(st)
+	r.terminations.update(st)
 	return st, nil
 }
 
@@ -118,7 +118,7 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 }
 
 // describe puts what the list and the status said of a container in our terms.
-func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *record) runtime.ContainerStatus {
+func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *podCheckpoint) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
 		RestartCount: podconfig.RestartCountOf(s.Annotations), Hash: podconfig.HashOf(s.Annotations),
@@ -136,7 +136,7 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		c.StartedAt = nanos(s.StartedAt) // rt-11
 	}
 	if c.State == runtime.ContainerExited {
-		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded(s.Reason, maxNote)
+		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded(s.Reason, maxEventBytes)
 		c.Message = terminationMessage(s)
 	}
 	if given, ok := rec.Actuated[c.Name]; ok && given.ID == s.Id {

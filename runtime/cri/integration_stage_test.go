@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
@@ -77,10 +78,9 @@ func newStage(t *testing.T) *stage {
 	require.NoError(t, os.WriteFile(resolv, []byte(nodeResolv), 0o644))
 	s.rt, err = cri.New(cri.Config{
 		Name: client.Name, Runtime: s.calls, Images: client.Images, Record: s.seen.record,
-		RootDir: s.dir + "/root", PodLogsDir: s.dir + "/pods",
-		Backoff: plan.BackoffConfig{Initial: time.Second},
-		DNS:     cri.DNS{ResolvConf: resolv, ClusterDNS: []string{clusterDNS}, ClusterDomain: clusterDomain},
-		Node:    cri.Node{IPs: func() []string { return []string{"192.0.2.99"} }, MemoryBytes: nodeMemory},
+		Dirs:       cri.Dirs{Root: s.dir + "/root", PodLogs: s.dir + "/pods"},
+		Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: time.Second}},
+		Node:       cri.Node{DNS: cri.DNS{ResolvConf: resolv, ClusterDNS: []string{clusterDNS}, ClusterDomain: clusterDomain}, IPs: func() []string { return []string{"192.0.2.99"} }, Facts: podconfig.Node{MemoryBytes: nodeMemory}},
 	})
 	require.NoError(t, err)
 	return s

@@ -32,8 +32,8 @@ func onContainerd(t *testing.T) (*cri.Runtime, *lab.Daemon, *events, string) {
 	dir, seen := t.TempDir(), new(events)
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Record: seen.record,
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods", ContainerLogsDir: dir + "/containers",
-		Backoff: plan.BackoffConfig{Initial: 2 * time.Second}, Streams: new(streaming.Client),
+		Dirs:       cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods", ContainerLogs: dir + "/containers"},
+		Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: 2 * time.Second}}, Calls: cri.CallConfig{Streams: new(streaming.Client)},
 	})
 	require.NoError(t, err)
 	return rt, daemon, seen, dir
@@ -152,7 +152,7 @@ func TestIntegrationADaemonThatHangsMakesNoSecondContainer(t *testing.T) {
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{Timeout: time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
-	rt, err := cri.New(cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, RootDir: dir + "/root", PodLogsDir: dir + "/pods"})
+	rt, err := cri.New(cri.Config{Name: client.Name, Runtime: client.Runtime, Images: client.Images, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"}})
 	require.NoError(t, err)
 	pod := podOf(script("web", "while true; do sleep 0.1; done"))
 	pod.UID = types.UID(fmt.Sprintf("it-%d", time.Now().UnixNano()))
@@ -179,8 +179,8 @@ func TestIntegrationADaemonThatHangsMakesNoSecondContainer(t *testing.T) {
 			failures[err.Error()]++
 			wait(t, 50*time.Millisecond)
 		}
-		st, lookErr := rt.PodStatus(t.Context(), pod.UID)
-		if lookErr != nil {
+		st, statusErr := rt.PodStatus(t.Context(), pod.UID)
+		if statusErr != nil {
 			continue
 		}
 		running := 0

@@ -52,12 +52,12 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 
 // settling is for how long a runtime may still show what it said it has stopped:
 // containerd 2 answers StopPodSandbox a moment before its list knows of the end.
-const settling = 2 * time.Second
+const stopDelay = 2 * time.Second
 
 // nothingRuns looks again: a success that left something running is none
 // (sl-43).
-func (r *Runtime) nothingRuns(ctx context.Context, uid types.UID) error {
-	end := time.Now().Add(settling)
+func (r *Runtime) verifyStopped(ctx context.Context, uid types.UID) error {
+	end := time.Now().Add(stopDelay)
 	for pause := 5 * time.Millisecond; ; pause *= 2 {
 		sandboxes, containers, err := r.list(ctx, uid)
 		if err != nil {
@@ -147,7 +147,7 @@ func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return r.nothingRuns(ctx, req.uid)
+	return r.verifyStopped(ctx, req.uid)
 }
 
 // A target is one instance to stop.
@@ -201,7 +201,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 		return err
 	}
 	for {
-		left := max(int64(math.Ceil(time.Until(deadline).Seconds())), r.cfg.Compat.least(grace))
+		left := max(int64(math.Ceil(time.Until(deadline).Seconds())), minTermGrace(grace))
 		err := r.cfg.Runtime.StopContainer(r.quiet(ctx), bare(t.id), left)
 		if err == nil || isNotFound(err) {
 			return nil
@@ -212,18 +212,22 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	}
 }
 
+// minTermGrace returns the least number of seconds between TERM and KILL, for a grace
+// period that a hook or the wait for other containers may have used up (rule rt-112).
+func minTermGrace(grace int64) int64 { return min(max(grace, 0), leastGrace) }
+
 // askAgain is how long after it did not answer a runtime is asked again to stop a
 // container, within its grace: who gave up at once would have the container killed
 // with its sandbox by the time the runtime is back, without ever a TERM.
-const askAgain = time.Second / 2
+const stopRetryPeriod = time.Second / 2
 
 // pause waits for askAgain, and reports whether that ended before the deadline and
 // ctx did.
 func pause(ctx context.Context, deadline time.Time) bool {
-	if !time.Now().Add(askAgain).Before(deadline) {
+	if !time.Now().Add(stopRetryPeriod).Before(deadline) {
 		return false
 	}
-	timer := time.NewTimer(askAgain)
+	timer := time.NewTimer(stopRetryPeriod)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -3,7 +3,6 @@ package cri_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -90,44 +89,37 @@ func TestGracePeriods(t *testing.T) { // prober-71, prober-72
 		name                     string
 		deletion, spec, override *int64
 		want                     int64
-		compat                   int64 // with Compat.MinimumGrace
-		hook                     bool  // whether preStop runs
+		hook                     bool // whether preStop runs
 	}{
-		{"nothing says anything rt-108", nil, nil, nil, 2, 2, true},
-		{"spec rt-108", nil, new(int64(7)), nil, 7, 7, true},
-		{"deletion beats spec rt-109", new(int64(5)), new(int64(7)), nil, 5, 5, true},
-		{"override beats both rt-110", new(int64(5)), new(int64(7)), new(int64(3)), 3, 3, true},
-		{"one rt-113 lq-34", nil, nil, new(int64(1)), 1, 2, true},
-		{"none: no hook rt-105 lq-34", nil, new(int64(7)), new(int64(0)), 0, 2, false},
-		{"less than none", nil, new(int64(-7)), nil, 0, 2, false},
-		{"without end", nil, new(int64(math.MaxInt64)), nil, math.MaxInt32, math.MaxInt32, true},
+		{"nothing says anything rt-108", nil, nil, nil, 2, true},
+		{"spec rt-108", nil, new(int64(7)), nil, 7, true},
+		{"deletion beats spec rt-109", new(int64(5)), new(int64(7)), nil, 5, true},
+		{"override beats both rt-110", new(int64(5)), new(int64(7)), new(int64(3)), 3, true},
+		{"one rt-113 lq-34", nil, nil, new(int64(1)), 1, true},
+		{"none: no hook rt-105 lq-34", nil, new(int64(7)), new(int64(0)), 0, false},
+		{"less than none", nil, new(int64(-7)), nil, 0, false},
+		{"without end", nil, new(int64(math.MaxInt64)), nil, math.MaxInt32, true},
 	} {
-		for _, minimum := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s compat=%t", tc.name, minimum), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f := newFake()
-					rt, _ := f.engine(t, cri.Config{Compat: cri.Compat{MinimumGrace: minimum}})
-					web := container("web")
-					web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
-					pod := podOf(web)
-					pod.Spec.TerminationGracePeriodSeconds = tc.spec
-					up(t, f, rt, pod)
-					f.did()
-					pod.DeletionGracePeriodSeconds = tc.deletion
-					require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: tc.override}))
-					seconds := tc.want
-					if minimum {
-						seconds = tc.compat
-					}
-					assert.Equal(t, []int64{seconds}, f.stops("web"))
-					want := []string{"ExecSync web", "StopContainer web", "StopPodSandbox web/0"}
-					if !tc.hook {
-						want = want[1:]
-					}
-					assert.Equal(t, want, f.did())
-				})
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake()
+				rt, _ := f.engine(t, cri.Config{})
+				web := container("web")
+				web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"bye"}}}}
+				pod := podOf(web)
+				pod.Spec.TerminationGracePeriodSeconds = tc.spec
+				up(t, f, rt, pod)
+				f.did()
+				pod.DeletionGracePeriodSeconds = tc.deletion
+				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: tc.override}))
+				assert.Equal(t, []int64{tc.want}, f.stops("web"))
+				want := []string{"ExecSync web", "StopContainer web", "StopPodSandbox web/0"}
+				if !tc.hook {
+					want = want[1:]
+				}
+				assert.Equal(t, want, f.did())
 			})
-		}
+		})
 	}
 }
 
@@ -253,7 +245,7 @@ func TestKillPodLooksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pod := podOf(container("web"))
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 		require.NoError(t, err)
 		up(t, f, rt, pod)
 		err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})

@@ -19,7 +19,7 @@ import (
 
 // podLogDir returns the directory of a pod's logs (rt-17).
 func (r *Runtime) podLogDir(pod *v1.Pod) string {
-	return filepath.Join(r.cfg.PodLogsDir, strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_"))
+	return filepath.Join(r.cfg.Dirs.PodLogs, strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_"))
 }
 
 // logName returns the name of an instance's log.
@@ -68,16 +68,16 @@ const maxLinkName = 255
 
 // linkLog makes the link by which log collectors find a container's log (rt-86).
 // Failing in that is not failing to start.
-func (s *step) linkLog(container string, inst *instance) {
-	if s.r.cfg.ContainerLogsDir == "" {
+func (s *podSync) linkLog(container string, inst *instance) {
+	if s.r.cfg.Dirs.ContainerLogs == "" {
 		return
 	}
 	log := filepath.Join(s.r.logDir(s.pod, container), logName(inst.attempt))
 	if _, err := os.Stat(log); err != nil {
 		return
 	}
-	link := filepath.Join(s.r.cfg.ContainerLogsDir, linkName(s.pod.Name, s.pod.Namespace, container, inst.id))
-	err := os.MkdirAll(s.r.cfg.ContainerLogsDir, 0o755)
+	link := filepath.Join(s.r.cfg.Dirs.ContainerLogs, linkName(s.pod.Name, s.pod.Namespace, container, inst.id))
+	err := os.MkdirAll(s.r.cfg.Dirs.ContainerLogs, 0o755)
 	if err == nil {
 		err = os.Symlink(log, link)
 	}

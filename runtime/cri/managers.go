@@ -42,7 +42,7 @@ type ExclusiveCPUs interface {
 // exclusiveCPUs returns the names of the pod's containers that have CPUs of their
 // own.
 func (r *Runtime) exclusiveCPUs(pod *v1.Pod) []string {
-	if m, ok := r.cfg.Managers.(ExclusiveCPUs); ok {
+	if m, ok := r.cfg.Providers.Managers.(ExclusiveCPUs); ok {
 		return m.ExclusiveCPUs(pod)
 	}
 	return nil

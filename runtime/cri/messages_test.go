@@ -17,7 +17,7 @@ func TestStartsThatFailDontPileUpMessageFiles(t *testing.T) { // rt-124
 	f.has("img:1")
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
 	})
 	require.NoError(t, err)
 	web := container("web")

@@ -19,7 +19,7 @@ import (
 
 // volumesOf returns what the volumeMounts of container c lead to, sub-paths
 // included (vol-69 … vol-71).
-func (s *step) volumesOf(ctx context.Context, c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
+func (s *podSync) volumesOf(ctx context.Context, c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
 	var volumes []podconfig.Volume
 	for i := range c.VolumeMounts {
 		v, err := s.volume(ctx, c, i, env)
@@ -49,7 +49,7 @@ type SubPath struct {
 type subPathError struct{ error }
 
 // volume returns what a volumeMount leads to.
-func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *podenv.Env) (podconfig.Volume, error) {
+func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *podenv.Env) (podconfig.Volume, error) {
 	m := &c.VolumeMounts[index]
 	sub := m.SubPath
 	if m.SubPathExpr != "" {
@@ -76,8 +76,8 @@ func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *pode
 	}
 	host := v.Path
 	if sub != "" {
-		if s.r.cfg.SubPath != nil {
-			host, err = s.r.cfg.SubPath(ctx, SubPath{
+		if s.r.cfg.Providers.SubPath != nil {
+			host, err = s.r.cfg.Providers.SubPath(ctx, SubPath{
 				Pod: s.pod, Container: c.Name, Index: index, Name: m.Name, Volume: v, Path: sub, ReadOnly: m.ReadOnly || v.ReadOnly,
 			})
 		} else {
@@ -91,7 +91,7 @@ func (s *step) volume(ctx context.Context, c *v1.Container, index int, env *pode
 }
 
 // devicesOf returns what the volumeDevices of container c lead to (vol-74).
-func (s *step) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
+func (s *podSync) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
 	var devices []podconfig.BlockDevice
 	for _, d := range c.VolumeDevices {
 		v, err := s.ready(d.Name)
@@ -113,7 +113,7 @@ func (s *step) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
 }
 
 // ready returns where one of the pod's volumes is on this machine.
-func (s *step) ready(volume string) (runtime.Volume, error) {
+func (s *podSync) ready(volume string) (runtime.Volume, error) {
 	v, ok := s.volumes[volume]
 	if !ok || v.Path == "" && v.Device == "" {
 		return v, fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", volume)
@@ -183,7 +183,7 @@ func inVolume(volume, sub string) (string, error) {
 // messageFile makes the empty file that an instance of a container writes its last
 // words to (rt-124). Every instance has its own, so that none shows another's; the
 // tries to make one instance share it, so that they don't fill the disk.
-func (s *step) messageFile(c *v1.Container, restartCount int32) (string, error) {
+func (s *podSync) messageFile(c *v1.Container, restartCount int32) (string, error) {
 	dir := filepath.Join(s.r.podDir(s.pod), messagesDir, c.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err

@@ -44,7 +44,7 @@ func TestSubPathsStayInTheVolume(t *testing.T) {
 
 func TestVolumeMounts(t *testing.T) {
 	dir := t.TempDir()
-	s := &step{
+	s := &podSync{
 		r: new(Runtime), volumes: map[string]runtime.Volume{"data": {Path: dir, SELinuxRelabel: true}, "secret": {Path: dir, ReadOnly: true}, "disk": {Device: dir}, "gone": {Device: dir + "/gone"}},
 		pod: &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{
 			{Name: "data"}, {Name: "secret", VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}},
@@ -82,7 +82,7 @@ func TestVolumeMounts(t *testing.T) {
 	_, err = s.volumesOf(t.Context(), &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", SubPath: "../x"}}}, env)
 	assert.EqualError(t, err, `failed to prepare subPath for volumeMount "data" of container "c": "../x" leads out of the volume`) // vol-69
 
-	s.r.cfg.SubPath = func(_ context.Context, sub SubPath) (string, error) { // vol-70
+	s.r.cfg.Providers.SubPath = func(_ context.Context, sub SubPath) (string, error) { // vol-70
 		assert.Equal(t, SubPath{Pod: s.pod, Container: "c", Name: "secret", Volume: s.volumes["secret"], Path: "x/y", ReadOnly: true}, sub)
 		return "/bound", nil
 	}

@@ -15,14 +15,14 @@ import (
 // source may.
 func checkNames(pod *v1.Pod) error {
 	uid := string(pod.UID)
-	if !plain(uid) || strings.Contains(uid, "_") { // which ends the name in that of a log directory (rt-134)
+	if !isPathElement(uid) || strings.Contains(uid, "_") { // which ends the name in that of a log directory (rt-134)
 		return fmt.Errorf("cri: the pod's UID %q can't be part of a path", uid)
 	}
-	if name := pod.Namespace + "_" + pod.Name; !plain(name) {
+	if name := pod.Namespace + "_" + pod.Name; !isPathElement(name) {
 		return fmt.Errorf("cri: pod %q of namespace %q: its name can't be part of a path", pod.Name, pod.Namespace)
 	}
 	check := func(name string) error {
-		if plain(name) {
+		if isPathElement(name) {
 			return nil
 		}
 		return fmt.Errorf("cri: pod %s/%s: the container name %q can't be part of a path", pod.Namespace, pod.Name, name)
@@ -37,6 +37,6 @@ func checkNames(pod *v1.Pod) error {
 
 // plain reports whether name is that of a file or directory, and leads nowhere
 // else.
-func plain(name string) bool {
+func isPathElement(name string) bool {
 	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")
 }

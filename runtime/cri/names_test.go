@@ -32,7 +32,7 @@ func TestAPodWhoseNamesLeadElsewhereIsRefused(t *testing.T) { // rt-17, rt-85, r
 			f.has("img:1")
 			dir := t.TempDir()
 			rt, err := cri.New(cri.Config{
-				Name: "fake", Runtime: f, Images: f, RootDir: dir + "/a/b/root", PodLogsDir: dir + "/a/b/logs",
+				Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/a/b/root", PodLogs: dir + "/a/b/logs"},
 			})
 			require.NoError(t, err)
 			pod := podOf(container("web"))

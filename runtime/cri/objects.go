@@ -28,7 +28,7 @@ type Objects interface {
 
 // environment makes the environment of container c, for which it fetches what it
 // refers to.
-func (s *step) environment(ctx context.Context, c *v1.Container) (*podenv.Env, error) {
+func (s *podSync) environment(ctx context.Context, c *v1.Container) (*podenv.Env, error) {
 	facts := podenv.Facts{
 		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,
 		Files: map[podenv.File]podenv.Fetched[[]byte]{},
@@ -43,7 +43,7 @@ func (s *step) environment(ctx context.Context, c *v1.Container) (*podenv.Env, e
 		got.Err = err
 		facts.Files[n.File] = got
 	}
-	if objects := s.r.cfg.Objects; objects != nil {
+	if objects := s.r.cfg.Providers.Objects; objects != nil {
 		facts.ConfigMaps = fetched(needs.ConfigMaps, func(name string) (*v1.ConfigMap, error) {
 			return objects.ConfigMap(ctx, s.pod.Namespace, name)
 		})

@@ -43,7 +43,7 @@ func (c cluster) Services(context.Context, string) ([]*v1.Service, bool) {
 func TestTheEnvironmentComesFromObjects(t *testing.T) { // pe-1 … pe-12
 	f := newFake()
 	f.has("img:1")
-	rt, _ := f.engine(t, cri.Config{Objects: cluster{}})
+	rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{Objects: cluster{}}})
 	volume := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(volume, "app.env"), []byte("LEVEL='debug'\n"), 0o600))
 	web := container("web")
@@ -84,7 +84,7 @@ func TestAContainerWaitsForItsObjects(t *testing.T) { // pe-1, pe-6, pe-11
 	} {
 		f := newFake()
 		f.has("img:1")
-		rt, seen := f.engine(t, cri.Config{Objects: tc.objects})
+		rt, seen := f.engine(t, cri.Config{Providers: cri.Providers{Objects: tc.objects}})
 		web := container("web")
 		web.Env = []v1.EnvVar{{Name: "TOKEN", ValueFrom: &v1.EnvVarSource{SecretKeyRef: &v1.SecretKeySelector{
 			LocalObjectReference: v1.LocalObjectReference{Name: tc.secret}, Key: "token"}}}}
@@ -112,7 +112,7 @@ func TestAnObjectThatNeverComesKeepsNoPodFromGoing(t *testing.T) { // L-15
 	f := newFake()
 	f.has("img:1")
 	ctx, cancel := context.WithCancel(t.Context())
-	rt, _ := f.engine(t, cri.Config{Objects: silent{asked: cancel}})
+	rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{Objects: silent{asked: cancel}}})
 	web := container("web")
 	web.EnvFrom = []v1.EnvFromSource{{SecretRef: &v1.SecretEnvSource{
 		LocalObjectReference: v1.LocalObjectReference{Name: "key"}, Optional: new(true)}}}

@@ -38,8 +38,8 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Node: cri.Node{Facts: facts},
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods",
-		VolumeGroups: func(*v1.Pod) []int64 { return []int64{5555} },
+		Dirs:      cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"},
+		Providers: cri.Providers{VolumeGroups: func(*v1.Pod) []int64 { return []int64{5555} }},
 	})
 	require.NoError(t, err)
 	c := script("a", `(id -u; id -g; id -G; grep Seccomp: /proc/self/status; cat /proc/self/oom_score_adj) > /dev/termination-log`)
@@ -69,8 +69,8 @@ func TestIntegrationUserNamespaces(t *testing.T) {
 	ids, err := userns.New(userns.Config{RootDir: dir + "/root"})
 	require.NoError(t, err)
 	rt, err := cri.New(cri.Config{
-		Name: client.Name, Runtime: client.Runtime, Images: client.Images, UserNamespaces: ids,
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods",
+		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Providers: cri.Providers{UserNamespaces: ids},
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"},
 	})
 	require.NoError(t, err)
 	c := script("a", `cat /proc/self/uid_map`)

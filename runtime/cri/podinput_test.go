@@ -40,7 +40,7 @@ func (f *handlersCRI) engineOf(t *testing.T, cfg cri.Config) *cri.Runtime {
 	t.Helper()
 	dir := t.TempDir()
 	cfg.Name, cfg.Runtime, cfg.Images = "fake", f, f.fakeCRI
-	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
 	return rt
@@ -59,7 +59,7 @@ func TestARuntimeClassNamesTheHandler(t *testing.T) { // rt-20, se-13
 	f := &handlersCRI{fakeCRI: newFake()}
 	f.has("img:1")
 	var told []string
-	syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { told = append(told, i.Handler) }}}), pod)
+	syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes}, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { told = append(told, i.Handler) }}}), pod)
 	assert.Equal(t, "able", f.handler)
 	assert.Equal(t, []string{"able", ""}, told, "of the sandbox, not of the container")
 	assert.Zero(t, f.asked, "nothing depends on what it can do")
@@ -78,7 +78,7 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 			pod := podOf(container("a"))
 			pod.Spec.RuntimeClassName = new("gone")
 			f := &handlersCRI{fakeCRI: newFake()}
-			res, err := f.engineOf(t, cri.Config{RuntimeClass: tc.of}).SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+			res, err := f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: tc.of}}).SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 			require.Error(t, err)
 			assert.Equal(t, "CreatePodSandboxError", res.Actions[0].Reason)
 			assert.Equal(t, tc.want, res.Actions[0].Message)
@@ -107,7 +107,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 	t.Run("from who gives them out", func(t *testing.T) {
 		f := &handlersCRI{fakeCRI: newFake()}
 		f.has("img:1")
-		syncs(t, f.engineOf(t, cri.Config{RuntimeClass: classes, UserNamespaces: ids}), own("sandboxed"))
+		syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes, UserNamespaces: ids}}), own("sandboxed"))
 		sandbox := f.sandboxes()[0].Config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
 		assert.Equal(t, runtimeapi.NamespaceMode_POD, sandbox.Mode)
 		assert.Equal(t, want, shown(sandbox.Uids))
@@ -122,8 +122,8 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		cfg   cri.Config
 		want  string
 	}{
-		"not from a handler that can't": {"", cri.Config{UserNamespaces: ids}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
-		"not without who gives them":    {"sandboxed", cri.Config{RuntimeClass: classes}, "hostUsers: false: no source of user IDs"},
+		"not from a handler that can't": {"", cri.Config{Providers: cri.Providers{UserNamespaces: ids}}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
+		"not without who gives them":    {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: no source of user IDs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &handlersCRI{fakeCRI: newFake()}
@@ -138,7 +138,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 func TestContainersGetTheGroupsOfVolumes(t *testing.T) { // vol-68, se-6
 	f := newFake()
 	f.has("img:1")
-	rt, _ := f.engine(t, cri.Config{VolumeGroups: func(*v1.Pod) []int64 { return []int64{7} }})
+	rt, _ := f.engine(t, cri.Config{Providers: cri.Providers{VolumeGroups: func(*v1.Pod) []int64 { return []int64{7} }}})
 	syncs(t, rt, podOf(container("a")))
 	assert.Equal(t, []int64{7}, f.newest("a").Config.Linux.SecurityContext.SupplementalGroups)
 	assert.Equal(t, []int64{7}, f.sandboxes()[0].Config.Linux.SecurityContext.SupplementalGroups)

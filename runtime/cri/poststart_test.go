@@ -104,7 +104,7 @@ func TestTheHookOfAnInstanceWhoseMakingWasNotSeenIsNotLost(t *testing.T) { // lq
 		f.has("img:1")
 		dir := t.TempDir()
 		agent := func() *cri.Runtime {
-			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 			require.NoError(t, err)
 			return rt
 		}

@@ -41,7 +41,7 @@ func pulls(t *testing.T, users ...string) (*cri.Runtime, *lab.Registry, *remote.
 	dir, seen := t.TempDir(), new(events)
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Record: seen.record,
-		RootDir: dir + "/root", PodLogsDir: dir + "/pods", Objects: secrets,
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/pods"}, Providers: cri.Providers{Objects: secrets},
 	})
 	require.NoError(t, err)
 	return rt, registry, client, seen, dir

@@ -106,7 +106,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 		{name: "not inspected", arrange: broken("ImageStatus", "disk"), waits: "ImageInspectError", events: []string{
 			"Warning InspectFailed" + web + `Failed to inspect image "img:1": disk`, "Warning Failed" + web + "Error: ImageInspectError",
 		}},
-		{name: "no pull secret", cfg: cri.Config{Objects: vault{}}, arrange: func(f *fakeCRI, p *v1.Pod) {
+		{name: "no pull secret", cfg: cri.Config{Providers: cri.Providers{Objects: vault{}}}, arrange: func(f *fakeCRI, p *v1.Pod) {
 			absent(v1.PullAlways, nil)(f, p)
 			p.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "gone"}}
 		}, events: []string{
@@ -116,10 +116,10 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 			waits: "CreateContainerConfigError", events: []string{
 				"Warning Failed" + web + `Error: container has runAsNonRoot and image will run as root (pod: "web_prod(u-1)", container: web)`,
 			}},
-		{name: "a manager refuses", cfg: cri.Config{Managers: &managers{fail: "create web"}}, waits: "PreCreateHookError", events: []string{
+		{name: "a manager refuses", cfg: cri.Config{Providers: cri.Providers{Managers: &managers{fail: "create web"}}}, waits: "PreCreateHookError", events: []string{
 			"Warning Failed" + web + "Internal PreCreateContainer hook failed: no CPU is free",
 		}},
-		{name: "a manager refuses late", cfg: cri.Config{Managers: &managers{fail: "start web"}}, waits: "PreStartHookError", events: []string{
+		{name: "a manager refuses late", cfg: cri.Config{Providers: cri.Providers{Managers: &managers{fail: "start web"}}}, waits: "PreStartHookError", events: []string{
 			"Normal Created" + web + "Container created", "Warning Failed" + web + "Internal PreStartContainer hook failed: no CPU is free",
 		}},
 		{name: "not created", arrange: broken("CreateContainer", "no space left"), waits: "CreateContainerError", events: []string{
@@ -154,7 +154,7 @@ func TestEveryReasonIsGivenAsTheKubeletDoes(t *testing.T) {
 		{name: "no sandbox", arrange: broken("RunPodSandbox", "no IP"), waits: "CreatePodSandboxError", events: []string{
 			"Warning FailedCreatePodSandBox : Failed to create pod sandbox: no IP",
 		}},
-		{name: "no devices", cfg: cri.Config{Managers: &managers{fail: "prepare"}}, waits: "CreatePodSandboxError", events: []string{
+		{name: "no devices", cfg: cri.Config{Providers: cri.Providers{Managers: &managers{fail: "prepare"}}}, waits: "CreatePodSandboxError", events: []string{
 			"Warning FailedPrepareDynamicResources : Failed to prepare dynamic resources: no CPU is free",
 		}},
 		{name: "a sandbox nothing is known of rt-25", over: func(f *fakeCRI) internalapi.RuntimeService { return blind{f} },

@@ -21,9 +21,9 @@ import (
 // nothing starts in one that is narrower. A runtime that can't do it fails one sync of
 // the pod, which says so, and is not asked for the same again: the pod runs on with
 // what it has.
-func (s *step) resize(ctx context.Context, p plan.Plan) {
-	given := s.r.journal.of(s.pod.UID).Pod
-	had := s.had(p)
+func (s *podSync) resize(ctx context.Context, p plan.Plan) {
+	given := s.r.checkpoints.get(s.pod.UID).Pod
+	had := s.statusBeforeRestarts(p)
 	if len(p.Resize) == 0 && p.ResizePod == nil && (had == s.status || !allocation.InProgress(s.pod, had, given)) {
 		return
 	}
@@ -33,29 +33,29 @@ func (s *step) resize(ctx context.Context, p plan.Plan) {
 	})
 	steps := allocation.Steps(allocation.Actuated(s.pod, had, given), s.pod, &observed)
 	asked := fmt.Sprint(steps)
-	if s.r.unable.of(s.pod.UID) == asked {
+	if s.r.unsupported.get(s.pod.UID) == asked {
 		return
 	}
 	begun := time.Now()
 	s.trace.begin("Resize", "")
 	err := allocation.CheckDecrease(steps, s.usage(ctx, steps, &observed))
 	if err == nil {
-		_, err = allocation.Carry(ctx, steps, &resizer{step: s, observed: &observed, sandbox: p.SandboxID})
+		_, err = allocation.Carry(ctx, steps, &resizer{podSync: s, observed: &observed, sandbox: p.SandboxID})
 	}
 	switch {
 	case err == nil:
-		s.settled(p)
+		s.checkpointResize(p)
 	case errors.Is(err, runtime.ErrUnsupported):
-		s.r.unable.note(s.pod.UID, asked)
+		s.r.unsupported.set(s.pod.UID, asked)
 	default:
-		s.mendable = true
+		s.retryable = true
 	}
-	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: calledOff(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
+	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
 }
 
 // had returns the pod's status as if what starts again still ran: what its cgroup was
 // last made for. It is the status itself if nothing does.
-func (s *step) had(p plan.Plan) *runtime.PodStatus {
+func (s *podSync) statusBeforeRestarts(p plan.Plan) *runtime.PodStatus {
 	if p.CreateSandbox || p.KillPod || len(p.Start) == 0 {
 		return s.status
 	}
@@ -71,8 +71,8 @@ func (s *step) had(p plan.Plan) *runtime.PodStatus {
 
 // settled records as given what the plan found to differ, also where no step had
 // to change it: requests that leave no trace in the kernel.
-func (s *step) settled(p plan.Plan) {
-	s.r.journal.update(s.pod, func(rec *record) {
+func (s *podSync) checkpointResize(p plan.Plan) {
+	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		for i := range p.Resize {
 			rec.Actuated[p.Resize[i].Name] = actuated{ID: bare(p.Resize[i].ID), Resources: *p.Resize[i].To}
 		}
@@ -84,7 +84,7 @@ func (s *step) settled(p plan.Plan) {
 
 // usage asks how much memory is in use where less is to be allowed (al-18). What
 // the runtime does not tell is no reason to refuse.
-func (s *step) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
+func (s *podSync) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
 	now := allocation.Usage{Containers: map[string]int64{}}
 	for i := range steps {
 		if steps[i].Kind != allocation.ContainerStep || !steps[i].NarrowsMemory() {
@@ -104,23 +104,23 @@ func (s *step) usage(ctx context.Context, steps []allocation.Step, observed *run
 
 // A resizer carries steps out on the runtime.
 type resizer struct {
-	*step
+	*podSync
 	observed *runtime.PodStatus
 	sandbox  string
 }
 
 // AnnouncePod implements [allocation.Actuator].
 func (r *resizer) AnnouncePod(ctx context.Context, all v1.ResourceRequirements) error {
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	return r.r.updateSandbox(ctx, r.sandbox, podconfig.Overhead(in), podconfig.PodResources(in, all))
 }
 
 // SetPod implements [allocation.Actuator].
 func (r *resizer) SetPod(ctx context.Context, s allocation.Step) error {
-	if r.r.cfg.ResizeCgroup == nil {
+	if r.r.cfg.Providers.ResizeCgroup == nil {
 		return nil
 	}
-	return r.r.cfg.ResizeCgroup(ctx, r.pod, s)
+	return r.r.cfg.Providers.ResizeCgroup(ctx, r.pod, s)
 }
 
 // SetContainer implements [allocation.Actuator].
@@ -129,11 +129,11 @@ func (r *resizer) SetContainer(ctx context.Context, name string, all v1.Resource
 	if inst == nil || spec == nil {
 		return nil
 	}
-	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.RootDir), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
+	in := podconfig.Input{Pod: r.pod, Node: r.r.cfg.Node.facts(r.r.cfg.Dirs.Root), ExclusiveCPUs: r.r.exclusiveCPUs(r.pod)}
 	if err := r.r.updateContainer(ctx, bare(inst.ID), podconfig.Resources(in, spec, all)); err != nil {
 		return err
 	}
-	r.r.journal.update(r.pod, func(rec *record) {
+	r.r.checkpoints.update(r.pod, func(rec *podCheckpoint) {
 		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.Compute(&all)} // al-21
 	})
 	return nil

@@ -173,11 +173,11 @@ func TestThePodHasRoomBeforeAContainerStartsWithMore(t *testing.T) { // al-15, a
 		t.Run(tc.name, func(t *testing.T) {
 			f := &resizing{fakeCRI: newFake()}
 			f.has("img:1")
-			rt := engineOver(t, f, cri.Config{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+			rt := engineOver(t, f, cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
 				limit := s.After.Limits[v1.ResourceCPU]
 				f.note(fmt.Sprintf("cgroup %s limit %s", s.Resource, &limit))
 				return nil
-			}})
+			}}})
 			web := sized("web", "100m", "64Mi", "200m", "128Mi")
 			web.ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: tc.policy}}
 			pod := podOf(web)
@@ -202,10 +202,10 @@ func TestAPodIsResizedAsAWhole(t *testing.T) { // al-14, al-16, al-17, cm-33
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
 	var cgroup []string
-	cfg := cri.Config{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
+	cfg := cri.Config{Providers: cri.Providers{ResizeCgroup: func(_ context.Context, _ *v1.Pod, s allocation.Step) error {
 		cgroup = append(cgroup, s.String())
 		return nil
-	}}
+	}}}
 	rt := engineOver(t, f, cfg)
 	pod := podOf(sized("web", "100m", "64Mi", "", ""))
 	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}}
@@ -270,7 +270,7 @@ func (*owning) ExclusiveCPUs(*v1.Pod) []string { return []string{"web"} }
 func TestContainersWithExclusiveCPUsHaveNoQuota(t *testing.T) {
 	f := &resizing{fakeCRI: newFake()}
 	f.has("img:1")
-	rt := engineOver(t, f, cri.Config{Managers: new(owning)})
+	rt := engineOver(t, f, cri.Config{Providers: cri.Providers{Managers: new(owning)}})
 	pod := podOf(sized("web", "2", "64Mi", "2", "64Mi"), sized("db", "500m", "64Mi", "500m", "64Mi"))
 	syncs(t, rt, pod)
 	assert.EqualValues(t, -1, f.newest("web").Config.Linux.Resources.CpuQuota)

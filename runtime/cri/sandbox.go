@@ -12,12 +12,12 @@ import (
 
 // sandboxConfig returns what a pod's sandbox is made from (section 4.3), the name
 // of the handler that runs it, and what there is to say of its DNS configuration.
-func (s *step) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.PodSandboxConfig, string, podconfig.PodDNS, error) {
+func (s *podSync) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.PodSandboxConfig, string, podconfig.PodDNS, error) {
 	in, err := s.input(ctx)
 	if err != nil {
 		return nil, "", podconfig.PodDNS{}, err
 	}
-	if in.Hostname, err = podconfig.SandboxHostname(s.pod, s.r.cfg.DNS.ClusterDomain); err != nil {
+	if in.Hostname, err = podconfig.SandboxHostname(s.pod, s.r.cfg.Node.DNS.ClusterDomain); err != nil {
 		return nil, "", podconfig.PodDNS{}, err
 	}
 	dns, err := s.r.podDNS(s.pod)
@@ -30,20 +30,20 @@ func (s *step) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.P
 }
 
 // createSandbox makes the pod's sandbox, and returns its ID.
-func (s *step) createSandbox(ctx context.Context, p plan.Plan) (id string, err error) {
+func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, err error) {
 	config, handler, dns, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
 		return "", err
 	}
-	s.warnOfDNS(dns)
+	s.recordDNSWarnings(dns)
 	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil { // rt-17
 		return "", err
 	}
 	s.config = config
-	if s.r.cfg.PullAhead {
+	if s.r.cfg.Pulls.Ahead {
 		s.pullAhead(ctx, p.Start)
 	}
-	patient, done := finish(ctx)
+	patient, done := finishContext(ctx)
 	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
 	done()
 	if err != nil && ctx.Err() == nil {
@@ -57,7 +57,7 @@ func (s *step) createSandbox(ctx context.Context, p plan.Plan) (id string, err e
 
 // sandboxMade returns the pod's sandbox of that attempt if it is ready: the
 // answer of the call that made it was lost, perhaps long ago.
-func (s *step) sandboxMade(ctx context.Context, attempt uint32) string {
+func (s *podSync) sandboxMade(ctx context.Context, attempt uint32) string {
 	sandboxes, _, err := s.r.list(ctx, s.pod.UID)
 	if err != nil {
 		return "" // the next sync looks again
@@ -72,7 +72,7 @@ func (s *step) sandboxMade(ctx context.Context, attempt uint32) string {
 
 // existingSandbox takes the sandbox that is there already as the one to start
 // containers in.
-func (s *step) existingSandbox(ctx context.Context, p plan.Plan) error {
+func (s *podSync) existingSandbox(ctx context.Context, p plan.Plan) error {
 	config, _, _, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
 		return err

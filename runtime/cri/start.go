@@ -18,21 +18,21 @@ import (
 )
 
 // start starts one container, and reports whether that succeeded.
-func (s *step) start(ctx context.Context, st *plan.Start) bool {
+func (s *podSync) start(ctx context.Context, st *plan.Start) bool {
 	begun := time.Now()
 	action := runtime.Action{Kind: runtime.StartContainer, Target: st.Name}
 	if st.Kind == plan.Init {
 		action.Kind = runtime.InitContainer
 	}
-	if st.PutOff() {
+	if st.InBackoff() {
 		action.Reason, action.Message = "CrashLoopBackOff", st.BackoffMessage(s.pod)
 		action.Err = errors.New(action.Message)
 		s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeWarning, "BackOff", st.BackoffEvent(s.pod))
 		s.retryAt(st.NotBefore)
 		return s.done(action, begun)
 	}
-	if err := s.bringUp(ctx, st); err != nil {
-		action.Err, action.Reason, action.Message = err, "RunContainerError", words(err)
+	if err := s.startContainer(ctx, st); err != nil {
+		action.Err, action.Reason, action.Message = err, "RunContainerError", errorMessage(err)
 		if why, ok := errors.AsType[*startError](err); ok {
 			action.Reason, action.Message = why.reason, why.message
 			if !why.until.IsZero() {
@@ -42,7 +42,7 @@ func (s *step) start(ctx context.Context, st *plan.Start) bool {
 		if ctx.Err() != nil {
 			action.Err = errors.Join(ctx.Err(), err) // called off, not failed
 		}
-		s.mendable = true
+		s.retryable = true
 	}
 	return s.done(action, begun)
 }
@@ -55,7 +55,7 @@ type instance struct {
 }
 
 // bringUp takes a container from its image to running (section 4.10).
-func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
+func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 	inst := &instance{id: bare(st.Resume), attempt: uint32(st.RestartCount)}
 	if st.Resume == "" {
 		var err error
@@ -65,20 +65,20 @@ func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
 		if inst.runs {
 			return s.unfinishedHook(ctx, st.Container, inst.id)
 		}
-	} else if s.r.journal.of(s.pod.UID).Actuated[st.Name].ID != inst.id {
-		s.made(st, inst) // whose answer was lost, or the agent before it could note it
+	} else if s.r.checkpoints.get(s.pod.UID).Actuated[st.Name].ID != inst.id {
+		s.checkpointInstance(st, inst) // whose answer was lost, or the agent before it could note it
 	}
 	if err := ctx.Err(); err != nil {
 		return err // made, and found again by the next look; not started any more (inv-2)
 	}
 	s.trace.begin("StartContainer", st.Name)
-	if m := s.r.cfg.Managers; m != nil {
+	if m := s.r.cfg.Providers.Managers; m != nil {
 		if err := m.PreStart(ctx, s.pod, st.Container, s.r.id(inst.id)); err != nil {
 			return s.startFailed(ctx, st.Container, "PreStartHookError", "Internal PreStartContainer hook failed: ", err)
 		}
 	}
 	if err := s.run(ctx, inst.id); err != nil {
-		return s.startFailed(ctx, st.Container, "RunContainerError", "", sayName(err, inst.id, st.Name))
+		return s.startFailed(ctx, st.Container, "RunContainerError", "", replaceIDs(err, inst.id, st.Name))
 	}
 	s.event(runtime.ContainerRef(s.pod, st.Name), v1.EventTypeNormal, "Started", "Container started")
 	s.linkLog(st.Name, inst)
@@ -89,8 +89,8 @@ func (s *step) bringUp(ctx context.Context, st *plan.Start) error {
 // startFailed records the warning that goes with a failure (rt-78), and returns
 // the failure as the container's waiting reason shows it (rt-77). What was
 // called off has not failed.
-func (s *step) startFailed(ctx context.Context, c *v1.Container, reason, prefix string, err error) error {
-	message := words(err)
+func (s *podSync) startFailed(ctx context.Context, c *v1.Container, reason, prefix string, err error) error {
+	message := errorMessage(err)
 	if ctx.Err() == nil {
 		text := "Error: " + message
 		if prefix != "" {
@@ -105,8 +105,8 @@ func (s *step) startFailed(ctx context.Context, c *v1.Container, reason, prefix 
 // so that events of one failure are one (rt-80). Where making it fails the runtime
 // has used an ID that nobody else hears of, a new one each time: whatever looks
 // like an ID, and not like the digest of an image, is taken for it.
-func sayName(err error, id, name string) error {
-	said := words(err)
+func replaceIDs(err error, id, name string) error {
+	said := errorMessage(err)
 	named := said
 	if id != "" {
 		named = strings.ReplaceAll(named, id, name)
@@ -122,20 +122,20 @@ func sayName(err error, id, name string) error {
 	if named == said {
 		return err
 	}
-	return &renamed{said: named, err: err}
+	return &renamedError{said: named, err: err}
 }
 
 // idLength is how many hexadecimal digits runtimes make IDs of.
 const idLength = 64
 
 // A renamed error says something else than the one it wraps.
-type renamed struct {
+type renamedError struct {
 	said string
 	err  error
 }
 
-func (e *renamed) Error() string { return e.said }
-func (e *renamed) Unwrap() error { return e.err }
+func (e *renamedError) Error() string { return e.said }
+func (e *renamedError) Unwrap() error { return e.err }
 
 // create makes the instance, or finds the one that is there.
 //
@@ -144,7 +144,7 @@ func (e *renamed) Unwrap() error { return e.err }
 // is made, and again if making it failed: a time-out is no proof, and a name
 // that is reserved is the opposite of one (lq-12, lq-13). Only a sandbox that is
 // fresh can hold nothing: its name was free, so no call for it was lost.
-func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
+func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	c := st.Container
 	s.trace.begin("EnsureImage", c.Name)
 	image, user, err := s.ensure(ctx, c)
@@ -162,7 +162,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerConfigError", "", err)
 	}
-	if m := s.r.cfg.Managers; m != nil {
+	if m := s.r.cfg.Providers.Managers; m != nil {
 		if err := m.PreCreate(ctx, s.pod, c, config); err != nil {
 			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
 		}
@@ -171,30 +171,30 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	s.trace.begin("CreateContainer", c.Name)
 	var inst *instance
 	if !s.fresh {
-		inst, err = s.standing(ctx, c, config.Metadata.Attempt)
+		inst, err = s.findInstance(ctx, c)
 	}
 	if inst != nil {
-		if s.r.journal.of(s.pod.UID).Actuated[c.Name].ID != inst.id {
-			s.made(st, inst) // whose answer was lost
+		if s.r.checkpoints.get(s.pod.UID).Actuated[c.Name].ID != inst.id {
+			s.checkpointInstance(st, inst) // whose answer was lost
 		}
 		return inst, nil
 	}
 	var id string
 	if err == nil {
-		patient, done := finish(ctx)
+		patient, done := finishContext(ctx)
 		id, err = s.r.cfg.Runtime.CreateContainer(s.r.quiet(patient), s.sandbox, config, s.config)
 		done()
 		inst = &instance{id: id, attempt: config.Metadata.Attempt}
 	}
 	if err != nil && ctx.Err() == nil {
-		if found, _ := s.standing(ctx, c, config.Metadata.Attempt); found != nil {
+		if found, _ := s.findInstance(ctx, c); found != nil {
 			inst, err = found, nil
 		}
 	}
 	if err != nil {
-		return nil, s.startFailed(ctx, c, "CreateContainerError", "", sayName(err, "", c.Name))
+		return nil, s.startFailed(ctx, c, "CreateContainerError", "", replaceIDs(err, "", c.Name))
 	}
-	s.made(st, inst)
+	s.checkpointInstance(st, inst)
 	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
 	return inst, nil
@@ -202,7 +202,7 @@ func (s *step) create(ctx context.Context, st *plan.Start) (*instance, error) {
 
 // noImage records the warning that goes with an image that is not there (img-10),
 // and returns why it isn't.
-func (s *step) noImage(ctx context.Context, c *v1.Container, err error) error {
+func (s *podSync) noImage(ctx context.Context, c *v1.Container, err error) error {
 	if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
 		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", "Error: "+why.reason)
 	}
@@ -212,25 +212,25 @@ func (s *step) noImage(ctx context.Context, c *v1.Container, err error) error {
 // nextCount returns the restart count of the instance that is about to be made.
 // Where neither the runtime nor the journal knows of an instance, logs may have
 // been left (rt-75).
-func (s *step) nextCount(st *plan.Start) int32 {
-	if _, ok := s.r.journal.of(s.pod.UID).Restarts[st.Name]; st.NoStatus && !ok {
+func (s *podSync) nextCount(st *plan.Start) int32 {
+	if _, ok := s.r.checkpoints.get(s.pod.UID).Restarts[st.Name]; st.NoStatus && !ok {
 		return s.r.restartsLogged(s.pod, st.Name)
 	}
 	return st.RestartCount
 }
 
 // made notes of an instance what has to be known when the agent is another one.
-func (s *step) made(st *plan.Start, inst *instance) {
+func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 	c := st.Container
-	s.r.journal.update(s.pod, func(rec *record) {
+	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		if st.NoStatus && st.Last == nil && inst.attempt > 0 {
 			rec.First[c.Name] = int32(inst.attempt)
 		}
 		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
 		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.Compute(&c.Resources)}
-		delete(rec.Unhooked, c.Name)
+		delete(rec.PendingPostStart, c.Name)
 		if c.Lifecycle != nil && c.Lifecycle.PostStart != nil {
-			rec.Unhooked[c.Name] = inst.id
+			rec.PendingPostStart[c.Name] = inst.id
 		}
 	})
 }
@@ -241,7 +241,7 @@ func (s *step) made(st *plan.Start, inst *instance) {
 // error: the plan should have stopped it. With Compat.ReplaceCreated, one that
 // never started counts only if it is of the attempt that is wanted: its answer
 // was lost, and its name is taken.
-func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*instance, error) {
+func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance, error) {
 	containers, err := s.r.cfg.Runtime.ListContainers(s.r.quiet(ctx), &runtimeapi.ContainerFilter{
 		LabelSelector: map[string]string{podconfig.LabelPodUID: string(s.pod.UID), podconfig.LabelContainerName: c.Name},
 	})
@@ -254,14 +254,13 @@ func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*
 			continue // a runtime that does not filter
 		}
 		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}
-		wanted := inst.attempt == attempt || !s.r.cfg.Compat.ReplaceCreated
 		switch {
 		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING && o.PodSandboxId != s.sandbox:
 			return nil, fmt.Errorf("instance %s of container %s still runs in sandbox %s", o.Id, c.Name, o.PodSandboxId)
 		case o.State == runtimeapi.ContainerState_CONTAINER_RUNNING:
 			inst.runs = true
 			return inst, nil
-		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox && wanted &&
+		case o.State == runtimeapi.ContainerState_CONTAINER_CREATED && o.PodSandboxId == s.sandbox &&
 			podconfig.HashOf(o.Annotations) == plan.Hash(c) && (created == nil || inst.attempt > created.attempt):
 			created = inst
 		}
@@ -271,14 +270,14 @@ func (s *step) standing(ctx context.Context, c *v1.Container, attempt uint32) (*
 
 // run starts an instance that was created. If the runtime says that it could
 // not, the instance itself is asked: it may run (#139670).
-func (s *step) run(ctx context.Context, id string) error {
-	patient, done := finish(ctx)
+func (s *podSync) run(ctx context.Context, id string) error {
+	patient, done := finishContext(ctx)
 	defer done()
 	err := s.r.cfg.Runtime.StartContainer(s.r.quiet(patient), id)
 	if err == nil {
 		return nil
 	}
-	if st, lookErr := s.r.containerStatus(ctx, id); lookErr == nil && st.StartedAt > 0 &&
+	if st, statusErr := s.r.containerStatus(ctx, id); statusErr == nil && st.StartedAt > 0 &&
 		st.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
 		return nil
 	}

@@ -124,20 +124,18 @@ func TestAContainerRunsWithoutAFileForItsMessage(t *testing.T) {
 }
 
 // A start that failed is not left lying: the instance is started, and no other
-// attempt is counted. The kubelet's way, with its next number, can be had (rt-82).
+// attempt is counted. The kubelet creates another one (rt-82).
 func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
-		compat    cri.Compat
 		attempts  []uint32
 		instances int
 	}{
-		"rt-82 lq-13 resumed":  {cri.Compat{}, []uint32{0}, 1},
-		"rt-82 as the kubelet": {cri.Compat{ReplaceCreated: true}, []uint32{0, 1}, 2},
+		"rt-82 lq-13 resumed": {[]uint32{0}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			f.has("img:1")
-			rt, _ := f.engine(t, cri.Config{Compat: tc.compat})
+			rt, _ := f.engine(t, cri.Config{})
 			pod := podOf(container("web"))
 			f.before = failing(1, "StartContainer", errors.New("no such device"))
 			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -303,7 +301,7 @@ func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
 				f := newFake()
 				f.has("img:1")
 				f.exec = func(ctx context.Context, _ string, _ []string) error { return hangs(ctx) }
-				rt, seen := f.engine(t, cri.Config{PostStartTimeout: 20 * time.Second})
+				rt, seen := f.engine(t, cri.Config{Containers: cri.ContainerConfig{PostStartTimeout: 20 * time.Second}})
 				web := container("web")
 				web.Lifecycle = &v1.Lifecycle{PostStart: hook}
 				begun := time.Now()

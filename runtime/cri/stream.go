@@ -47,14 +47,14 @@ func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []stri
 		}
 		return code, nil
 	}
-	if r.cfg.Streams == nil {
+	if r.cfg.Calls.Streams == nil {
 		return 0, wrap(errNoStreamer)
 	}
 	u, err := r.ExecURL(ctx, containerID, cmd, s.Options())
 	if err != nil {
 		return 0, err
 	}
-	code, err := r.cfg.Streams.Exec(ctx, u, s)
+	code, err := r.cfg.Calls.Streams.Exec(ctx, u, s)
 	if err != nil {
 		return 0, wrap(err)
 	}
@@ -70,14 +70,14 @@ func (r *Runtime) Attach(ctx context.Context, containerID string, s runtime.Stre
 		}
 		return nil
 	}
-	if r.cfg.Streams == nil {
+	if r.cfg.Calls.Streams == nil {
 		return wrap(errNoStreamer)
 	}
 	u, err := r.AttachURL(ctx, containerID, s.Options())
 	if err != nil {
 		return err
 	}
-	if err := r.cfg.Streams.Attach(ctx, u, s); err != nil {
+	if err := r.cfg.Calls.Streams.Attach(ctx, u, s); err != nil {
 		return wrap(err)
 	}
 	return nil
@@ -90,7 +90,7 @@ func (r *Runtime) PortForward(ctx context.Context, uid types.UID, port int32, co
 	if port < 1 || port > 65535 {
 		return wrap(errors.New("there is no such port"))
 	}
-	if r.local == nil && r.cfg.Streams == nil {
+	if r.local == nil && r.cfg.Calls.Streams == nil {
 		return wrap(errNoStreamer)
 	}
 	sandbox, err := r.readySandbox(ctx, uid)
@@ -107,7 +107,7 @@ func (r *Runtime) PortForward(ctx context.Context, uid types.UID, port int32, co
 	if err != nil {
 		return wrap(err)
 	}
-	if err := r.cfg.Streams.PortForward(ctx, u, port, conn); err != nil {
+	if err := r.cfg.Calls.Streams.PortForward(ctx, u, port, conn); err != nil {
 		return wrap(err)
 	}
 	return nil

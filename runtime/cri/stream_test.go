@@ -67,7 +67,7 @@ func TestStreamsAreConnectedAtTheRuntimesURL(t *testing.T) {
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
 	over := new(streamer)
 	rt, err := cri.New(cri.Config{
-		Name: "fake", Runtime: s, Images: f, Streams: over, RootDir: t.TempDir(), PodLogsDir: t.TempDir(),
+		Name: "fake", Runtime: s, Images: f, Calls: cri.CallConfig{Streams: over}, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()},
 	})
 	require.NoError(t, err)
 	pod := podOf(container("web"))
@@ -110,7 +110,7 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	f.has("img:1")
 	s := &serving{fakeCRI: f, url: "http://127.0.0.1:1/token"}
 	engine := func(streams cri.Streamer) *cri.Runtime {
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: f, Streams: streams, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: s, Images: f, Calls: cri.CallConfig{Streams: streams}, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 		require.NoError(t, err)
 		return rt
 	}
@@ -174,7 +174,7 @@ func (local) StreamPortForward(_ context.Context, sandbox string, port int32, _ 
 func TestStreamsOfARuntimeInThisProgramAreInHand(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: f, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: local{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 	require.NoError(t, err)
 	pod := podOf(container("web"))
 	syncs(t, rt, pod)

@@ -16,29 +16,29 @@ import (
 
 // A step is one SyncPod: the plan is carried out with it, and it collects what
 // came of that.
-type step struct {
+type podSync struct {
 	r       *Runtime
 	pod     *v1.Pod
 	status  *runtime.PodStatus
 	volumes map[string]runtime.Volume
 
-	config  *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
-	sandbox string                       // its ID
-	fresh   bool                         // it was made by this sync, and nothing of the pod was there before
-	ips     []string                     // and addresses
-	result  runtime.SyncResult
-	trace   Trace
-	ahead   ahead
+	config   *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
+	sandbox  string                       // its ID
+	fresh    bool                         // it was made by this sync, and nothing of the pod was there before
+	ips      []string                     // and addresses
+	result   runtime.SyncResult
+	trace    Trace
+	prefetch prefetch
 
 	imageVolumes map[string]images.Result // by name
 
-	mendable bool // something failed that may be put right from outside
+	retryable bool // something failed that may be put right from outside
 }
 
 // lookAgain is how soon a pod is looked at again of which something failed that
 // may be mended from outside: an image may be imported, a volume appear. Only a
 // crash back-off is nobody else's to end.
-const lookAgain = 10 * time.Second
+const resyncPeriod = 10 * time.Second
 
 // SyncPod implements [runtime.Syncer]: it computes the plan and carries it out,
 // in the kubelet's order (section 4.9).
@@ -57,24 +57,27 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 			return runtime.SyncResult{}, err
 		}
 	}
-	rec := r.noteOver(req.Pod, status)
+	rec := r.checkpointTerminated(req.Pod, status)
 	status = rec.actuatedIn(status)
-	s := &step{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
+	s := &podSync{r: r, pod: req.Pod, status: status, volumes: req.Volumes, ips: status.IPs}
 	s.trace = Trace{Pod: req.Pod, Begin: begun}
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
-	defer s.traced()
+	defer s.endTrace()
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff,
-		Counts: rec.Restarts, First: rec.First, Ended: rec.exits(), Over: rec.Over, Attempts: rec.Attempts, PodResources: rec.Pod,
-		IgnoreRestartAll: r.cfg.IgnoreRestartAll, Compat: r.cfg.Compat.plan(), Now: time.Now(),
+		History: plan.History{
+			RestartCounts: rec.Restarts, FirstRestartCounts: rec.First, Exits: rec.exitStatuses(), Terminated: rec.Terminated,
+			SandboxAttempts: rec.Attempts, PodResources: rec.Pod,
+		},
+		IgnoreRestartAll: r.cfg.Containers.IgnoreRestartAll, Now: time.Now(),
 	})
 	if !p.Empty() {
 		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
 	}
-	s.carryOut(ctx, p)
-	s.ahead.wait(s.sandbox != "")
-	if s.mendable && !s.result.RetryAt.IsZero() {
-		s.retryAt(time.Now().Add(lookAgain))
+	s.execute(ctx, p)
+	s.prefetch.wait(s.sandbox != "")
+	if s.retryable && !s.result.RetryAt.IsZero() {
+		s.retryAt(time.Now().Add(resyncPeriod))
 	}
 	if synced := r.cfg.Hooks.Synced; synced != nil {
 		synced(SyncInfo{Pod: req.Pod, Plan: p, Result: s.result, Begin: begun, End: time.Now()})
@@ -86,7 +89,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 }
 
 // traced tells where the time went.
-func (s *step) traced() {
+func (s *podSync) endTrace() {
 	if len(s.result.Actions) == 0 || s.r.cfg.Hooks.Traced == nil {
 		return
 	}
@@ -97,7 +100,7 @@ func (s *step) traced() {
 
 // carryOut does what the plan says, and stops where going on could do harm
 // (section 4.9).
-func (s *step) carryOut(ctx context.Context, p plan.Plan) {
+func (s *podSync) execute(ctx context.Context, p plan.Plan) {
 	switch {
 	case p.KillPod:
 		if p.CreateSandbox && p.Changed != "" {
@@ -109,7 +112,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 	case !s.stopContainers(ctx, p.Kill):
 		return // its name may be among those to start
 	case len(p.Remove) > 0:
-		s.startOver(ctx, p.Remove)
+		s.restartAll(ctx, p.Remove)
 		return
 	default:
 		s.unfinishedHooks(ctx, p.Kill)
@@ -118,7 +121,7 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 		return
 	}
 	if len(p.Start) > 0 || p.CreateSandbox {
-		if !s.placed(ctx, p) {
+		if !s.ensureSandbox(ctx, p) {
 			return
 		}
 	}
@@ -127,12 +130,12 @@ func (s *step) carryOut(ctx context.Context, p plan.Plan) {
 }
 
 // placed sees to the sandbox that containers are to go into.
-func (s *step) placed(ctx context.Context, p plan.Plan) bool {
+func (s *podSync) ensureSandbox(ctx context.Context, p plan.Plan) bool {
 	if p.CreateSandbox {
 		if !s.newSandbox(ctx, p) {
 			return false
 		}
-	} else if s.sandbox = p.SandboxID; !s.configured(ctx, p) {
+	} else if s.sandbox = p.SandboxID; !s.configureSandbox(ctx, p) {
 		return false
 	}
 	s.volumeImages(ctx)
@@ -142,7 +145,7 @@ func (s *step) placed(ctx context.Context, p plan.Plan) bool {
 // startAll starts containers one after the other (rt-70), and reports whether
 // what comes after them may go on: not if ctx has ended, nor after an init
 // container that the others wait for has failed to start.
-func (s *step) startAll(ctx context.Context, starts []plan.Start) bool {
+func (s *podSync) startAll(ctx context.Context, starts []plan.Start) bool {
 	for i := range starts {
 		if ctx.Err() != nil {
 			return false
@@ -156,7 +159,7 @@ func (s *step) startAll(ctx context.Context, starts []plan.Start) bool {
 }
 
 // stopPod stops all of the pod, and reports whether that succeeded.
-func (s *step) stopPod(ctx context.Context) bool {
+func (s *podSync) stopPod(ctx context.Context) bool {
 	begun := time.Now()
 	s.trace.begin("KillPod", "")
 	err := s.r.stop(ctx, stopRequest{uid: s.pod.UID, pod: s.pod, status: s.status, event: s.event})
@@ -166,7 +169,7 @@ func (s *step) stopPod(ctx context.Context) bool {
 
 // stopContainers stops single instances, and reports whether all of that
 // succeeded.
-func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
+func (s *podSync) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 	ok := true
 	for _, k := range kills {
 		begun := time.Now()
@@ -183,33 +186,33 @@ func (s *step) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 
 // newSandbox creates the pod's sandbox, and reports whether that succeeded and
 // containers can go into it.
-func (s *step) newSandbox(ctx context.Context, p plan.Plan) bool {
+func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
 	s.trace.begin("CreatePodSandbox", "")
-	if m := s.r.cfg.Managers; m != nil {
+	if m := s.r.cfg.Providers.Managers; m != nil {
 		if err := m.PreparePod(ctx, s.pod); err != nil { // lq-18: it is an error of the sync, too
 			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPrepareDynamicResources",
-				"Failed to prepare dynamic resources: "+words(err))
-			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun)
+				"Failed to prepare dynamic resources: "+errorMessage(err))
+			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun)
 		}
 	}
 	id, err := s.createSandbox(ctx, p)
 	if err == nil {
-		s.r.journal.update(s.pod, func(rec *record) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
+		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
 	}
 	if err != nil && ctx.Err() == nil {
-		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+words(err)) // rt-24
+		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+errorMessage(err)) // rt-24
 	}
 	s.sandbox = id
-	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
+	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
 		return false
 	}
 	made, err := s.r.sandboxStatus(ctx, id)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+words(err)) // rt-25
+			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+errorMessage(err)) // rt-25
 		}
-		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
 	s.ips = made.IPs
 	return true
@@ -217,23 +220,23 @@ func (s *step) newSandbox(ctx context.Context, p plan.Plan) bool {
 
 // configured works out the configuration of the sandbox that is there, which
 // creating a container in it needs.
-func (s *step) configured(ctx context.Context, p plan.Plan) bool {
+func (s *podSync) configureSandbox(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
 	if err := s.existingSandbox(ctx, p); err != nil {
-		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: calledOff(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
 	return true
 }
 
 // done adds an action to the result, and reports whether it succeeded. An action
 // that failed has its error's words for a message unless it has others.
-func (s *step) done(a runtime.Action, begun time.Time) bool {
+func (s *podSync) done(a runtime.Action, begun time.Time) bool {
 	if a.Err == nil {
 		a.Reason, a.Message = "", ""
 	} else if a.Message == "" {
-		a.Message = words(a.Err)
+		a.Message = errorMessage(a.Err)
 	}
-	a.Message = bounded(a.Message, maxWords)
+	a.Message = bounded(a.Message, maxErrorBytes)
 	s.result.Actions = append(s.result.Actions, a)
 	if s.r.cfg.Hooks.Acted != nil {
 		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}
@@ -246,15 +249,15 @@ func (s *step) done(a runtime.Action, begun time.Time) bool {
 }
 
 // retryAt notes when something that was put off may be tried again.
-func (s *step) retryAt(at time.Time) {
+func (s *podSync) retryAt(at time.Time) {
 	if s.result.RetryAt.IsZero() || at.Before(s.result.RetryAt) {
 		s.result.RetryAt = at
 	}
 }
 
 // name is how the kubelet's results name a pod.
-func (s *step) name() string { return s.pod.Name + "_" + s.pod.Namespace }
+func (s *podSync) name() string { return s.pod.Name + "_" + s.pod.Namespace }
 
-func (s *step) event(ref v1.ObjectReference, eventType, reason, message string) {
+func (s *podSync) event(ref v1.ObjectReference, eventType, reason, message string) {
 	s.r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
 }

@@ -438,7 +438,7 @@ func TestRestartsGoOnCountingFromTheLogs(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	dir := t.TempDir()
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir, PodLogsDir: dir, ContainerLogsDir: dir + "/links"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir, PodLogs: dir, ContainerLogs: dir + "/links"}})
 	require.NoError(t, err)
 	logs := dir + "/prod_web_u-1/web"
 	require.NoError(t, os.MkdirAll(logs, 0o755))

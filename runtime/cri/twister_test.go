@@ -113,7 +113,7 @@ func (w *twister) over(t *testing.T) (*cri.Runtime, *events, string) {
 	dir, seen := t.TempDir(), new(events)
 	rt, err := cri.New(cri.Config{
 		Name: "fake", Runtime: w, Images: w.fakeCRI, Record: seen.record,
-		RootDir: dir + "/root", PodLogsDir: dir + "/logs", ContainerLogsDir: dir + "/links",
+		Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs", ContainerLogs: dir + "/links"},
 	})
 	require.NoError(t, err)
 	return rt, seen, dir

@@ -16,7 +16,7 @@ import (
 
 // UpdateResources implements [runtime.ResourceUpdater].
 func (r *Runtime) UpdateResources(ctx context.Context, containerID string, resources v1.ResourceRequirements) error {
-	return r.updateContainer(ctx, bare(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.RootDir), resources))
+	return r.updateContainer(ctx, bare(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.Dirs.Root), resources))
 }
 
 // updateContainer gives a running container other resources. id is the runtime's
@@ -37,7 +37,7 @@ func (r *Runtime) updateSandbox(ctx context.Context, id string, overhead, resour
 		PodSandboxId: id, Overhead: overhead, Resources: resources,
 	})
 	if err == nil || errors.Is(err, runtime.ErrUnsupported) ||
-		hasCode(err, codes.Unknown) && strings.Contains(words(err), "not implemented") {
+		hasCode(err, codes.Unknown) && strings.Contains(errorMessage(err), "not implemented") {
 		return nil
 	}
 	return fmt.Errorf("cri: update the resources of sandbox %s: %w", id, err)

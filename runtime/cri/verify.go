@@ -11,8 +11,8 @@ import (
 // verifyVersion refuses an answer that does not say who speaks what (rt-145).
 func verifyVersion(v *runtimeapi.VersionResponse) error {
 	return missing(
-		lack{"version", v.GetVersion() == ""}, lack{"runtime name", v.GetRuntimeName() == ""},
-		lack{"runtime version", v.GetRuntimeVersion() == ""}, lack{"runtime API version", v.GetRuntimeApiVersion() == ""},
+		field{"version", v.GetVersion() == ""}, field{"runtime name", v.GetRuntimeName() == ""},
+		field{"runtime version", v.GetRuntimeVersion() == ""}, field{"runtime API version", v.GetRuntimeApiVersion() == ""},
 	)
 }
 
@@ -24,8 +24,8 @@ func verifySandbox(answer *runtimeapi.PodSandboxStatusResponse) error {
 		return errNoMetadata
 	}
 	return missing(
-		lack{"id", s.Id == ""}, lack{"pod name", s.Metadata.Name == ""}, lack{"pod namespace", s.Metadata.Namespace == ""},
-		lack{"pod UID", s.Metadata.Uid == ""}, lack{"time of creation", s.CreatedAt == 0},
+		field{"id", s.Id == ""}, field{"pod name", s.Metadata.Name == ""}, field{"pod namespace", s.Metadata.Namespace == ""},
+		field{"pod UID", s.Metadata.Uid == ""}, field{"time of creation", s.CreatedAt == 0},
 	)
 }
 
@@ -35,8 +35,8 @@ func verifyContainer(answer *runtimeapi.ContainerStatusResponse) error {
 		return errNoMetadata
 	}
 	return missing(
-		lack{"id", s.Id == ""}, lack{"container name", s.Metadata.Name == ""}, lack{"time of creation", s.CreatedAt == 0},
-		lack{"image", s.GetImage().GetImage() == ""}, lack{"image reference", s.ImageRef == ""},
+		field{"id", s.Id == ""}, field{"container name", s.Metadata.Name == ""}, field{"time of creation", s.CreatedAt == 0},
+		field{"image", s.GetImage().GetImage() == ""}, field{"image reference", s.ImageRef == ""},
 	)
 }
 
@@ -51,12 +51,12 @@ func verifyID(what, id string) error {
 var errNoMetadata = errors.New("the runtime gave no metadata")
 
 // A lack is something that an answer should have.
-type lack struct {
+type field struct {
 	what string
 	is   bool
 }
 
-func missing(lacks ...lack) error {
+func missing(lacks ...field) error {
 	var names []string
 	for _, l := range lacks {
 		if l.is {

@@ -27,7 +27,7 @@ import (
 func TestAHundredProbesOutOfTimeLeaveNoProcess(t *testing.T) {
 	n := newNode(t)
 	id := n.start(n.sandbox("pod"), sh("app", "sleep 1000"))
-	rt, err := cri.New(cri.Config{Name: process.Name, Runtime: n.Runtime, Images: n.Runtime, RootDir: t.TempDir(), PodLogsDir: t.TempDir()})
+	rt, err := cri.New(cri.Config{Name: process.Name, Runtime: n.Runtime, Images: n.Runtime, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 	require.NoError(t, err)
 	pids := filepath.Join(t.TempDir(), "pids")
 	to := prober.Target{

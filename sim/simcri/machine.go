@@ -108,7 +108,7 @@ func (m *machine) Connect(a *sim.Agent) (runtime.Runtime, error) {
 	svc := &services{RuntimeService: m.fake, ImageManagerService: m.fake, machine: m, agent: a}
 	rt, err := cri.New(cri.Config{
 		Name: name, Runtime: svc, Images: svc.images(),
-		RootDir: filepath.Join(dir, "root"), PodLogsDir: filepath.Join(m.dir, "logs"),
+		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(m.dir, "logs")},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("simcri: %w", err)

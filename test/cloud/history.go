@@ -93,12 +93,12 @@ func carried(machines []Machine, tags map[string]string) map[string]string {
 
 // addHistory adds the history to the input of the plan.
 func addHistory(in *plan.Input, machines []Machine) {
-	in.Counts, in.Over, in.Ended = map[string]int32{}, map[string]int32{}, map[string]*runtime.ContainerStatus{}
+	in.History.RestartCounts, in.History.Terminated, in.History.Exits = map[string]int32{}, map[string]int32{}, map[string]*runtime.ContainerStatus{}
 	for name, p := range historyOf(machines) {
-		in.Counts[name] = p.Restarts
+		in.History.RestartCounts[name] = p.Restarts
 		if e := p.Exit; e != nil {
-			in.Over[name] = e.Code
-			in.Ended[name] = &runtime.ContainerStatus{
+			in.History.Terminated[name] = e.Code
+			in.History.Exits[name] = &runtime.ContainerStatus{
 				Name: name, State: runtime.ContainerExited, RestartCount: p.Restarts, Hash: e.Hash, ExitCode: e.Code,
 				CreatedAt: e.Created, StartedAt: e.Started, FinishedAt: e.Finished,
 			}

@@ -66,7 +66,7 @@ func (s *step) execute(ctx context.Context, p plan.Plan) {
 // start starts a container. Its failure does not prevent others from starting.
 func (s *step) start(ctx context.Context, machine string, st *plan.Start) {
 	c := st.Container
-	if st.PutOff() {
+	if st.InBackoff() {
 		s.retryAt(st.NotBefore)
 		s.succeeded(runtime.StartContainer, c.Name, errors.New(st.BackoffMessage(s.pod)), "CrashLoopBackOff") // rt-90
 		return

@@ -25,10 +25,10 @@ type account struct {
 func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (acct account, ask bool, err error) {
 	a := p.TokenAttributes
 	if pod == nil || pod.Spec.ServiceAccountName == "" {
-		if a.RequireServiceAccount && tokens == nil {
+		if *a.RequireServiceAccount && tokens == nil {
 			return account{}, false, errNoTokens
 		}
-		return account{}, !a.RequireServiceAccount, nil
+		return account{}, !*a.RequireServiceAccount, nil
 	}
 	if tokens == nil {
 		return account{}, false, errNoTokens
@@ -43,14 +43,14 @@ func (p *plugin) account(ctx context.Context, tokens TokenSource, pod *v1.Pod) (
 	}
 	acct.uid = string(sa.UID)
 	acct.annotations = map[string]string{}
-	for _, key := range a.RequiredAnnotations {
+	for _, key := range a.RequiredServiceAccountAnnotationKeys {
 		value, ok := sa.Annotations[key]
 		if !ok {
 			return account{}, false, nil
 		}
 		acct.annotations[key] = value
 	}
-	for _, key := range a.OptionalAnnotations {
+	for _, key := range a.OptionalServiceAccountAnnotationKeys {
 		if value, ok := sa.Annotations[key]; ok {
 			acct.annotations[key] = value
 		}

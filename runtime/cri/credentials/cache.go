@@ -3,75 +3,70 @@ package credentials
 import (
 	"sync"
 	"time"
+
+	providerv1 "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
 )
 
-// A scope is how far a plugin's answer goes: the cacheKeyType of its response.
-type scope string
-
-const (
-	scopeImage    scope = "Image"
-	scopeRegistry scope = "Registry"
-	scopeGlobal   scope = "Global"
-)
-
-// A cache keeps the answers of one plugin. The zero value is empty.
+// A cache contains the responses of one plugin. The zero value is empty. Safe for
+// concurrent use.
 type cache struct {
-	// mu guards kept.
-	mu   sync.Mutex
-	kept map[cacheKey]answerKept
+	mu      sync.Mutex
+	entries map[cacheKey]cacheEntry // guarded by mu
 }
 
-// A cacheKey says for what an answer is good.
+// A cacheKey identifies the images and pods that a response applies to.
 type cacheKey struct {
-	scope scope
+	scope providerv1.PluginCacheKeyType
 	of    string // the image or the registry
 	whose string // the service account and perhaps its token; "" for the node
 }
 
-type answerKept struct {
+type cacheEntry struct {
 	entries []entry
 	until   time.Time
 }
 
-func keyOf(t target, whose string, s scope) cacheKey {
+func keyOf(t target, whose string, s providerv1.PluginCacheKeyType) cacheKey {
 	k := cacheKey{scope: s, whose: whose}
 	switch s {
-	case scopeImage:
+	case providerv1.ImagePluginCacheKeyType:
 		k.of = t.name
-	case scopeRegistry:
+	case providerv1.RegistryPluginCacheKeyType:
 		k.of = t.host
 	}
 	return k
 }
 
-// get returns what is kept for the image: the answer for it, or for its
-// registry, or for all.
+// get returns the cached credentials of an image: those for the image, its registry, or
+// all images.
 func (c *cache) get(t target, whose string, now time.Time) ([]entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range []scope{scopeImage, scopeRegistry, scopeGlobal} {
-		if a, ok := c.kept[keyOf(t, whose, s)]; ok && now.Before(a.until) {
+	for _, s := range []providerv1.PluginCacheKeyType{
+		providerv1.ImagePluginCacheKeyType, providerv1.RegistryPluginCacheKeyType, providerv1.GlobalPluginCacheKeyType,
+	} {
+		if a, ok := c.entries[keyOf(t, whose, s)]; ok && now.Before(a.until) {
 			return a.entries, true
 		}
 	}
 	return nil, false
 }
 
-// put keeps an answer, unless it is not to be kept, and drops what has expired:
-// answers to tokens would pile up.
-func (c *cache) put(t target, whose string, s scope, entries []entry, now time.Time, keep time.Duration) {
+// put caches a response for the given duration, if it is positive, and removes expired
+// entries, which would accumulate for tokens.
+func (c *cache) put(t target, whose string, s providerv1.PluginCacheKeyType, entries []entry, now time.Time, duration time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for k, a := range c.kept {
+	for k, a := range c.entries {
 		if !now.Before(a.until) {
-			delete(c.kept, k)
+			delete(c.entries, k)
 		}
 	}
-	if keep <= 0 {
+	if duration <= 0 {
 		return
 	}
-	if c.kept == nil {
-		c.kept = map[cacheKey]answerKept{}
+	if c.entries == nil {
+		c.entries = map[cacheKey]cacheEntry{}
 	}
-	c.kept[keyOf(t, whose, s)] = answerKept{entries: entries, until: now.Add(keep)}
+	c.entries[keyOf(t, whose, s)] = cacheEntry{entries: entries, until: now.Add(duration)}
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1"
 )
 
 // The tests' plugin is the test binary itself, under another name and with this
@@ -137,20 +137,20 @@ func pluginDir(t *testing.T, names ...string) string {
 
 // provider is a provider for reg.io that acts as mode says; more sets variables
 // of its environment, "NAME=value".
-func provider(name, mode string, more ...string) credentials.Provider {
-	p := credentials.Provider{
+func provider(name, mode string, more ...string) kubeletconfig.CredentialProvider {
+	p := kubeletconfig.CredentialProvider{
 		Name:                 name,
 		MatchImages:          []string{"reg.io"},
-		DefaultCacheDuration: time.Hour,
+		DefaultCacheDuration: &metav1.Duration{Duration: time.Hour},
 		APIVersion:           "credentialprovider.kubelet.k8s.io/v1",
-		Env: []credentials.EnvVar{
+		Env: []kubeletconfig.ExecEnvVar{
 			{Name: pluginMode, Value: mode},
 			{Name: "GORACE", Value: "atexit_sleep_ms=0"}, // the race detector adds a second to each run
 		},
 	}
 	for _, m := range more {
 		key, value, _ := strings.Cut(m, "=")
-		p.Env = append(p.Env, credentials.EnvVar{Name: key, Value: value})
+		p.Env = append(p.Env, kubeletconfig.ExecEnvVar{Name: key, Value: value})
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1"
+	providerv1 "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
+
+	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
 // A TokenSource has service accounts and their tokens. It is asked during a
@@ -31,7 +36,7 @@ type PluginsConfig struct {
 	// Providers are the plugins, as ReadProviders returns them. Where several
 	// have an answer for the same key, the first goes first. Empty: the keyring
 	// has nothing.
-	Providers []Provider
+	Providers []kubeletconfig.CredentialProvider
 
 	// Dir is the directory of their executables. Required if there are
 	// providers. Whoever can write to it can run code as the agent.
@@ -81,9 +86,9 @@ type Plugins struct {
 	tokens  TokenSource
 }
 
-// A plugin is a Provider at work.
+// A plugin is a configured credential provider.
 type plugin struct {
-	Provider
+	kubeletconfig.CredentialProvider
 	dir      string
 	environ  func() []string
 	timeout  time.Duration
@@ -91,7 +96,7 @@ type plugin struct {
 	hooks    Hooks
 	patterns []pattern
 	cache    cache
-	flights  flights
+	runs     singleflight.Group[[]entry]
 }
 
 // NewPlugins checks the providers as ReadProviders does and returns the keyring.
@@ -120,7 +125,8 @@ func NewPlugins(c PluginsConfig) (*Plugins, error) {
 	}
 	k := &Plugins{tokens: c.Tokens}
 	for _, p := range c.Providers {
-		pl := &plugin{Provider: p, dir: c.Dir, environ: c.Environ, timeout: c.Timeout, log: c.Logger, hooks: c.Hooks}
+		pl := &plugin{CredentialProvider: p, dir: c.Dir, environ: c.Environ, timeout: c.Timeout, log: c.Logger, hooks: c.Hooks}
+		pl.runs.WaitForCanceled = true
 		for _, m := range p.MatchImages {
 			pat, err := parsePattern(m)
 			if err != nil {
@@ -204,22 +210,22 @@ func (p *plugin) entries(ctx context.Context, tokens TokenSource, t target, pod 
 	}
 	// With an answer for all pods of the account there is no need of a token.
 	whose := acct.key()
-	if acct.name != "" && p.TokenAttributes.CacheType == CacheByServiceAccount {
+	if acct.name != "" && p.TokenAttributes.CacheType == kubeletconfig.ServiceAccountServiceAccountTokenCacheType {
 		if found, ok := p.cache.get(t, whose, time.Now()); ok {
 			return found, nil
 		}
 	}
-	req := request{Image: t.name, Annotations: acct.annotations}
+	req := providerv1.CredentialProviderRequest{Image: t.name, ServiceAccountAnnotations: acct.annotations}
 	if acct.name != "" {
-		token, err := tokens.Token(ctx, pod, p.TokenAttributes.Audience)
+		token, err := tokens.Token(ctx, pod, p.TokenAttributes.ServiceAccountTokenAudience)
 		if err != nil {
 			return nil, fmt.Errorf("get a token of service account %s/%s: %w", acct.namespace, acct.name, err)
 		}
 		if token == "" {
 			return nil, fmt.Errorf("get a token of service account %s/%s: it is empty", acct.namespace, acct.name)
 		}
-		req.Token = token
-		if p.TokenAttributes.CacheType == CacheByToken {
+		req.ServiceAccountToken = token
+		if p.TokenAttributes.CacheType == kubeletconfig.TokenServiceAccountTokenCacheType {
 			whose += mark(token)
 		}
 	}
@@ -228,33 +234,29 @@ func (p *plugin) entries(ctx context.Context, tokens TokenSource, t target, pod 
 	}
 	// The answer says for which other images it is good; until then this one
 	// image is what calls can share.
-	return p.flights.do(ctx, t.name+"\n"+whose, func(ctx context.Context) ([]entry, error) {
+	return p.runs.Do(ctx, t.name+"\n"+whose, func(ctx context.Context) ([]entry, error) {
 		if found, ok := p.cache.get(t, whose, time.Now()); ok {
-			return found, nil // came while this flight was waiting for its turn
+			return found, nil // cached by a call that just returned
 		}
 		begun := time.Now()
-		answer, err := p.run(ctx, req)
+		response, err := p.run(ctx, req)
 		took := time.Since(begun)
-		p.log.Debug("credential provider plugin ran", "plugin", p.Name, "image", t.name, "took", took, "failed", err != nil)
+		p.log.Debug("Ran credential provider plugin", "plugin", p.Name, "image", t.name, "took", took, "failed", err != nil)
 		if p.hooks.PluginRan != nil {
 			p.hooks.PluginRan(PluginRunInfo{Plugin: p.Name, Image: t.name, Duration: took, Err: err})
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, bad := range answer.ignored {
-			p.log.Warn("an entry of a credential provider plugin's answer is ignored", "plugin", p.Name, "image", t.name, "err", bad)
+		for _, bad := range response.ignored {
+			p.log.Warn("Ignored invalid entry in response of credential provider plugin", "plugin", p.Name, "image", t.name, "err", bad)
 		}
 		source := Source{Plugin: p.Name}
 		if acct.name != "" {
 			source.Kind, source.Namespace, source.Name, source.UID = SourceServiceAccount, acct.namespace, acct.name, acct.uid
 		}
-		found := from(answer.entries, source)
-		keep := p.DefaultCacheDuration
-		if answer.keep != nil {
-			keep = *answer.keep
-		}
-		p.cache.put(t, whose, answer.scope, found, time.Now(), keep)
+		found := from(response.entries, source)
+		p.cache.put(t, whose, response.scope, found, time.Now(), cmp.Or(response.duration, p.DefaultCacheDuration).Duration)
 		return found, nil
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
@@ -41,7 +42,7 @@ func TestAPluginIsAskedForImagesThatMatch(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	var runs []credentials.PluginRunInfo
 	k := newPlugins(t, credentials.PluginsConfig{
-		Providers: []credentials.Provider{provider("cloud", "Image", "PLUGIN_LOG="+log)},
+		Providers: []kubeletconfig.CredentialProvider{provider("cloud", "Image", "PLUGIN_LOG="+log)},
 		Hooks:     credentials.Hooks{PluginRan: func(i credentials.PluginRunInfo) { runs = append(runs, i) }},
 	})
 	require.NoError(t, k.Check())
@@ -69,7 +70,7 @@ func TestAPluginIsAskedInItsVersion(t *testing.T) {
 	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
 		p := provider("cloud", "Image")
 		p.APIVersion = "credentialprovider.kubelet.k8s.io/" + version
-		got, err := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}}).Lookup(t.Context(), "reg.io/app", nil)
+		got, err := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}}).Lookup(t.Context(), "reg.io/app", nil)
 		require.NoError(t, err, version)
 		assert.Len(t, got, 1)
 	}
@@ -103,7 +104,7 @@ func TestAnswersAreKeptAsTheySay(t *testing.T) {
 			p.MatchImages = []string{"reg.io", "reg2.io"}
 			dir := pluginDir(t, "cloud")
 			synctest.Test(t, func(t *testing.T) {
-				k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Dir: dir})
+				k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}, Dir: dir})
 				for _, image := range []string{"reg.io/a", c.second} {
 					_, err := k.Lookup(t.Context(), image, nil)
 					assert.Equal(t, c.mode == "fail", err != nil, "%v", err)
@@ -118,8 +119,8 @@ func TestAnswersAreKeptAsTheySay(t *testing.T) {
 func TestNoDefaultDurationKeepsNothing(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p := provider("cloud", "Global", "PLUGIN_LOG="+log)
-	p.DefaultCacheDuration = 0
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}})
+	p.DefaultCacheDuration = &metav1.Duration{Duration: 0}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}})
 	for range 2 {
 		_, err := k.Lookup(t.Context(), "reg.io/a", nil)
 		require.NoError(t, err)
@@ -139,7 +140,7 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 		{"no JSON", "raw:hunter2", "response for image reg.io/app: not JSON, at byte 1"},
 		{"two answers", response(`"cacheKeyType":"Image"`) + "{}", "not JSON"},
 		{"another kind", `raw:{"kind":"hunter2","apiVersion":"credentialprovider.kubelet.k8s.io/v1"}`, "kind is not CredentialProviderResponse"},
-		{"another version", `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1beta1"}`, "apiVersion is not credentialprovider.kubelet.k8s.io/v1, which the plugin was asked in"},
+		{"another version", `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1beta1"}`, "apiVersion is not credentialprovider.kubelet.k8s.io/v1, the version of the request"},
 		{"an unknown field", response(`"cacheKeyType":"Image","hunter2":1`), "has an unknown or repeated field"},
 		{"a field in other letters", response(`"cachekeytype":"Image"`), "has an unknown or repeated field"},
 		{"a repeated field", response(`"cacheKeyType":"Image","cacheKeyType":"Image"`), "has an unknown or repeated field"},
@@ -150,7 +151,7 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("bad", c.mode), provider("good", "Image")}})
+			k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("bad", c.mode), provider("good", "Image")}})
 			got, err := k.Lookup(t.Context(), "reg.io/app", nil)
 			require.ErrorContains(t, err, c.says)
 			assert.True(t, strings.HasPrefix(err.Error(), "credentials: plugin bad: "), err.Error())
@@ -167,7 +168,7 @@ func TestAnswersOfSeveralPluginsAreSortedAsOne(t *testing.T) {
 	raw := func(auth string) string {
 		return `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Image","auth":{` + auth + `}}`
 	}
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{
 		provider("a", raw(`"*.io":{"username":"a glob"},"reg.io":{"username":"a host"},"bad key":{"username":"no"}`)),
 		provider("b", raw(`"reg.io":{"username":"b host"},"reg.io/team":{"username":"b team"},"other.io":{"username":"b other"}`)),
 		provider("c", raw(``)),
@@ -181,7 +182,7 @@ func TestAnswersOfSeveralPluginsAreSortedAsOne(t *testing.T) {
 
 func TestAPluginHasItsTimeAndNoMore(t *testing.T) {
 	k := newPlugins(t, credentials.PluginsConfig{
-		Providers: []credentials.Provider{provider("slow", "hang")},
+		Providers: []kubeletconfig.CredentialProvider{provider("slow", "hang")},
 		Timeout:   50 * time.Millisecond,
 	})
 	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
@@ -194,7 +195,7 @@ func TestAChildThatAPluginLeavesHoldsNobody(t *testing.T) {
 	}
 	t.Parallel()
 	begun := time.Now()
-	got, err := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("cloud", "orphan")}}).Lookup(t.Context(), "reg.io/app", nil)
+	got, err := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("cloud", "orphan")}}).Lookup(t.Context(), "reg.io/app", nil)
 	require.NoError(t, err)
 	assert.Len(t, got, 1)
 	assert.Less(t, time.Since(begun), 90*time.Second)
@@ -207,7 +208,7 @@ func TestALookupEndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	defer calls.Close()
 	require.NoError(t, calls.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)))
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("slow", "hang", "PLUGIN_CALL="+calls.Addr().String())}})
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("slow", "hang", "PLUGIN_CALL="+calls.Addr().String())}})
 	done := make(chan error)
 	go func() {
 		_, err := k.Lookup(ctx, "reg.io/app", nil)
@@ -227,7 +228,7 @@ func TestALookupEndsWithItsContext(t *testing.T) {
 
 func TestLookupsOfOneImageShareARun(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("cloud", "Image", "PLUGIN_LOG="+log)}})
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("cloud", "Image", "PLUGIN_LOG="+log)}})
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
@@ -242,7 +243,7 @@ func TestLookupsOfOneImageShareARun(t *testing.T) {
 
 func TestAPluginThatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{provider("none", "Image")}, Dir: dir})
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("none", "Image")}, Dir: dir})
 	_, err := k.Lookup(t.Context(), "reg.io/app", nil)
 	require.ErrorContains(t, err, "credentials: plugin none: ")
 	require.ErrorContains(t, err, filepath.Join(dir, "none"))
@@ -251,9 +252,9 @@ func TestAPluginThatIsNotThere(t *testing.T) {
 
 func TestPluginsConfigIsChecked(t *testing.T) {
 	for says, c := range map[string]credentials.PluginsConfig{
-		"credentials: PluginsConfig.Dir is empty":                                                              {Providers: []credentials.Provider{provider("x", "Image")}},
-		"credentials: PluginsConfig.Timeout is negative":                                                       {Providers: []credentials.Provider{provider("x", "Image")}, Dir: "d", Timeout: -1},
-		`credentials: PluginsConfig.Providers: providers[0].name: "../x" is not a plain file name: it has '/'`: {Providers: []credentials.Provider{provider("../x", "Image")}, Dir: "d"},
+		"credentials: PluginsConfig.Dir is empty":                                                              {Providers: []kubeletconfig.CredentialProvider{provider("x", "Image")}},
+		"credentials: PluginsConfig.Timeout is negative":                                                       {Providers: []kubeletconfig.CredentialProvider{provider("x", "Image")}, Dir: "d", Timeout: -1},
+		`credentials: PluginsConfig.Providers: providers[0].name: "../x" is not a plain file name: it has '/'`: {Providers: []kubeletconfig.CredentialProvider{provider("../x", "Image")}, Dir: "d"},
 	} {
 		_, err := credentials.NewPlugins(c)
 		require.EqualError(t, err, says)
@@ -298,15 +299,15 @@ func pod(name, account string) *v1.Pod {
 
 // KEP-4412
 func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
-	attributes := credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByToken,
-		RequireServiceAccount: true, RequiredAnnotations: []string{"reg.io/id"}, OptionalAnnotations: []string{"reg.io/tenant"}}
+	attributes := kubeletconfig.ServiceAccountTokenAttributes{ServiceAccountTokenAudience: "registry", CacheType: kubeletconfig.TokenServiceAccountTokenCacheType,
+		RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"reg.io/id"}, OptionalServiceAccountAnnotationKeys: []string{"reg.io/tenant"}}
 	account := func(annotations map[string]string) *v1.ServiceAccount {
 		return &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", Annotations: annotations}}
 	}
 	with := account(map[string]string{"reg.io/id": "7", "other": "x"})
 	for _, c := range []struct {
 		name   string
-		change func(*credentials.TokenAttributes)
+		change func(*kubeletconfig.ServiceAccountTokenAttributes)
 		source credentials.TokenSource
 		pods   []*v1.Pod
 		says   string
@@ -318,12 +319,16 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		{name: "a new token is asked anew", source: &tokens{account: with, fresh: true},
 			pods: []*v1.Pod{pod("a", "web"), pod("a", "web")}, asked: []string{"hunter2-a-registry-1", "hunter2-a-registry-2"}},
 		{name: "an answer by service account is for its pods", source: &tokens{account: with},
-			change: func(a *credentials.TokenAttributes) { a.CacheType = credentials.CacheByServiceAccount },
-			pods:   []*v1.Pod{pod("a", "web"), pod("b", "web"), pod("c", "other")}, asked: []string{"hunter2-a-registry", "hunter2-c-registry"}},
+			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
+				a.CacheType = kubeletconfig.ServiceAccountServiceAccountTokenCacheType
+			},
+			pods: []*v1.Pod{pod("a", "web"), pod("b", "web"), pod("c", "other")}, asked: []string{"hunter2-a-registry", "hunter2-c-registry"}},
 		{name: "a pod without service account is left out", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", ""), nil}},
 		{name: "or is asked for without a token", source: &tokens{account: with},
-			change: func(a *credentials.TokenAttributes) { a.RequireServiceAccount, a.RequiredAnnotations = false, nil },
-			pods:   []*v1.Pod{pod("a", ""), nil}, asked: []string{""}},
+			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
+				a.RequireServiceAccount, a.RequiredServiceAccountAnnotationKeys = new(false), nil
+			},
+			pods: []*v1.Pod{pod("a", ""), nil}, asked: []string{""}},
 		{name: "an account without a required annotation is left out", source: &tokens{account: account(nil)}, pods: []*v1.Pod{pod("a", "web")}},
 		{name: "an account that cannot be read", source: &tokens{err: errors.New("forbidden")}, pods: []*v1.Pod{pod("a", "web")},
 			says: "credentials: plugin cloud: get service account shop/web: forbidden"},
@@ -334,7 +339,9 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 		{name: "no source of tokens, and no account", pods: []*v1.Pod{pod("a", "")},
 			says: "credentials: plugin cloud: needs tokens of service accounts, and there is no TokenSource: it is not asked"},
 		{name: "no source of tokens, which are not required", pods: []*v1.Pod{pod("a", "")},
-			change: func(a *credentials.TokenAttributes) { a.RequireServiceAccount, a.RequiredAnnotations = false, nil }, asked: []string{""}},
+			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
+				a.RequireServiceAccount, a.RequiredServiceAccountAnnotationKeys = new(false), nil
+			}, asked: []string{""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -345,7 +352,7 @@ func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
 				c.change(&a)
 			}
 			p.TokenAttributes = &a
-			k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Tokens: c.source})
+			k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}, Tokens: c.source})
 			for _, pod := range c.pods {
 				got, err := k.Lookup(t.Context(), "reg.io/app", pod)
 				if c.says != "" {
@@ -387,9 +394,9 @@ func TestAnAnswerEndsWithItsServiceAccount(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	source := &tokens{account: &v1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}
 	p := provider("cloud", "Global", "PLUGIN_LOG="+log)
-	p.TokenAttributes = &credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByServiceAccount,
-		RequireServiceAccount: true, OptionalAnnotations: []string{"tenant"}}
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p}, Tokens: source})
+	p.TokenAttributes = &kubeletconfig.ServiceAccountTokenAttributes{ServiceAccountTokenAudience: "registry", CacheType: kubeletconfig.ServiceAccountServiceAccountTokenCacheType,
+		RequireServiceAccount: new(true), OptionalServiceAccountAnnotationKeys: []string{"tenant"}}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}, Tokens: source})
 	for _, want := range []struct {
 		change func()
 		runs   int
@@ -415,7 +422,7 @@ func TestStderrOfAPluginIsLoggedOnly(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			var log bytes.Buffer
 			k := newPlugins(t, credentials.PluginsConfig{
-				Providers: []credentials.Provider{provider("cloud", mode)}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				Providers: []kubeletconfig.CredentialProvider{provider("cloud", mode)}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			})
 			_, err := k.Lookup(t.Context(), "reg.io/app", nil)
 			require.Error(t, err)
@@ -429,8 +436,8 @@ func TestStderrOfAPluginIsLoggedOnly(t *testing.T) {
 func TestATokenIsNeitherInTheErrorNorInTheLog(t *testing.T) {
 	p := provider("cloud", "fail")
 	var log bytes.Buffer
-	p.TokenAttributes = &credentials.TokenAttributes{Audience: "registry", CacheType: credentials.CacheByToken, RequireServiceAccount: true}
-	k := newPlugins(t, credentials.PluginsConfig{Providers: []credentials.Provider{p},
+	p.TokenAttributes = &kubeletconfig.ServiceAccountTokenAttributes{ServiceAccountTokenAudience: "registry", CacheType: kubeletconfig.TokenServiceAccountTokenCacheType, RequireServiceAccount: new(true)}
+	k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p},
 		Tokens: &tokens{account: &v1.ServiceAccount{}}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := k.Lookup(t.Context(), "reg.io/app", pod("a", "web"))
 	require.EqualError(t, err, "credentials: plugin cloud: run for image reg.io/app: exit status 3")

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletconfig "k8s.io/kubelet/config/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 )
@@ -33,16 +35,16 @@ providers:
 func TestAProviderConfigIsRead(t *testing.T) {
 	got, err := credentials.ParseProviders([]byte(providerYAML))
 	require.NoError(t, err)
-	assert.Equal(t, []credentials.Provider{{
+	assert.Equal(t, []kubeletconfig.CredentialProvider{{
 		Name:                 "ecr",
 		MatchImages:          []string{"*.dkr.ecr.*.amazonaws.com", "reg.io:8080/path"},
-		DefaultCacheDuration: 12 * time.Hour,
+		DefaultCacheDuration: &metav1.Duration{Duration: 12 * time.Hour},
 		APIVersion:           "credentialprovider.kubelet.k8s.io/v1",
 		Args:                 []string{"get", "--fast"},
-		Env:                  []credentials.EnvVar{{Name: "REGION", Value: "eu"}},
-		TokenAttributes: &credentials.TokenAttributes{
-			Audience: "registry", CacheType: credentials.CacheByServiceAccount, RequireServiceAccount: true,
-			RequiredAnnotations: []string{"reg.io/identity"}, OptionalAnnotations: []string{"reg.io/tenant"},
+		Env:                  []kubeletconfig.ExecEnvVar{{Name: "REGION", Value: "eu"}},
+		TokenAttributes: &kubeletconfig.ServiceAccountTokenAttributes{
+			ServiceAccountTokenAudience: "registry", CacheType: kubeletconfig.ServiceAccountServiceAccountTokenCacheType, RequireServiceAccount: new(true),
+			RequiredServiceAccountAnnotationKeys: []string{"reg.io/identity"}, OptionalServiceAccountAnnotationKeys: []string{"reg.io/tenant"},
 		},
 	}}, got)
 	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
@@ -70,7 +72,7 @@ func TestWhatIsWrongWithAProviderConfigIsNamed(t *testing.T) {
 		{"no YAML", "{", "yaml"},
 		{"another kind", "apiVersion: v1\nkind: Pod\n", `kind: is "Pod", not CredentialProviderConfig`},
 		{"another version", "apiVersion: kubelet.config.k8s.io/v2\nkind: CredentialProviderConfig\n", `apiVersion: is "kubelet.config.k8s.io/v2"`},
-		{"no providers", "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\n", "providers: has none"},
+		{"no providers", "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\n", "providers: is required"},
 		{"a field that nobody knows", provider("name: x, matchImage: y"), `unknown field "providers[0].matchImage"`},
 		{"a field of a wrong type", provider("name: [x]"), "name"},
 		{"a repeated key", "kind: a\nkind: b\n", `"kind" already set`},
@@ -83,26 +85,26 @@ func TestWhatIsWrongWithAProviderConfigIsNamed(t *testing.T) {
 		{"its parent", provider("name: .."), `providers[0].name: ".." is not a file name`},
 		{"a space", provider("name: a b"), `providers[0].name: "a b" is not a plain file name: it has ' '`},
 		{"a zero byte", provider(`name: "a\0b"`), `is not a plain file name`},
-		{"a name twice", provider("name: x") + "- {name: x, matchImages: [a], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}\n", `providers[1].name: "x" is there twice`},
+		{"a name twice", provider("name: x") + "- {name: x, matchImages: [a], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}\n", `providers[1].name: "x" is a duplicate`},
 		{"no images", raw("name: x, defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1"), "providers[0].matchImages: is required"},
 		{"a bad pattern", raw(`name: x, matchImages: [ok.io, "a[.io"], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1`), `providers[0].matchImages[1]: pattern "a[" is not a glob`},
 		{"no duration", raw("name: x, matchImages: [a], apiVersion: credentialprovider.kubelet.k8s.io/v1"), "providers[0].defaultCacheDuration: is required"},
 		{"a negative duration", raw("name: x, matchImages: [a], defaultCacheDuration: -1s, apiVersion: credentialprovider.kubelet.k8s.io/v1"), "providers[0].defaultCacheDuration: is negative"},
 		{"no version", raw(v1Only), `providers[0].apiVersion: is "", not one of credentialprovider.kubelet.k8s.io/v1,`},
 		{"a version without group", raw(v1Only + ", apiVersion: v1"), `providers[0].apiVersion: is "v1"`},
-		{"a variable without name", provider("name: x, env: [{value: z}]"), `providers[0].env[0].name: "" is not the name of a variable`},
+		{"a variable without name", provider("name: x, env: [{value: z}]"), `providers[0].env[0].name: "" is not a variable name`},
 		{"a variable with =", provider("name: x, env: [{name: a=b, value: z}]"), `providers[0].env[0].name: "a=b"`},
-		{"a zero byte in a value", provider(`name: x, env: [{name: a, value: "\0"}]`), `providers[0].env[0].value: has a zero byte`},
-		{"a zero byte in an argument", provider(`name: x, args: ["\0"]`), `providers[0].args[0]: has a zero byte`},
+		{"a zero byte in a value", provider(`name: x, env: [{name: a, value: "\0"}]`), `providers[0].env[0].value: contains a NUL byte`},
+		{"a zero byte in an argument", provider(`name: x, args: ["\0"]`), `providers[0].args[0]: contains a NUL byte`},
 
 		{"no audience", tokens("cacheType: Token, requireServiceAccount: true"), "providers[0].tokenAttributes.serviceAccountTokenAudience: is required"},
 		{"no cache type", tokens("serviceAccountTokenAudience: a, requireServiceAccount: true"), "providers[0].tokenAttributes.cacheType: is required"},
 		{"another cache type", tokens("serviceAccountTokenAudience: a, requireServiceAccount: true, cacheType: Pod"), `providers[0].tokenAttributes.cacheType: is "Pod"`},
 		{"no word on accounts", tokens("serviceAccountTokenAudience: a, cacheType: Token"), "providers[0].tokenAttributes.requireServiceAccount: is required"},
-		{"a plugin that knows no tokens", raw(v1Only + ", apiVersion: credentialprovider.kubelet.k8s.io/v1beta1, tokenAttributes: {serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true}"), "a plugin gets tokens with apiVersion credentialprovider.kubelet.k8s.io/v1 only"},
+		{"a plugin that knows no tokens", raw(v1Only + ", apiVersion: credentialprovider.kubelet.k8s.io/v1beta1, tokenAttributes: {serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true}"), "requires apiVersion credentialprovider.kubelet.k8s.io/v1, not"},
 		{"annotations of no account", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: false, requiredServiceAccountAnnotationKeys: [a]"), "requiredServiceAccountAnnotationKeys: needs requireServiceAccount"},
-		{"a bad annotation", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, optionalServiceAccountAnnotationKeys: ['a b']"), `optionalServiceAccountAnnotationKeys[0]: "a b" is not a key of an annotation`},
-		{"an annotation twice", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, requiredServiceAccountAnnotationKeys: [a], optionalServiceAccountAnnotationKeys: [a]"), `optionalServiceAccountAnnotationKeys[0]: "a" is there twice`},
+		{"a bad annotation", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, optionalServiceAccountAnnotationKeys: ['a b']"), `optionalServiceAccountAnnotationKeys[0]: "a b" is not an annotation key`},
+		{"an annotation twice", tokens("serviceAccountTokenAudience: a, cacheType: Token, requireServiceAccount: true, requiredServiceAccountAnnotationKeys: [a], optionalServiceAccountAnnotationKeys: [a]"), `optionalServiceAccountAnnotationKeys[0]: "a" is a duplicate`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := credentials.ParseProviders([]byte(c.data))
@@ -138,10 +140,10 @@ func TestADirectoryOfProviderConfigsIsReadInOrder(t *testing.T) {
 	_, err = credentials.ReadProviders(dir)
 	require.Error(t, err)
 	assert.Contains(t, err.Error(), "credentials: provider config "+bad+`: kind: is ""`)
-	assert.Contains(t, err.Error(), "credentials: provider config "+again+`: provider "first" is in `+filepath.Join(dir, "10.yml")+" already")
+	assert.Contains(t, err.Error(), "credentials: provider config "+again+`: provider "first" is already defined in `+filepath.Join(dir, "10.yml"))
 
 	_, err = credentials.ReadProviders(t.TempDir())
-	require.ErrorContains(t, err, "no .json, .yaml or .yml file in it")
+	require.ErrorContains(t, err, "no .json, .yaml or .yml file")
 	_, err = credentials.ReadProviders(filepath.Join(dir, "none"))
 	require.ErrorContains(t, err, "credentials: provider config "+filepath.Join(dir, "none")+": ")
 }

@@ -14,130 +14,108 @@ import (
 	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	providerv1 "k8s.io/kubelet/pkg/apis/credentialprovider/v1"
 	kjson "sigs.k8s.io/json"
 )
 
 const (
-	// maxAnswer bounds what a plugin may write to stdout, in bytes.
-	maxAnswer = 1 << 20
+	// maxResponse is the maximum size of a plugin's stdout, in bytes.
+	maxResponse = 1 << 20
 
-	// maxStderr bounds the part of its stderr that is logged, in bytes: the end.
+	// maxStderr is the maximum size of the end of stderr that is logged, in bytes.
 	maxStderr = 2 << 10
 
-	// pipeDelay is how long children that a plugin leaves behind may hold its
-	// pipes, after it has exited or was killed.
+	// pipeDelay is how long child processes may keep a plugin's pipes open after it has
+	// exited or was killed.
 	pipeDelay = 500 * time.Millisecond
 )
 
-// A request is what a plugin is asked.
-type request struct {
-	Image       string
-	Token       string            // of a service account; "" without
-	Annotations map[string]string // of that account
+// A response is a valid response of a plugin.
+type response struct {
+	entries  []entry
+	scope    providerv1.PluginCacheKeyType
+	duration *metav1.Duration // of the cache entry; nil means the default
+	ignored  []error          // keys of auth that are not patterns
 }
 
-// An answer is what a plugin has to say.
-type answer struct {
-	entries []entry
-	scope   scope
-	keep    *time.Duration // nil: the default
-	ignored []error        // keys of auth that are no patterns
-}
-
-// run asks the plugin: the request goes to its stdin, the response comes from
-// its stdout.
-func (p *plugin) run(ctx context.Context, req request) (answer, error) {
+// run executes the plugin with the request on stdin and parses the response from stdout.
+func (p *plugin) run(ctx context.Context, req providerv1.CredentialProviderRequest) (response, error) {
 	path, err := p.executable()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	question, err := json.Marshal(struct {
-		metav1.TypeMeta `json:",inline"`
-		Image           string            `json:"image"`
-		Token           string            `json:"serviceAccountToken,omitempty"`
-		Annotations     map[string]string `json:"serviceAccountAnnotations,omitempty"`
-	}{metav1.TypeMeta{Kind: "CredentialProviderRequest", APIVersion: p.APIVersion}, req.Image, req.Token, req.Annotations})
+	req.TypeMeta = metav1.TypeMeta{Kind: "CredentialProviderRequest", APIVersion: p.APIVersion}
+	input, err := json.Marshal(req)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, fmt.Errorf("no answer within %v", p.timeout))
 	defer cancel()
-	stdout := &answerBuffer{full: cancel}
+	stdout := &responseBuffer{full: cancel}
 	stderr := new(tailBuffer)
 	cmd := exec.CommandContext(ctx, path, p.Args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = pipeDelay
 	cmd.Env = slices.Clone(p.environ())
 	for _, e := range p.Env {
-		cmd.Env = append(cmd.Env, e.Name+"="+e.Value) // the last of a name counts
+		cmd.Env = append(cmd.Env, e.Name+"="+e.Value) // the last value of a name applies
 	}
 	err = cmd.Run()
 	switch {
 	case stdout.over:
-		err = fmt.Errorf("wrote more than %d bytes", maxAnswer)
+		err = fmt.Errorf("wrote more than %d bytes", maxResponse)
 	case errors.Is(err, exec.ErrWaitDelay):
-		err = nil // it exited well and said what it had to say
+		err = nil // it exited with 0; a child process keeps a pipe open
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		// What a plugin prints may contain credentials. Errors reach the events of
-		// pods, which more users can read than the log of the node.
-		if said := stderr.words(req.Token); said != "" {
-			p.log.Warn("Credential provider plugin failed", "plugin", p.Name, "image", req.Image, "err", err, "stderr", said)
+		// Stderr may contain credentials, so it is not part of the error: errors reach
+		// pod events, which more users can read than the log of the node.
+		if text := stderr.tail(req.ServiceAccountToken); text != "" {
+			p.log.Warn("Credential provider plugin failed", "plugin", p.Name, "image", req.Image, "err", err, "stderr", text)
 		}
-		return answer{}, fmt.Errorf("run for image %s: %w", req.Image, err)
+		return response{}, fmt.Errorf("run for image %s: %w", req.Image, err)
 	}
 	a, err := parseResponse(stdout.data, p.APIVersion)
 	if err != nil {
-		return answer{}, fmt.Errorf("response for image %s: %w", req.Image, err)
+		return response{}, fmt.Errorf("response for image %s: %w", req.Image, err)
 	}
 	return a, nil
 }
 
-// parseResponse reads a CredentialProviderResponse of the given version. Unknown
-// and repeated fields are errors; a key of auth that is no pattern is ignored.
-// No error tells what the response says.
-func parseResponse(data []byte, version string) (answer, error) {
-	var r struct {
-		metav1.TypeMeta `json:",inline"`
-		CacheKeyType    scope            `json:"cacheKeyType"`
-		CacheDuration   *metav1.Duration `json:"cacheDuration"`
-		Auth            map[string]struct {
-			Username string `json:"username"`
-			Password string `json:"password"`
-		} `json:"auth"`
-	}
+// parseResponse parses a CredentialProviderResponse of the given version. Unknown and
+// duplicate fields are errors; keys of auth that are not patterns are ignored. Errors do
+// not quote the response, which contains credentials.
+func parseResponse(data []byte, version string) (response, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return answer{}, errors.New("is empty")
+		return response{}, errors.New("is empty")
 	}
-	// The version first: of another one the fields would not be known.
+	// The version is checked first, because another version may have other fields.
 	var meta metav1.TypeMeta
 	if err := json.Unmarshal(data, &meta); err != nil {
-		return answer{}, shapeError(err)
+		return response{}, shapeError(err)
 	}
 	switch {
 	case meta.Kind != "CredentialProviderResponse":
-		return answer{}, errors.New("kind is not CredentialProviderResponse")
+		return response{}, errors.New("kind is not CredentialProviderResponse")
 	case meta.APIVersion != version:
-		return answer{}, fmt.Errorf("apiVersion is not %s, which the plugin was asked in", version)
+		return response{}, fmt.Errorf("apiVersion is not %s, the version of the request", version)
 	}
+	var r providerv1.CredentialProviderResponse // the versions have the same fields
 	strict, err := kjson.UnmarshalStrict(data, &r)
 	if err != nil {
-		return answer{}, errors.New("a field has the wrong type")
+		return response{}, errors.New("a field has the wrong type")
 	}
 	if len(strict) > 0 {
-		return answer{}, errors.New("has an unknown or repeated field")
+		return response{}, errors.New("has an unknown or repeated field")
 	}
 	switch r.CacheKeyType {
-	case scopeImage, scopeRegistry, scopeGlobal:
+	case providerv1.ImagePluginCacheKeyType, providerv1.RegistryPluginCacheKeyType, providerv1.GlobalPluginCacheKeyType:
 	default:
-		return answer{}, errors.New("cacheKeyType is not Image, Registry or Global")
+		return response{}, errors.New("cacheKeyType is not Image, Registry or Global")
 	}
-	a := answer{scope: r.CacheKeyType}
-	if r.CacheDuration != nil {
-		a.keep = &r.CacheDuration.Duration
-	}
+	a := response{scope: r.CacheKeyType, duration: r.CacheDuration}
 	for _, key := range slices.Sorted(maps.Keys(r.Auth)) {
 		pat, err := parsePattern(key)
 		if err != nil {
@@ -150,31 +128,31 @@ func parseResponse(data []byte, version string) (answer, error) {
 	return a, nil
 }
 
-// An answerBuffer takes maxAnswer bytes, then calls full.
-type answerBuffer struct {
+// A responseBuffer accepts maxResponse bytes, then calls full.
+type responseBuffer struct {
 	data []byte
 	over bool
 	full func()
 }
 
-func (b *answerBuffer) Write(data []byte) (int, error) {
-	if len(b.data)+len(data) > maxAnswer {
+func (b *responseBuffer) Write(data []byte) (int, error) {
+	if len(b.data)+len(data) > maxResponse {
 		b.over = true
 		b.full()
-		return 0, errors.New("too much")
+		return 0, errors.New("response too large")
 	}
 	b.data = append(b.data, data...)
 	return len(data), nil
 }
 
-// A tailBuffer keeps the last bytes that are written to it.
+// A tailBuffer keeps the last bytes written to it.
 type tailBuffer struct {
 	data []byte
-	lost bool // some were dropped
+	lost bool // earlier bytes were dropped
 }
 
-// tailKept is what a tailBuffer keeps: room for what is shown and for a token
-// before it, so that no part of a token is shown because it was cut.
+// tailKept is the size of a tailBuffer in bytes: the logged part and a token before it, so
+// that a token at the boundary is redacted as a whole.
 const tailKept = maxStderr + 32<<10
 
 func (b *tailBuffer) Write(data []byte) (int, error) {
@@ -186,8 +164,8 @@ func (b *tailBuffer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// words returns the end of what was written, in one line and without the token.
-func (b *tailBuffer) words(token string) string {
+// tail returns the end of the written bytes, as one line and with the token redacted.
+func (b *tailBuffer) tail(token string) string {
 	text := string(b.data)
 	if token != "" {
 		text = strings.ReplaceAll(text, token, "[token]")

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	kubeletconfig "k8s.io/kubelet/config/v1"
 )
 
-// The versions of the API that plugins speak.
+// API versions of the requests and responses of plugins.
 const (
 	pluginGroup = "credentialprovider.kubelet.k8s.io/"
 	pluginV1    = pluginGroup + "v1"
@@ -16,23 +17,23 @@ const (
 
 var pluginVersions = []string{pluginV1, pluginGroup + "v1beta1", pluginGroup + "v1alpha1"}
 
-// validate returns what is wrong with providers, each with its field.
-func validate(providers []Provider) []error {
+// validate returns an error for each invalid field.
+func validate(providers []kubeletconfig.CredentialProvider) []error {
 	var errs []error
 	if len(providers) == 0 {
-		errs = append(errs, fmt.Errorf("providers: has none"))
+		errs = append(errs, fmt.Errorf("providers: is required"))
 	}
-	seen := map[string]bool{}
+	names := map[string]bool{}
 	for i, p := range providers {
 		bad := func(field, format string, args ...any) {
 			errs = append(errs, fmt.Errorf("providers[%d].%s: %s", i, field, fmt.Sprintf(format, args...)))
 		}
 		if why := badName(p.Name); why != "" {
 			bad("name", "%s", why)
-		} else if seen[p.Name] {
-			bad("name", "%q is there twice", p.Name)
+		} else if names[p.Name] {
+			bad("name", "%q is a duplicate", p.Name)
 		}
-		seen[p.Name] = true
+		names[p.Name] = true
 		if len(p.MatchImages) == 0 {
 			bad("matchImages", "is required")
 		}
@@ -41,7 +42,10 @@ func validate(providers []Provider) []error {
 				bad(fmt.Sprintf("matchImages[%d]", j), "pattern %v", err)
 			}
 		}
-		if p.DefaultCacheDuration < 0 {
+		switch d := p.DefaultCacheDuration; {
+		case d == nil:
+			bad("defaultCacheDuration", "is required")
+		case d.Duration < 0:
 			bad("defaultCacheDuration", "is negative")
 		}
 		if !slices.Contains(pluginVersions, p.APIVersion) {
@@ -49,15 +53,15 @@ func validate(providers []Provider) []error {
 		}
 		for j, arg := range p.Args {
 			if strings.ContainsRune(arg, 0) {
-				bad(fmt.Sprintf("args[%d]", j), "has a zero byte")
+				bad(fmt.Sprintf("args[%d]", j), "contains a NUL byte")
 			}
 		}
 		for j, e := range p.Env {
 			if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") {
-				bad(fmt.Sprintf("env[%d].name", j), "%q is not the name of a variable", e.Name)
+				bad(fmt.Sprintf("env[%d].name", j), "%q is not a variable name", e.Name)
 			}
 			if strings.ContainsRune(e.Value, 0) {
-				bad(fmt.Sprintf("env[%d].value", j), "has a zero byte")
+				bad(fmt.Sprintf("env[%d].value", j), "contains a NUL byte")
 			}
 		}
 		if p.TokenAttributes != nil {
@@ -69,48 +73,50 @@ func validate(providers []Provider) []error {
 	return errs
 }
 
-func validateTokens(p Provider, bad func(field, format string, args ...any)) {
+func validateTokens(p kubeletconfig.CredentialProvider, bad func(field, format string, args ...any)) {
 	t := p.TokenAttributes
-	if t.Audience == "" {
+	if t.ServiceAccountTokenAudience == "" {
 		bad("serviceAccountTokenAudience", "is required")
 	}
 	switch t.CacheType {
-	case CacheByToken, CacheByServiceAccount:
+	case kubeletconfig.TokenServiceAccountTokenCacheType, kubeletconfig.ServiceAccountServiceAccountTokenCacheType:
 	case "":
 		bad("cacheType", "is required: Token or ServiceAccount")
 	default:
 		bad("cacheType", "is %q, not Token or ServiceAccount", t.CacheType)
 	}
 	if slices.Contains(pluginVersions[1:], p.APIVersion) {
-		bad("serviceAccountTokenAudience", "a plugin gets tokens with apiVersion %s only, not with %s", pluginV1, p.APIVersion)
+		bad("serviceAccountTokenAudience", "requires apiVersion %s, not %s", pluginV1, p.APIVersion)
 	}
-	// A pod without service account has no annotations to offer.
-	if len(t.RequiredAnnotations) > 0 && !t.RequireServiceAccount {
+	if t.RequireServiceAccount == nil {
+		bad("requireServiceAccount", "is required")
+	} else if len(t.RequiredServiceAccountAnnotationKeys) > 0 && !*t.RequireServiceAccount {
+		// A pod without service account has no annotations.
 		bad("requiredServiceAccountAnnotationKeys", "needs requireServiceAccount")
 	}
-	seen := map[string]bool{}
+	keys := map[string]bool{}
 	for _, list := range []struct {
 		field string
 		keys  []string
 	}{
-		{"requiredServiceAccountAnnotationKeys", t.RequiredAnnotations},
-		{"optionalServiceAccountAnnotationKeys", t.OptionalAnnotations},
+		{"requiredServiceAccountAnnotationKeys", t.RequiredServiceAccountAnnotationKeys},
+		{"optionalServiceAccountAnnotationKeys", t.OptionalServiceAccountAnnotationKeys},
 	} {
 		for j, key := range list.keys {
 			field := fmt.Sprintf("%s[%d]", list.field, j)
 			if why := validation.IsQualifiedName(strings.ToLower(key)); len(why) > 0 {
-				bad(field, "%q is not a key of an annotation: %s", key, strings.Join(why, "; "))
+				bad(field, "%q is not an annotation key: %s", key, strings.Join(why, "; "))
 			}
-			if seen[key] {
-				bad(field, "%q is there twice", key)
+			if keys[key] {
+				bad(field, "%q is a duplicate", key)
 			}
-			seen[key] = true
+			keys[key] = true
 		}
 	}
 }
 
-// badName says why a plugin cannot have the name; "" if it can. It has to stay
-// in the directory of plugins, on any system.
+// badName returns why a plugin name is invalid; "" if it is valid. It must be a file name
+// on every operating system.
 func badName(name string) string {
 	switch {
 	case name == "":

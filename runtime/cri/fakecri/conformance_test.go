@@ -103,7 +103,7 @@ type engine struct {
 func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 	t.Helper()
 	dir, called := t.TempDir(), new(atomic.Int64)
-	cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
 	cfg.Hooks.Called = func(cri.CallInfo) { called.Add(1) }
 	rt, err := cri.New(cfg)
 	require.NoError(t, err)
@@ -192,8 +192,8 @@ func TestTheEngineOverItsSocketKeepsTheContract(t *testing.T) {
 		require.NoError(t, err)
 		t.Cleanup(func() { assert.NoError(t, client.Close(ctx)) })
 		return over(t, fake, cri.Config{
-			Name: client.Name, Runtime: client.Runtime, Images: client.Images, Streams: new(streaming.Client),
-			Backoff: plan.BackoffConfig{Initial: 200 * time.Millisecond},
+			Name: client.Name, Runtime: client.Runtime, Images: client.Images, Calls: cri.CallConfig{Streams: new(streaming.Client)},
+			Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: 200 * time.Millisecond}},
 		})
 	}, suite)
 }

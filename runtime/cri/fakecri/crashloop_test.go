@@ -31,7 +31,7 @@ func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 			Images: map[string]fakecri.ImageBehaviour{"missing": {Absent: true}},
 		})
 		require.NoError(t, err)
-		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 		require.NoError(t, err)
 		node, err := sim.NewNode(sim.NodeConfig{Runtime: engine})
 		require.NoError(t, err)

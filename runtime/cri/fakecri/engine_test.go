@@ -22,7 +22,7 @@ func TestTheEngineSeesWhatAnAnnotationSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{WriteLogs: true, Images: map[string]fakecri.ImageBehaviour{"*": {PullTime: 3 * time.Second}}})
 		require.NoError(t, err)
-		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 		require.NoError(t, err)
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{
@@ -77,7 +77,7 @@ func TestTheEngineTellsWhatIsWrongWithAnAnnotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{})
 		require.NoError(t, err)
-		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 		require.NoError(t, err)
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{

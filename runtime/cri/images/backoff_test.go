@@ -62,7 +62,6 @@ func TestABackoffEnds(t *testing.T) {
 		"lq-17 another secret":       {then: func(_ *images.Manager, c *credentials) { c.set("web", secret("b", "eve", "1")) }, want: "ErrImagePull"},
 		"lq-17 another kind":         {then: func(_ *images.Manager, c *credentials) { c.set("web", account("a", "token-2")) }, want: "ErrImagePull"},
 		"lq-17 nobody knows":         {then: func(_ *images.Manager, c *credentials) { c.set("web"); c.err = errors.New("no API server") }, want: "ImagePullBackOff"},
-		"img-15 the kubelet's way":   {cfg: images.Config{Compat: images.Compat{BackoffIgnoresCredentials: true}}, then: func(_ *images.Manager, c *credentials) { c.set("web", secret("a", "eve", "2")) }, want: "ImagePullBackOff"},
 		"img-8 after the first 10 s": {then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ErrImagePull"},
 		"a delay of one's own":       {cfg: images.Config{Backoff: images.Backoff{Initial: time.Minute}}, then: func(*images.Manager, *credentials) { time.Sleep(10 * time.Second) }, want: "ImagePullBackOff"},
 	} {

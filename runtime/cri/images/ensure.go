@@ -139,11 +139,11 @@ func (a *ask) ensure(ctx context.Context) (Image, *Error) {
 // unparsable answers for a name that no registry could have (img-1). A runtime
 // whose images are not those of registries may know it.
 func (a *ask) unparsable(ctx context.Context, err error) (Image, *Error) {
-	if image, lookErr := a.m.lookUp(ctx, a.spec); lookErr == nil && image != nil && a.mayUse(ctx, image) {
+	if image, statusErr := a.m.imageStatus(ctx, a.spec); statusErr == nil && image != nil && a.mayUse(ctx, image) {
 		return a.answer(image), nil
 	}
 	if ctx.Err() != nil {
-		return Image{}, calledOff(ctx)
+		return Image{}, canceledError(ctx)
 	}
 	message := fmt.Sprintf("Failed to apply default image tag %q: %v", a.req.Image, err)
 	a.req.Event(v1.EventTypeWarning, "InspectFailed", message)
@@ -152,12 +152,12 @@ func (a *ask) unparsable(ctx context.Context, err error) (Image, *Error) {
 
 // present answers if the image is there, or may not be pulled (img-2 … img-5).
 func (a *ask) present(ctx context.Context) (image Image, done bool, failed *Error) {
-	found, err := a.m.lookUp(ctx, a.spec)
+	found, err := a.m.imageStatus(ctx, a.spec)
 	if err != nil {
 		if ctx.Err() != nil {
-			return image, false, calledOff(ctx)
+			return image, false, canceledError(ctx)
 		}
-		message := fmt.Sprintf("Failed to inspect image %q: %v", a.req.Image, words(err))
+		message := fmt.Sprintf("Failed to inspect image %q: %v", a.req.Image, errorText(err))
 		a.req.Event(v1.EventTypeWarning, "InspectFailed", message)
 		return image, false, &Error{Reason: ImageInspectError, Message: message, Err: err}
 	}
@@ -171,7 +171,7 @@ func (a *ask) present(ctx context.Context) (image Image, done bool, failed *Erro
 		return a.answer(found), true, nil
 	}
 	if ctx.Err() != nil {
-		return image, false, calledOff(ctx)
+		return image, false, canceledError(ctx)
 	}
 	if a.req.PullPolicy == v1.PullNever {
 		message := fmt.Sprintf("Container image %q is not present with pull policy of Never", a.req.Image)
@@ -194,20 +194,20 @@ func (a *ask) pulled(ctx context.Context) (Image, *Error) {
 	}
 	creds := a.credentials(ctx)
 	if ctx.Err() != nil {
-		return Image{}, calledOff(ctx)
+		return Image{}, canceledError(ctx)
 	}
 	a.req.Event(v1.EventTypeNormal, "Pulling", fmt.Sprintf("Pulling image %q", a.req.Image))
 	a.info.Pulled = true
 	begun := time.Now()
-	got, err := m.share(ctx, job{
+	got, err := m.share(ctx, pullRequest{
 		pod: a.req.Pod, image: a.req.Image, spec: a.spec, creds: creds, sandbox: a.req.Sandbox,
 	})
 	switch {
 	case ctx.Err() != nil && (err != nil || got.err != nil):
-		return Image{}, calledOff(ctx)
-	case got.err != nil && got.gone:
+		return Image{}, canceledError(ctx)
+	case got.err != nil && got.missing:
 		// Pulled, and gone or unreadable: the next sync looks again.
-		message := fmt.Sprintf("Failed to inspect image %q after its pull: %v", a.req.Image, words(got.err))
+		message := fmt.Sprintf("Failed to inspect image %q after its pull: %v", a.req.Image, errorText(got.err))
 		a.req.Event(v1.EventTypeWarning, "InspectFailed", message)
 		return Image{}, &Error{Reason: ImageInspectError, Message: message, Err: got.err}
 	case got.err != nil:
@@ -226,7 +226,7 @@ func (a *ask) pulled(ctx context.Context) (Image, *Error) {
 
 // failed tells of a failed pull, and begins or prolongs the back-off.
 func (a *ask) failed(ctx context.Context, key backoffKey, err error) *Error {
-	text := words(err)
+	text := errorText(err)
 	reason, message := pullReason(a.req.Image, text)
 	if a.credErr != nil {
 		also := fmt.Sprintf(" (and credentials could not be looked up: %v)", a.credErr)
@@ -268,7 +268,7 @@ func (a *ask) mayUse(ctx context.Context, found *runtimeapi.Image) bool {
 // settle finds out what became of pulls of which nobody knows how they ended.
 func (m *Manager) settle(ctx context.Context) {
 	for _, image := range m.records.unsettled() {
-		found, err := m.lookUp(ctx, &runtimeapi.ImageSpec{Image: image})
+		found, err := m.imageStatus(ctx, &runtimeapi.ImageSpec{Image: image})
 		if err == nil {
 			err = m.records.settle(image, found.GetId(), time.Now())
 		}
@@ -300,9 +300,6 @@ func (a *ask) changed(ctx context.Context, last failure) bool {
 
 // identity tells whose credentials a back-off is for (lq-17).
 func (a *ask) identity(ctx context.Context) string {
-	if a.m.cfg.Compat.BackoffIgnoresCredentials {
-		return ""
-	}
 	return identity(a.credentials(ctx))
 }
 
@@ -322,7 +319,7 @@ func (a *ask) answer(found *runtimeapi.Image) Image {
 }
 
 // lookUp returns the image, or nil if it is not present.
-func (m *Manager) lookUp(ctx context.Context, spec *runtimeapi.ImageSpec) (*runtimeapi.Image, error) {
+func (m *Manager) imageStatus(ctx context.Context, spec *runtimeapi.ImageSpec) (*runtimeapi.Image, error) {
 	answer, err := m.cfg.Service.ImageStatus(ctx, spec, false)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
+
+	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
 // Unlimited, as Config.MaxParallel, lets any number of pulls run at once.
@@ -59,25 +61,15 @@ type Config struct {
 	// path, such as "registry.example/org/*".
 	VerifyAllowlist []string
 
-	// Compat brings back ways of the kubelet that are not ours.
-	Compat Compat
+	// RefuseOverQPS fails a pull that exceeds QPS with "pull QPS exceeded", and backs
+	// off, as the kubelet does. If false, the pull waits.
+	RefuseOverQPS bool
 
 	// Logger, nil discards.
 	Logger *slog.Logger
 
 	// Hooks observe; see there.
 	Hooks Hooks
-}
-
-// Compat brings back ways of the kubelet that are not ours, each on its own.
-type Compat struct {
-	// BackoffIgnoresCredentials keeps a pod in back-off although its pull
-	// secrets have changed since the failure (img-15, lq-17).
-	BackoffIgnoresCredentials bool
-
-	// RefuseOverQPS fails a pull that is over the limit of QPS with "pull QPS
-	// exceeded", and backs off from it (img-12, lq-16).
-	RefuseOverQPS bool
 }
 
 // Hooks are called as things happen, on the goroutine they happen on; they must
@@ -129,7 +121,7 @@ type Manager struct {
 	backoff *backoffs
 	limit   *limiter
 	turns   chan struct{} // holds a token per pull under way; nil: no bound
-	flights *flights
+	pulls   singleflight.Group[pullResult]
 }
 
 // New returns a Manager for cfg, or an error if it lacks something. It calls
@@ -166,8 +158,7 @@ func New(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, verify: verify, backoff: backoff,
-		limit:   newLimiter(cfg.QPS, cfg.Burst, cfg.Compat.RefuseOverQPS),
-		flights: &flights{under: map[string]*flight{}},
+		limit: newLimiter(cfg.QPS, cfg.Burst, cfg.RefuseOverQPS),
 	}
 	if cfg.Dir != "" {
 		m.records = newRecords(cfg.Dir, cfg.Logger)

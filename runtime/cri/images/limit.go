@@ -3,42 +3,38 @@ package images
 import (
 	"context"
 	"errors"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// A limiter lets one pull begin every interval, and burst of them at once after
-// a quiet time. Who is over that waits, first come, first served (lq-16).
+// A limiter limits the rate at which pulls begin. Pulls above the limit wait in order
+// of arrival.
 type limiter struct {
-	interval time.Duration // zero: no limit
-	burst    int
-	refuse   bool // instead of waiting
+	rate   *rate.Limiter
+	refuse bool // fail instead of waiting
 
-	turn chan struct{} // held by who looks at full
-	full time.Time     // when burst pulls may begin at once again
+	// turn is held by the only waiter on rate, so that a canceled reservation is
+	// returned in full.
+	turn chan struct{}
 }
 
 func newLimiter(qps float64, burst int, refuse bool) *limiter {
-	if qps < 0 {
-		return &limiter{}
-	}
 	if qps == 0 {
 		qps = 5
 	}
 	if burst == 0 {
 		burst = 10
 	}
-	return &limiter{
-		interval: time.Duration(float64(time.Second) / qps),
-		burst:    burst, refuse: refuse, turn: make(chan struct{}, 1),
+	limit := rate.Limit(qps)
+	if qps < 0 {
+		limit = rate.Inf
 	}
+	return &limiter{rate: rate.NewLimiter(limit, burst), refuse: refuse, turn: make(chan struct{}, 1)}
 }
 
-// wait returns when a pull may begin, or ctx ended. One that was called off
-// takes nobody's place.
+// wait blocks until a pull may begin or ctx is done. A canceled call does not count
+// towards the limit.
 func (l *limiter) wait(ctx context.Context) error {
-	if l.interval == 0 {
-		return ctx.Err()
-	}
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -48,23 +44,11 @@ func (l *limiter) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	now := time.Now()
-	if l.full.Before(now) {
-		l.full = now
-	}
-	// A pull may begin while fewer than burst others are still to be paid for.
-	if early := l.full.Sub(now) - time.Duration(l.burst-1)*l.interval; early > 0 {
-		if l.refuse {
+	if l.refuse {
+		if !l.rate.Allow() {
 			return errors.New("pull QPS exceeded")
 		}
-		timer := time.NewTimer(early)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return nil
 	}
-	l.full = l.full.Add(l.interval)
-	return nil
+	return l.rate.Wait(ctx)
 }

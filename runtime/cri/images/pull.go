@@ -4,129 +4,57 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A job is a pull that somebody wants.
-type job struct {
+// A pullRequest contains the arguments of a pull.
+type pullRequest struct {
 	pod     *v1.Pod
-	image   string // as the pod spells it
+	image   string // as in the pod's spec
 	spec    *runtimeapi.ImageSpec
 	creds   []Credential
 	sandbox *runtimeapi.PodSandboxConfig
 }
 
-// A flight is a pull that is under way, or waits for its turn, for everybody who
-// wants it (L-50).
-type flight struct {
-	key    string
-	cancel context.CancelFunc
-	done   chan struct{} // closed when landed is set
-	landed landing
-
-	waiters int // guarded by flights.mu
-}
-
-// A landing is how a flight ended.
-type landing struct {
+// A pullResult is the outcome of a pull.
+type pullResult struct {
 	waited, took time.Duration
 	image        *runtimeapi.Image
-	used         int   // the credential that worked; -1: none was needed
-	err          error // of all tries
-	gone         bool  // err is that of looking at the image after its pull
+	used         int   // index of the credential that worked; -1 for an anonymous pull
+	err          error // of all attempts
+	missing      bool  // the pull succeeded, but the image could not be inspected
 }
 
-// with returns the credential that worked, from the same list as that of the
-// flight; nil if it was none.
-func (l *landing) with(creds []Credential) *Credential {
+// with returns the credential of creds that worked; nil for an anonymous pull. creds
+// must have the fingerprint of the request's credentials.
+func (l *pullResult) with(creds []Credential) *Credential {
 	if l.used < 0 || creds[l.used].Auth == nil {
 		return nil
 	}
 	return &creds[l.used]
 }
 
-type flights struct {
-	// mu guards the fields below.
-	mu    sync.Mutex
-	under map[string]*flight
-}
-
-// share pulls the image, or joins a pull that does the same, and returns when it
-// has ended, or ctx has. The pull itself ends early when nobody is left who
-// waits for it (lq-8, img-17).
-func (m *Manager) share(ctx context.Context, j job) (landing, error) {
+// share pulls the image, or waits for a concurrent pull with the same image, handler and
+// credentials. The pull is canceled when no caller waits for it. The error is ctx's; that
+// of the pull is in the result.
+func (m *Manager) share(ctx context.Context, j pullRequest) (pullResult, error) {
 	key := j.spec.Image + "\n" + j.spec.RuntimeHandler + "\n" + fingerprint(j.creds)
-	f := m.flights.join(key, func() *flight {
-		flying, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f := &flight{key: key, cancel: cancel, done: make(chan struct{})}
-		go m.fly(flying, f, j)
-		return f
+	return m.pulls.Do(ctx, key, func(ctx context.Context) (pullResult, error) {
+		begun := time.Now()
+		l := m.pullInTurn(ctx, j)
+		l.took = time.Since(begun) - l.waited
+		if m.cfg.Hooks.Pulled != nil {
+			m.cfg.Hooks.Pulled(PullInfo{Image: j.image, Pod: j.pod, Waited: l.waited, Took: l.took, Size: l.image.GetSize(), Err: l.err})
+		}
+		return l, nil
 	})
-	select {
-	case <-f.done:
-		return f.landed, nil
-	case <-ctx.Done():
-		m.flights.leave(f)
-		return landing{}, ctx.Err()
-	}
 }
 
-// join returns the flight of that key after it began one if there is none.
-func (s *flights) join(key string, begin func() *flight) *flight {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.under[key]
-	if f == nil {
-		f = begin()
-		s.under[key] = f
-	}
-	f.waiters++
-	return f
-}
-
-// leave calls the flight off if nobody else waits for it. Who asks after that
-// begins another one.
-func (s *flights) leave(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if f.waiters--; f.waiters == 0 {
-		s.dropLocked(f)
-		f.cancel()
-	}
-}
-
-func (s *flights) land(f *flight) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropLocked(f)
-}
-
-func (s *flights) dropLocked(f *flight) {
-	if s.under[f.key] == f {
-		delete(s.under, f.key)
-	}
-}
-
-// fly is the goroutine of a flight.
-func (m *Manager) fly(ctx context.Context, f *flight, j job) {
-	defer f.cancel()
-	begun := time.Now()
-	l := m.inTurn(ctx, j)
-	l.took = time.Since(begun) - l.waited
-	if m.cfg.Hooks.Pulled != nil {
-		m.cfg.Hooks.Pulled(PullInfo{Image: j.image, Pod: j.pod, Waited: l.waited, Took: l.took, Size: l.image.GetSize(), Err: l.err})
-	}
-	f.landed = l
-	m.flights.land(f)
-	close(f.done)
-}
-
-// inTurn pulls when it is its turn (img-13).
-func (m *Manager) inTurn(ctx context.Context, j job) (l landing) {
+// pullInTurn pulls when Config.MaxParallel permits it.
+func (m *Manager) pullInTurn(ctx context.Context, j pullRequest) (l pullResult) {
 	begun := time.Now()
 	if m.turns != nil {
 		select {
@@ -138,14 +66,14 @@ func (m *Manager) inTurn(ctx context.Context, j job) (l landing) {
 			select {
 			case m.turns <- struct{}{}:
 			case <-ctx.Done():
-				return landing{err: ctx.Err(), waited: time.Since(begun)}
+				return pullResult{err: ctx.Err(), waited: time.Since(begun)}
 			}
 		}
 		defer func() { <-m.turns }()
 	}
 	l.waited = time.Since(begun)
 	if l.err = ctx.Err(); l.err != nil {
-		return l // its turn came too late
+		return l
 	}
 	if m.records == nil {
 		m.try(ctx, j, &l)
@@ -153,10 +81,10 @@ func (m *Manager) inTurn(ctx context.Context, j job) (l landing) {
 	}
 	if err := m.records.begin(j.spec.Image); err != nil {
 		if m.cfg.Verify != NeverVerify {
-			l.err = err // unrecorded, it would be everybody's after a restart
+			l.err = err // without a record, all pods could use the image after a restart
 			return l
 		}
-		m.log.Warn("pull is not recorded", "image", j.spec.Image, "err", err)
+		m.log.Warn("Failed to record image pull", "image", j.spec.Image, "err", err)
 		m.try(ctx, j, &l)
 		return l
 	}
@@ -164,25 +92,25 @@ func (m *Manager) inTurn(ctx context.Context, j job) (l landing) {
 	return l
 }
 
-// recorded pulls, and records a success.
-func (m *Manager) recorded(ctx context.Context, j job, l *landing) outcome {
+// recorded pulls and records a success.
+func (m *Manager) recorded(ctx context.Context, j pullRequest, l *pullResult) outcome {
 	unsure := m.try(ctx, j, l)
 	switch {
-	case unsure || l.gone:
+	case unsure || l.missing:
 		return pullUnknown
 	case l.err != nil:
 		return pullFailed
 	}
 	if err := m.records.add(j.spec.Image, l.image.Id, l.with(j.creds), true); err != nil {
-		m.log.Warn("pull is not recorded, credentials have to be shown again", "image", j.spec.Image, "err", err)
+		m.log.Warn("Failed to record image pull, pods must present credentials again", "image", j.spec.Image, "err", err)
 		return pullUnknown
 	}
 	return pullDone
 }
 
-// try tries one credential after the other, or once without (img-14). It
-// reports whether the image may be there although it failed.
-func (m *Manager) try(ctx context.Context, j job, l *landing) (unsure bool) {
+// try pulls with each credential in order, or anonymously if there are none. It
+// reports whether the image may be present although the pull failed.
+func (m *Manager) try(ctx context.Context, j pullRequest, l *pullResult) (unsure bool) {
 	tries := j.creds
 	if len(tries) == 0 {
 		tries = []Credential{{}}
@@ -200,11 +128,11 @@ func (m *Manager) try(ctx context.Context, j job, l *landing) (unsure bool) {
 			if l.used = i; len(j.creds) == 0 {
 				l.used = -1
 			}
-			l.image, l.err = m.lookUp(ctx, j.spec)
+			l.image, l.err = m.imageStatus(ctx, j.spec)
 			if l.err == nil && l.image == nil {
 				l.err = errors.New("it is not present")
 			}
-			l.gone = l.err != nil
+			l.missing = l.err != nil
 			return false
 		}
 		if ctx.Err() != nil {
@@ -217,7 +145,7 @@ func (m *Manager) try(ctx context.Context, j job, l *landing) (unsure bool) {
 	return unsure
 }
 
-// triedErrors are those of a pull that failed with each of several credentials.
+// triedErrors contains the error of each credential of a failed pull.
 type triedErrors []error
 
 func tried(errs []error) error {
@@ -229,13 +157,13 @@ func tried(errs []error) error {
 
 func (e triedErrors) Unwrap() []error { return e }
 
-// Error has each text once, as the kubelet puts them together.
+// Error returns each distinct text once, formatted as in the kubelet.
 func (e triedErrors) Error() string {
 	var texts []string
-	seen := map[string]bool{}
+	found := map[string]bool{}
 	for _, err := range e {
-		if text := words(err); !seen[text] {
-			seen[text] = true
+		if text := errorText(err); !found[text] {
+			found[text] = true
 			texts = append(texts, text)
 		}
 	}

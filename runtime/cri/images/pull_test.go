@@ -246,7 +246,7 @@ func TestTheDefaultLimitIsTheKubelets(t *testing.T) {
 func TestTheKubeletsLimitRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, pod := registry(1), podOf("a")
-		m := newManager(t, images.Config{Service: f, QPS: 1, Burst: 1, Compat: images.Compat{RefuseOverQPS: true}})
+		m := newManager(t, images.Config{Service: f, QPS: 1, Burst: 1, RefuseOverQPS: true})
 		req := images.Request{Pod: pod, Image: "img:1", PullPolicy: v1.PullAlways}
 		_, err := m.Ensure(t.Context(), req)
 		require.NoError(t, err)

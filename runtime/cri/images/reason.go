@@ -27,7 +27,7 @@ func pullReason(image, text string) (reason, message string) {
 }
 
 // calledOff is the answer to somebody whose context ended.
-func calledOff(ctx context.Context) *Error {
+func canceledError(ctx context.Context) *Error {
 	return &Error{Reason: ErrImagePull, Message: ctx.Err().Error(), Err: ctx.Err()}
 }
 
@@ -39,7 +39,7 @@ type statusError interface {
 
 // words returns what the runtime said of a failure, without gRPC's prefix
 // (rt-78).
-func words(err error) string {
+func errorText(err error) string {
 	if over, ok := err.(statusError); ok {
 		return over.GRPCStatus().Message()
 	}

@@ -30,14 +30,14 @@ func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
 	died := s.now
 	p := s.plan()
 	require.Len(t, p.Start, 1)
-	if p.Start[0].PutOff() {
+	if p.Start[0].InBackoff() {
 		require.False(t, p.Empty(), "a start that is put off is still in the plan")
 		s.now = p.RetryAt().Add(-time.Nanosecond)
-		require.True(t, s.plan().Start[0].PutOff(), "not due a moment before")
+		require.True(t, s.plan().Start[0].InBackoff(), "not due a moment before")
 		s.now = p.RetryAt()
 		p = s.plan()
 	}
-	require.False(t, p.Start[0].PutOff())
+	require.False(t, p.Start[0].InBackoff())
 	s.apply(p)
 	return s.now.Sub(died)
 }
@@ -97,7 +97,7 @@ func TestBackoffBeginsAgainWithAnotherImageOrOtherResources(t *testing.T) { // r
 		require.Equal(t, 80*time.Second, s.plan().Start[0].Delay)
 		change(&s.pod.Spec.Containers[0])
 		p := s.plan()
-		require.False(t, p.Start[0].PutOff(), name)
+		require.False(t, p.Start[0].InBackoff(), name)
 		s.apply(p)
 		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), name)
 	}
@@ -120,7 +120,7 @@ func TestBackoffIsSharedByNobody(t *testing.T) {
 	s.crash(t, time.Second)
 	assert.Equal(t, 10*time.Second, s.crash(t, time.Second))
 	s.exit(s.status.Container("log"), 1)
-	assert.False(t, s.plan().Start[0].PutOff(), "log has not crashed before")
+	assert.False(t, s.plan().Start[0].InBackoff(), "log has not crashed before")
 }
 
 func TestBackoffMessages(t *testing.T) { // rt-90
@@ -252,9 +252,9 @@ func TestBackoffMayForgetWithTheAgent(t *testing.T) { // rt-96, lq-29
 		s.crash(t, time.Second)
 	}
 	s.exit(s.status.Container("web"), 1)
-	require.True(t, s.plan().Start[0].PutOff())
+	require.True(t, s.plan().Start[0].InBackoff())
 	s.with(t, plan.BackoffConfig{Forgetful: true})
-	assert.False(t, s.plan().Start[0].PutOff())
+	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
 func TestBackoffIsReset(t *testing.T) { // L-51, L-52
@@ -265,14 +265,14 @@ func TestBackoffIsReset(t *testing.T) { // L-51, L-52
 		}
 		s.now = s.now.Add(time.Second)
 		s.exit(s.status.Container("web"), 1)
-		require.True(t, s.plan().Start[0].PutOff())
+		require.True(t, s.plan().Start[0].InBackoff())
 		s.backoff.Reset(s.pod.UID, "other", s.now)
 		s.backoff.Reset("u2", "", s.now)
-		require.True(t, s.plan().Start[0].PutOff(), "others were reset")
+		require.True(t, s.plan().Start[0].InBackoff(), "others were reset")
 
 		s.backoff.Reset(s.pod.UID, name, s.now)
 		p := s.plan()
-		require.False(t, p.Start[0].PutOff())
+		require.False(t, p.Start[0].InBackoff())
 		s.now = s.now.Add(time.Second)
 		s.apply(p)
 		assert.Equal(t, 10*time.Second, s.crash(t, time.Second), "it begins again")
@@ -288,7 +288,7 @@ func TestBackoffIsReset(t *testing.T) { // L-51, L-52
 	s.now = s.now.Add(time.Second)
 	s.apply(s.plan())
 	s.probed().Liveness[s.status.Container("web").ID] = runtime.ProbeFailure
-	require.False(t, s.plan().Start[0].PutOff())
+	require.False(t, s.plan().Start[0].InBackoff())
 
 	// What is derived knows of it, too.
 	s = newScene(t, `
@@ -314,10 +314,10 @@ func TestBackoffCanBeWrittenDown(t *testing.T) { // L-52
 	s.exit(s.status.Container("web"), 1)
 	s.status.Containers[0].RestartCount = 0 // nothing to derive from
 	want := s.plan().Start[0]
-	require.True(t, want.PutOff())
+	require.True(t, want.InBackoff())
 
 	s.forget(t)
-	require.False(t, s.plan().Start[0].PutOff())
+	require.False(t, s.plan().Start[0].InBackoff())
 	var entries []plan.BackoffEntry
 	require.NoError(t, json.Unmarshal(text, &entries))
 	require.Len(t, entries, 2)
@@ -379,9 +379,9 @@ func TestBackoffIsNotHeldByAClockThatWasSetBack(t *testing.T) {
 	s := newScene(t, running)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
-	require.True(t, s.plan().Start[0].PutOff())
+	require.True(t, s.plan().Start[0].InBackoff())
 	s.now = s.now.Add(-24 * time.Hour)
-	assert.False(t, s.plan().Start[0].PutOff())
+	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
 func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
@@ -461,7 +461,7 @@ func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
 			s.exit(web, 1)
 			s.forget(t)
 			in := s.input()
-			in.First = map[string]int32{"web": tc.first}
+			in.History.FirstRestartCounts = map[string]int32{"web": tc.first}
 			p := plan.Compute(in)
 			require.Len(t, p.Start, 1)
 			assert.Equal(t, tc.want, p.Start[0].Delay)
@@ -477,9 +477,9 @@ func TestBackoffForgets(t *testing.T) {
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
 	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
-	require.True(t, s.plan().Start[0].PutOff())
+	require.True(t, s.plan().Start[0].InBackoff())
 	s.backoff.Forget(s.pod.UID)
-	assert.False(t, s.plan().Start[0].PutOff())
+	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
 func TestBackoffForgetsThePodsThatAreGone(t *testing.T) {
@@ -489,9 +489,9 @@ func TestBackoffForgetsThePodsThatAreGone(t *testing.T) {
 	s.exit(s.status.Container("web"), 1)
 	s.status.Containers[0].RestartCount = 0 // derived, it would be the first
 	s.backoff.ForgetGone(func(uid types.UID) bool { return uid != s.pod.UID })
-	require.True(t, s.plan().Start[0].PutOff())
+	require.True(t, s.plan().Start[0].InBackoff())
 	s.backoff.ForgetGone(func(uid types.UID) bool { return uid == s.pod.UID })
-	assert.False(t, s.plan().Start[0].PutOff())
+	assert.False(t, s.plan().Start[0].InBackoff())
 }
 
 func TestBackoffMayBeSharedByGoroutines(t *testing.T) {

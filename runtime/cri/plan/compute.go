@@ -24,7 +24,7 @@ func Compute(in Input) Plan {
 	}
 	c := computation{Input: in}
 	newest := judgeSandbox(in.Pod, in.Status)
-	newest.attempt = max(newest.attempt, in.Attempts)
+	newest.attempt = max(newest.attempt, in.History.SandboxAttempts)
 	switch {
 	case in.Pod.DeletionTimestamp != nil:
 		c.whileDeleted(newest)
@@ -206,7 +206,7 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 // overOnRecord reports whether a container is known to have exited for good though
 // the runtime holds nothing of it.
 func (c *computation) overOnRecord(ct *v1.Container) bool {
-	code, ok := c.Over[ct.Name]
+	code, ok := c.History.Terminated[ct.Name]
 	return ok && !restart.MayRestartAll(c.Pod) && c.after(ct, code) == restart.Final
 }
 
@@ -271,7 +271,7 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 		st.Resume = h.counts.ID
 		st.RestartCount = h.counts.RestartCount
 	} else if h.exited != nil && c.Backoff != nil {
-		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, since(c.First[ct.Name], c.exited(ct.Name)), c.Now)
+		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, since(c.History.FirstRestartCounts[ct.Name], c.exited(ct.Name)), c.Now)
 	}
 	st.Why = c.why(&st, h)
 	c.plan.Start = append(c.plan.Start, st)

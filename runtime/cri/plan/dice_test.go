@@ -167,7 +167,6 @@ func randomScene(t testing.TB, d *dice) *scene {
 		}
 	}
 	s.ignore = d.n(8) == 1
-	s.compat.ReplaceCreated = d.n(8) == 1
 	return s
 }
 

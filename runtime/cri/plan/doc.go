@@ -23,7 +23,7 @@
 //	// stop the pod if p.KillPod, else each of p.Kill; remove each of p.Remove,
 //	// and stop at the first that fails; make the sandbox; then
 //	for _, s := range p.Start {
-//		if s.PutOff() {
+//		if s.InBackoff() {
 //			// report CrashLoopBackOff, s.BackoffMessage(pod); come back at p.RetryAt()
 //			continue
 //		}

@@ -68,7 +68,7 @@ func (c *computation) forget() {
 // else the newest.
 func (c *computation) gather(ct *v1.Container) history {
 	h := history{restarts: -1}
-	if n, ok := c.Counts[ct.Name]; ok {
+	if n, ok := c.History.RestartCounts[ct.Name]; ok {
 		h.restarts = n
 	}
 	fits := false // whether runs may stay
@@ -99,7 +99,7 @@ func (c *computation) gather(ct *v1.Container) history {
 	if h.runs != nil {
 		h.counts = h.runs
 	}
-	if was := c.Ended[ct.Name]; was != nil && newer(was, h.exited) {
+	if was := c.History.Exits[ct.Name]; was != nil && newer(was, h.exited) {
 		h.exited = was
 	}
 	return h
@@ -123,7 +123,7 @@ func (h *history) nextCount() int32 {
 // start and only waits to be started (lq-13): created from the present spec,
 // and the latest attempt. An unknown hash is not the present spec's.
 func (c *computation) resumable(h *history) bool {
-	return !c.Compat.ReplaceCreated && h.counts != nil && h.counts.State == runtime.ContainerCreated &&
+	return h.counts != nil && h.counts.State == runtime.ContainerCreated &&
 		h.counts.RestartCount >= h.restarts && h.counts.Hash == h.hash
 }
 
@@ -142,7 +142,7 @@ func (c *computation) instances(name string) iter.Seq[*runtime.ContainerStatus] 
 // first, and among them the one on record, unless the runtime still holds it.
 func (c *computation) exited(name string) []*runtime.ContainerStatus {
 	var list []*runtime.ContainerStatus
-	was := c.Ended[name]
+	was := c.History.Exits[name]
 	for inst := range c.instances(name) {
 		if inst.State != runtime.ContainerExited {
 			continue

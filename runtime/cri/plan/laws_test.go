@@ -81,7 +81,7 @@ func checkPlan(t testing.TB, s *scene) plan.Plan {
 		if st.Resume != "" {
 			require.Equal(t, runtime.ContainerCreated, s.instance(st.Resume).State)
 			require.Equal(t, p.SandboxID, s.instance(st.Resume).SandboxID)
-			require.False(t, st.PutOff())
+			require.False(t, st.InBackoff())
 		}
 	}
 	return p

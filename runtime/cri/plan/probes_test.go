@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
 // rt-37, rt-48, rt-49, rt-108, prober-66, prober-71.
@@ -321,18 +319,4 @@ func TestWhatAPodWaitsForIsSaid(t *testing.T) { // rt-46
 	} {
 		assert.Equal(t, tc.want, newScene(t, tc.scene).plan().Waits)
 	}
-}
-
-// A created instance is replaced instead of started, where that is wanted.
-func TestTheKubeletsWayWithCreatedInstances(t *testing.T) { // rt-52, lq-13
-	s := newScene(t, `
-		container web
-		ephemeral debug
-		sandbox s0
-		has web#0 created
-		has debug#0 created`)
-	s.compat = plan.Compat{ReplaceCreated: true}
-	assert.Equal(t, "start web#1(Created)", brief(s.plan()), "an ephemeral container had its chance (rt-45)")
-	s.apply(s.plan())
-	assert.Equal(t, "nothing", brief(s.plan()))
 }

@@ -161,12 +161,12 @@ type PodResize struct {
 // resizePod adds the resize of the pod as a whole, if its spec says something of
 // that and it is not what the pod was given.
 func (c *computation) resizePod() {
-	ch := between(c.Pod.Spec.Resources, c.PodResources)
+	ch := between(c.Pod.Spec.Resources, c.History.PodResources)
 	if c.plan.KillPod || ch.none() {
 		return
 	}
-	to := target(c.Pod.Spec.Resources, c.PodResources)
-	c.plan.ResizePod = &PodResize{From: c.PodResources, To: to, Why: ch.why(c.PodResources, to)}
+	to := target(c.Pod.Spec.Resources, c.History.PodResources)
+	c.plan.ResizePod = &PodResize{From: c.History.PodResources, To: to, Why: ch.why(c.History.PodResources, to)}
 }
 
 // why says in words what changes.

@@ -249,7 +249,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 		{"al-19 a limit goes away", &v1.ResourceRequirements{}, limit("1"), ""},
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: tc.wants}}
-		p := plan.Compute(plan.Input{Pod: pod, Status: running, PodResources: tc.given})
+		p := plan.Compute(plan.Input{Pod: pod, Status: running, History: plan.History{PodResources: tc.given}})
 		if tc.why == "" {
 			assert.Nil(t, p.ResizePod, tc.name)
 			assert.True(t, p.Empty(), tc.name)
@@ -263,7 +263,7 @@ func TestAPodIsResizedAsAWhole(t *testing.T) {
 	}
 	pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{web}, Resources: limit("2"), RestartPolicy: v1.RestartPolicyNever}}
 	running.Containers[0].State = runtime.ContainerExited
-	p := plan.Compute(plan.Input{Pod: pod, Status: running, PodResources: limit("1")})
+	p := plan.Compute(plan.Input{Pod: pod, Status: running, History: plan.History{PodResources: limit("1")}})
 	assert.True(t, p.KillPod)
 	assert.Nil(t, p.ResizePod, "it is over")
 }

@@ -209,18 +209,18 @@ func TestATriggerIsBackedOff(t *testing.T) {
 			s.exit(s.status.Container("setup"), 0)
 			p := checkPlan(t, s)
 			require.Len(t, p.Start, 3)
-			require.False(t, p.Start[1].PutOff(), "log was stopped")
-			require.Equal(t, round == 1 || round == 2, p.Start[2].PutOff(), "app crashed in the first round")
+			require.False(t, p.Start[1].InBackoff(), "log was stopped")
+			require.Equal(t, round == 1 || round == 2, p.Start[2].InBackoff(), "app crashed in the first round")
 			if forgets {
 				s.forget(t) // the agent is another one
 				p = checkPlan(t, s)
 			}
 			delays = append(delays, int(p.Start[0].Delay.Seconds()))
-			if p.Start[0].PutOff() {
+			if p.Start[0].InBackoff() {
 				s.apply(p)
 				s.now = p.Start[0].NotBefore
 				p = checkPlan(t, s)
-				require.False(t, p.Start[0].PutOff())
+				require.False(t, p.Start[0].InBackoff())
 			}
 			s.apply(p)
 			if round == 0 {
@@ -317,7 +317,7 @@ func TestCountsAndAttemptsGoOnByTheRecord(t *testing.T) { // L-53, rt-75
 		container log
 		record web=4`)
 	in := s.input()
-	in.Attempts = 3
+	in.History.SandboxAttempts = 3
 	p := computeChecked(t, in)
 	assert.Equal(t, "sandbox 3; start web#5(New); start log#0(New)", brief(p))
 	assert.True(t, p.Start[0].NoStatus)

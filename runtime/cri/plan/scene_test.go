@@ -47,7 +47,6 @@ type scene struct {
 	counts  map[string]int32
 	ended   map[string]*runtime.ContainerStatus
 	ignore  bool
-	compat  plan.Compat
 	backoff *plan.Backoff
 	now     time.Time
 	created int             // IDs given out
@@ -321,8 +320,8 @@ func (s *scene) spec(name string) *v1.Container {
 
 func (s *scene) input() plan.Input {
 	return plan.Input{
-		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, Counts: s.counts, Ended: s.ended,
-		IgnoreRestartAll: s.ignore, Compat: s.compat, Now: s.now,
+		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, History: plan.History{RestartCounts: s.counts, Exits: s.ended},
+		IgnoreRestartAll: s.ignore, Now: s.now,
 	}
 }
 
@@ -369,7 +368,7 @@ func (s *scene) apply(p plan.Plan) {
 		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
 	}
 	for _, st := range p.Start {
-		if st.PutOff() {
+		if st.InBackoff() {
 			continue
 		}
 		if st.Resume != "" {
@@ -466,7 +465,7 @@ func brief(p plan.Plan) string {
 		switch {
 		case s.Resume != "":
 			say("resume %s(%s)", s.Resume, s.Reason)
-		case s.PutOff():
+		case s.InBackoff():
 			say("start %s#%d(%s) at %d", s.Name, s.RestartCount, s.Reason, int(s.NotBefore.Sub(epoch).Seconds()))
 		default:
 			say("start %s#%d(%s)", s.Name, s.RestartCount, s.Reason)

@@ -114,7 +114,7 @@ func (s Start) String() string {
 		text += fmt.Sprintf(", restart %d", s.RestartCount)
 	}
 	text += ": " + s.Why
-	if s.PutOff() {
+	if s.InBackoff() {
 		text += fmt.Sprintf("; not before %s (back-off %s)", s.NotBefore.UTC().Format(time.RFC3339), s.Delay)
 	}
 	return text

@@ -77,10 +77,10 @@ func newEngine(t *testing.T, fake *fakecri.Runtime, rt internalapi.RuntimeServic
 	t.Helper()
 	dir := t.TempDir()
 	e, err := cri.New(cri.Config{
-		Name: "fakecri", Runtime: rt, Images: images, RootDir: dir + "/root", PodLogsDir: dir + "/logs",
+		Name: "fakecri", Runtime: rt, Images: images, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"},
 		// The clock is real: no back-off may end for one engine and not yet for the other.
-		Backoff: plan.BackoffConfig{Initial: time.Hour, Max: time.Hour},
-		Pulls:   criimages.Config{Backoff: criimages.Backoff{Initial: time.Hour, Max: time.Hour}},
+		Containers: cri.ContainerConfig{Backoff: plan.BackoffConfig{Initial: time.Hour, Max: time.Hour}},
+		Pulls:      cri.PullConfig{Config: criimages.Config{Backoff: criimages.Backoff{Initial: time.Hour, Max: time.Hour}}},
 	})
 	require.NoError(t, err)
 	return &engine{t, fake, e, dir}

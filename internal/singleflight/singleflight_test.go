@@ -1,4 +1,4 @@
-package credentials_test
+package singleflight_test
 
 import (
 	"context"
@@ -8,30 +8,34 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	"github.com/kubeparts/kubeparts/internal/singleflight"
 )
 
 func TestARunEndsWithItsLastCallerOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var share credentials.Share
+		share := singleflight.Group[int]{WaitForCanceled: true}
 		runs, ended := 0, 0
-		run := func(ctx context.Context) error {
+		run := func(ctx context.Context) (int, error) {
 			runs++
 			select {
 			case <-ctx.Done():
 				ended++
-				return ctx.Err()
+				return 0, ctx.Err()
 			case <-time.After(time.Minute):
-				return nil
+				return 1, nil
 			}
 		}
 		first, cancelFirst := context.WithCancel(t.Context())
 		second, cancelSecond := context.WithCancel(t.Context())
 		errs := make(chan error, 3)
-		go func() { errs <- share.Do(first, "a", run) }()
+		do := func(ctx context.Context, key string) error {
+			_, err := share.Do(ctx, key, run)
+			return err
+		}
+		go func() { errs <- do(first, "a") }()
 		synctest.Wait()
-		go func() { errs <- share.Do(second, "a", run) }()
-		go func() { errs <- share.Do(t.Context(), "b", run) }()
+		go func() { errs <- do(second, "a") }()
+		go func() { errs <- do(t.Context(), "b") }()
 		synctest.Wait()
 		assert.Equal(t, 2, runs, "one for each key")
 
@@ -44,10 +48,10 @@ func TestARunEndsWithItsLastCallerOnly(t *testing.T) {
 		assert.Equal(t, 1, ended)
 
 		assert.NoError(t, <-errs, "the other key")
-		assert.NoError(t, share.Do(t.Context(), "a", run), "and again")
+		assert.NoError(t, do(t.Context(), "a"), "and again")
 		assert.Equal(t, 3, runs)
 
-		assert.ErrorIs(t, share.Do(first, "a", run), context.Canceled)
-		assert.Equal(t, 3, runs, "nothing is begun for who is gone already")
+		assert.ErrorIs(t, do(first, "a"), context.Canceled)
+		assert.Equal(t, 3, runs, "a canceled caller starts nothing")
 	})
 }

@@ -20,23 +20,23 @@ import (
 // logsOf and messagesOf return the directories of a pod that hold its logs and
 // the messages of its containers. "" is for a pod whose name leads elsewhere: it
 // is the runtime's word, as the paths of files are that are to be removed.
-func (r *Runtime) logsOf(pod *runtime.Pod) string {
+func (r *Runtime) podLogsOf(pod *runtime.Pod) string {
 	name := strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_")
-	if !plain(name) {
+	if !isPathElement(name) {
 		return ""
 	}
-	return filepath.Join(r.cfg.PodLogsDir, name)
+	return filepath.Join(r.cfg.Dirs.PodLogs, name)
 }
 
-func (r *Runtime) messagesOf(pod types.UID) string {
-	if !plain(string(pod)) {
+func (r *Runtime) messageDirOf(pod types.UID) string {
+	if !isPathElement(string(pod)) {
 		return ""
 	}
-	return filepath.Join(r.cfg.RootDir, "pods", string(pod), messagesDir)
+	return filepath.Join(r.cfg.Dirs.Root, "pods", string(pod), messagesDir)
 }
 
 // below reports whether path is inside of dir, and not dir itself.
-func below(dir, path string) bool {
+func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return dir != "" && err == nil && rel != "." && filepath.IsLocal(rel)
 }
@@ -60,10 +60,10 @@ func removeRotated(path string) error {
 
 // removeLink removes the legacy link to a container's log.
 func (r *Runtime) removeLink(labels map[string]string, id string) {
-	if r.cfg.ContainerLogsDir == "" {
+	if r.cfg.Dirs.ContainerLogs == "" {
 		return
 	}
-	link := filepath.Join(r.cfg.ContainerLogsDir, linkName(labels[podconfig.LabelPodName], labels[podconfig.LabelPodNamespace], labels[podconfig.LabelContainerName], id))
+	link := filepath.Join(r.cfg.Dirs.ContainerLogs, linkName(labels[podconfig.LabelPodName], labels[podconfig.LabelPodNamespace], labels[podconfig.LabelContainerName], id))
 	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
 		r.log.Warn("a link to a container's log can't be removed", "path", link, "err", err)
 	}
@@ -73,10 +73,10 @@ func (r *Runtime) removeLink(labels map[string]string, id string) {
 // containers that have not exited: their log may be about to be written, or
 // rotated (rt-135).
 func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
-	if r.cfg.ContainerLogsDir == "" {
+	if r.cfg.Dirs.ContainerLogs == "" {
 		return nil
 	}
-	entries, err := os.ReadDir(r.cfg.ContainerLogsDir)
+	entries, err := os.ReadDir(r.cfg.Dirs.ContainerLogs)
 	if err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("cri: links to logs: %w", err)
 	}
@@ -90,7 +90,7 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		path := filepath.Join(r.cfg.ContainerLogsDir, e.Name())
+		path := filepath.Join(r.cfg.Dirs.ContainerLogs, e.Name())
 		if e.Type()&os.ModeSymlink == 0 || filepath.Ext(path) != ".log" || alive[e.Name()] {
 			continue
 		}
@@ -116,28 +116,28 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 		held[p.UID] = true
 	}
 	gone := func(uid types.UID) bool { return uid != "" && !held[uid] && removed(uid) }
-	r.journal.forget(gone)
-	r.ended.forget(gone)
-	r.unable.forget(gone)
+	r.checkpoints.prune(gone)
+	r.terminations.prune(gone)
+	r.unsupported.prune(gone)
 	r.backoff.ForgetGone(gone) // also of pods that ended without a KillPod
 	var errs []error
-	logs, err := os.ReadDir(r.cfg.PodLogsDir)
+	logs, err := os.ReadDir(r.cfg.Dirs.PodLogs)
 	if err != nil && !os.IsNotExist(err) {
 		errs = append(errs, err)
 	}
 	for _, e := range logs {
 		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // all of the name, in an old layout
 		if e.IsDir() && gone(types.UID(uid)) {
-			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.PodLogsDir, e.Name())))
+			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.Dirs.PodLogs, e.Name())))
 		}
 	}
-	dirs, err := os.ReadDir(filepath.Join(r.cfg.RootDir, "pods"))
+	dirs, err := os.ReadDir(filepath.Join(r.cfg.Dirs.Root, "pods"))
 	if err != nil && !os.IsNotExist(err) {
 		errs = append(errs, err)
 	}
 	for _, e := range dirs {
 		if e.IsDir() && gone(types.UID(e.Name())) {
-			errs = append(errs, removeOwn(ctx, filepath.Join(r.cfg.RootDir, "pods", e.Name())))
+			errs = append(errs, removePodDir(ctx, filepath.Join(r.cfg.Dirs.Root, "pods", e.Name())))
 		}
 	}
 	return errors.Join(errs...)
@@ -146,9 +146,9 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 // removeOwn removes the entries of a pod's directory that this package makes, and
 // the directory itself if that leaves it empty. The other entries belong to the
 // volume manager and to whatever else has put them there.
-func removeOwn(ctx context.Context, dir string) error {
+func removePodDir(ctx context.Context, dir string) error {
 	errs := []error{removeTree(ctx, filepath.Join(dir, messagesDir))}
-	for _, name := range []string{hostsFile, journalFile, journalFile + checkpoint.Temporary} {
+	for _, name := range []string{hostsFile, checkpointFile, checkpointFile + checkpoint.Temporary} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 			errs = append(errs, err)
 		}

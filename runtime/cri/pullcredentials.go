@@ -17,15 +17,15 @@ import (
 
 // A keyring finds what a pod may pull with: what its imagePullSecrets have, then
 // what the node has.
-type keyring struct{ *Runtime }
+type pullCredentials struct{ *Runtime }
 
 // Lookup implements [images.Credentials].
-func (k keyring) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]images.Credential, error) {
+func (k pullCredentials) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]images.Credential, error) {
 	secrets, missing := k.pullSecrets(ctx, pod)
 	own, broken := credentials.FromSecrets(secrets)
 	rings := credentials.Union{own}
-	if k.cfg.Keyring != nil {
-		rings = append(rings, k.cfg.Keyring)
+	if k.cfg.Pulls.Keyring != nil {
+		rings = append(rings, k.cfg.Pulls.Keyring)
 	}
 	found, err := rings.Lookup(ctx, image, pod)
 	list := make([]images.Credential, len(found))
@@ -37,7 +37,7 @@ func (k keyring) Lookup(ctx context.Context, image string, pod *v1.Pod) ([]image
 
 // pullSecrets gets the secrets that the pod names. One that can't be had is an
 // event; the others may do.
-func (k keyring) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Secret, error) {
+func (k pullCredentials) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Secret, error) {
 	var secrets []v1.Secret
 	var names []string
 	var errs []error
@@ -46,8 +46,8 @@ func (k keyring) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Secret, err
 			continue // the API server lets that through
 		}
 		secret, err := (*v1.Secret)(nil), podenv.ErrNoObjects
-		if k.cfg.Objects != nil {
-			secret, err = k.cfg.Objects.Secret(ctx, pod.Namespace, ref.Name)
+		if k.cfg.Providers.Objects != nil {
+			secret, err = k.cfg.Providers.Objects.Secret(ctx, pod.Namespace, ref.Name)
 		}
 		if err == nil && secret == nil {
 			err = errors.New("the source of objects gave none")

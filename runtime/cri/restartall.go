@@ -12,12 +12,12 @@ import (
 // exit (rt-140). The sandbox stays, and so do addresses, volumes and logs; the
 // next sync finds a pod that has not run yet. What fails ends it there: the last
 // of the list are what it is done for.
-func (s *step) startOver(ctx context.Context, list []plan.Removal) {
+func (s *podSync) restartAll(ctx context.Context, list []plan.Removal) {
 	for i := range list {
 		begun := time.Now()
 		s.trace.begin("RemoveContainer", list[i].Name)
 		err := s.removeOne(ctx, &list[i])
-		action := runtime.Action{Kind: runtime.RemoveContainer, Target: list[i].Name, Err: calledOff(ctx, err), Reason: "RemoveContainerError"}
+		action := runtime.Action{Kind: runtime.RemoveContainer, Target: list[i].Name, Err: joinContextErr(ctx, err), Reason: "RemoveContainerError"}
 		if !s.done(action, begun) {
 			return
 		}
@@ -25,7 +25,7 @@ func (s *step) startOver(ctx context.Context, list []plan.Removal) {
 	s.retryAt(time.Now()) // what goes is no news to a list's reader, but now the pod begins
 }
 
-func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {
+func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
 	if gone.Running {
 		at := target{pod: s.pod, spec: gone.Container, id: gone.ID, name: gone.Name, override: new(int64(0)), ips: s.ips, event: s.event}
 		if err := s.r.stopOne(ctx, at); err != nil {
@@ -40,25 +40,25 @@ func (s *step) removeOne(ctx context.Context, gone *plan.Removal) error {
 	case err != nil:
 		return err
 	}
-	if err := s.r.giveBack(ctx, id); err != nil {
+	if err := s.r.releaseContainer(ctx, id); err != nil {
 		return err
 	}
-	s.noteEnd(gone)
-	return s.r.discard(ctx, s.pod.UID, status)
+	s.checkpointExit(gone)
+	return s.r.removeContainer(ctx, s.pod.UID, status)
 }
 
 // noteEnd writes down the exit of an instance that goes, if it delays the next;
 // else that of an earlier one does no more.
-func (s *step) noteEnd(gone *plan.Removal) {
+func (s *podSync) checkpointExit(gone *plan.Removal) {
 	inst := gone.Ended
 	if inst == nil {
-		if _, ok := s.r.journal.of(s.pod.UID).Ended[gone.Name]; ok {
-			s.r.journal.update(s.pod, func(rec *record) { delete(rec.Ended, gone.Name) })
+		if _, ok := s.r.checkpoints.get(s.pod.UID).Exits[gone.Name]; ok {
+			s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { delete(rec.Exits, gone.Name) })
 		}
 		return
 	}
-	s.r.journal.update(s.pod, func(rec *record) {
-		rec.Ended[gone.Name] = exit{
+	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
+		rec.Exits[gone.Name] = exit{
 			RestartCount: inst.RestartCount, Hash: inst.Hash, ExitCode: inst.ExitCode,
 			Created: inst.CreatedAt, Started: inst.StartedAt, Finished: inst.FinishedAt,
 		}

@@ -26,7 +26,7 @@ func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *eve
 	return func() (*cri.Runtime, *events) {
 		seen := new(events)
 		cfg.Name, cfg.Runtime, cfg.Images, cfg.Record = "fake", f, f, seen.record
-		cfg.RootDir, cfg.PodLogsDir = dir+"/root", dir+"/logs"
+		cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
 		rt, err := cri.New(cfg)
 		require.NoError(t, err)
 		return rt, seen
@@ -34,37 +34,31 @@ func agents(t *testing.T, f *fakeCRI, cfg cri.Config) func() (*cri.Runtime, *eve
 }
 
 func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14, L-17
-	for _, forget := range []bool{false, true} {
-		f := newFake()
-		f.has("img:1")
-		next := agents(t, f, cri.Config{Compat: cri.Compat{ForgetPostStart: forget}})
-		web := container("web")
-		web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
-		pod := podOf(web)
-		rt, _ := next()
-		ctx, dies := context.WithCancel(t.Context())
-		f.exec = func(context.Context, string, []string) error { dies(); return ctx.Err() }
-		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
-		require.ErrorIs(t, err, context.Canceled)
+	f := newFake()
+	f.has("img:1")
+	next := agents(t, f, cri.Config{})
+	web := container("web")
+	web.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"hello"}}}}
+	pod := podOf(web)
+	rt, _ := next()
+	ctx, dies := context.WithCancel(t.Context())
+	f.exec = func(context.Context, string, []string) error { dies(); return ctx.Err() }
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	require.ErrorIs(t, err, context.Canceled)
 
-		rt, _ = next()
-		ran := 0
-		f.exec = func(context.Context, string, []string) error { ran++; return nil }
-		for range 3 {
-			res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-			require.NoError(t, err)
-			assert.Empty(t, res.Actions)
-		}
-		rt, _ = next()
-		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	rt, _ = next()
+	ran := 0
+	f.exec = func(context.Context, string, []string) error { ran++; return nil }
+	for range 3 {
+		res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.NoError(t, err)
-		want := 1
-		if forget {
-			want = 0
-		}
-		assert.Equal(t, want, ran, "compat %t", forget)
-		assert.Equal(t, []string{"web"}, f.running())
+		assert.Empty(t, res.Actions)
 	}
+	rt, _ = next()
+	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
+	require.NoError(t, err)
+	assert.Equal(t, 1, ran)
+	assert.Equal(t, []string{"web"}, f.running())
 }
 
 func TestARuntimeThatGoesAwayUnderAPostStartHookIsNoFailureOfIt(t *testing.T) { // lq-14
@@ -191,7 +185,7 @@ func TestABrokenRecordHurtsNothing(t *testing.T) {
 	path := filepath.Join(dir, "root", "pods", string(pod.UID), "runtime.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, os.WriteFile(path, []byte(`{"checksum":"0","data":{"restarts":{"web":99}}}`), 0o600))
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 	require.NoError(t, err)
 	syncs(t, rt, pod)
 	assert.EqualValues(t, 0, f.newest("web").Config.Metadata.Attempt)

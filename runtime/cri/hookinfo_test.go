@@ -112,7 +112,7 @@ func TestResourceManagersTakePart(t *testing.T) { // rt-71, rt-77, rt-78, rt-132
 		f := newFake()
 		f.has("img:1")
 		m := &managers{fail: tc.fail}
-		rt, seen := f.engine(t, cri.Config{Managers: m})
+		rt, seen := f.engine(t, cri.Config{Providers: cri.Providers{Managers: m}})
 		pod := podOf(container("web"))
 		res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		if tc.fail != "" {

@@ -17,7 +17,7 @@ import (
 func TestWhatIsMountedBelowAPodsDirectoriesIsNotRemoved(t *testing.T) {
 	f := newFake()
 	dir := t.TempDir()
-	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+	rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 	require.NoError(t, err)
 	canary := filepath.Join(t.TempDir(), "0000beef") // a name that a message file could have
 	require.NoError(t, os.WriteFile(canary, []byte("x"), 0o600))

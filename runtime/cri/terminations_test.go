@@ -11,16 +11,16 @@ import (
 )
 
 func TestEndingsOfPodsThatAreGoneAreForgotten(t *testing.T) { // lq-32
-	e, now := newEndings(), time.Now()
+	e, now := newTerminations(), time.Now()
 	for _, uid := range []types.UID{"gone", "here"} {
-		e.seen(&runtime.PodStatus{UID: uid, ObservedAt: now, Containers: []runtime.ContainerStatus{
+		e.update(&runtime.PodStatus{UID: uid, ObservedAt: now, Containers: []runtime.ContainerStatus{
 			{ID: "x://" + string(uid), State: runtime.ContainerExited, FinishedAt: now.Add(-time.Minute)},
 		}})
 	}
 	// Nobody looks at a pod again of which nothing is left.
-	e.forget(func(uid types.UID) bool { return uid == "gone" })
-	_, ok := e.known("gone", "gone")
+	e.prune(func(uid types.UID) bool { return uid == "gone" })
+	_, ok := e.get("gone", "gone")
 	assert.False(t, ok)
-	_, ok = e.known("here", "here")
+	_, ok = e.get("here", "here")
 	assert.True(t, ok)
 }

@@ -15,11 +15,11 @@ const (
 	// maxWords is the limit of an error of a call, and of the message of an
 	// action, which becomes a container's waiting message. It is that of
 	// termination messages.
-	maxWords = 4 << 10
+	maxErrorBytes = 4 << 10
 
 	// maxNote is the limit of the message of an event. The API refuses events
 	// of events.k8s.io with more, and nobody would see them.
-	maxNote = 1 << 10
+	maxEventBytes = 1 << 10
 )
 
 // bounded returns text if it has no more than limit bytes, which are more than a
@@ -37,32 +37,32 @@ func bounded(text string, limit int) string {
 
 // shorten returns the error of a call with what it says bounded. Classes and
 // codes stay.
-func shorten(err error) error {
+func limitError(err error) error {
 	said := err.Error()
-	if len(said) <= maxWords {
+	if len(said) <= maxErrorBytes {
 		return err
 	}
 	if over, ok := errors.AsType[statusError](err); ok {
-		if full := over.GRPCStatus(); len(full.Message()) > maxWords {
-			return status.Error(full.Code(), bounded(full.Message(), maxWords)) // and the rest is let go of
+		if full := over.GRPCStatus(); len(full.Message()) > maxErrorBytes {
+			return status.Error(full.Code(), bounded(full.Message(), maxErrorBytes)) // and the rest is let go of
 		}
 	}
-	return &shortened{said: bounded(said, maxWords), err: err}
+	return &limitedError{said: bounded(said, maxErrorBytes), err: err}
 }
 
 // A shortened error says less than the one it wraps.
-type shortened struct {
+type limitedError struct {
 	said string
 	err  error
 }
 
-func (e *shortened) Error() string { return e.said }
-func (e *shortened) Unwrap() error { return e.err }
+func (e *limitedError) Error() string { return e.said }
+func (e *limitedError) Unwrap() error { return e.err }
 
 // brief is a Config.Record whose events have messages that the API takes.
-func brief(record func(runtime.Event)) func(runtime.Event) {
+func limitMessages(record func(runtime.Event)) func(runtime.Event) {
 	return func(e runtime.Event) {
-		e.Message = bounded(e.Message, maxNote)
+		e.Message = bounded(e.Message, maxEventBytes)
 		record(e)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // status shows them, and returns the record. Without that an operator who removes
 // what is left of such a container would have it run a second time, which nobody
 // could be told (st-50). It costs one write for each such container.
-func (r *Runtime) noteOver(pod *v1.Pod, status *runtime.PodStatus) *record {
-	rec := r.journal.of(pod.UID)
+func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *podCheckpoint {
+	rec := r.checkpoints.get(pod.UID)
 	if restart.MayRestartAll(pod) || runtime.IsStatic(pod) {
 		// Any container may come back; or the next agent would not know what was
 		// said of it: static pods are not read back.
@@ -24,11 +24,11 @@ func (r *Runtime) noteOver(pod *v1.Pod, status *runtime.PodStatus) *record {
 		if newest == nil || newest.State != runtime.ContainerExited || restart.After(pod, c, newest.ExitCode) != restart.Final {
 			continue
 		}
-		if code, ok := rec.Over[c.Name]; ok && code == newest.ExitCode {
+		if code, ok := rec.Terminated[c.Name]; ok && code == newest.ExitCode {
 			continue
 		}
-		r.journal.update(pod, func(rec *record) { rec.Over[c.Name] = newest.ExitCode })
-		rec = r.journal.of(pod.UID)
+		r.checkpoints.update(pod, func(rec *podCheckpoint) { rec.Terminated[c.Name] = newest.ExitCode })
+		rec = r.checkpoints.get(pod.UID)
 	}
 	return rec
 }

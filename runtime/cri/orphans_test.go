@@ -33,7 +33,7 @@ func TestOfAPodsDirectoryOnlyWhatIsOursIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
 			dir := t.TempDir()
-			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, RootDir: dir + "/root", PodLogsDir: dir + "/logs"})
+			rt, err := cri.New(cri.Config{Name: "fake", Runtime: f, Images: f, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 			require.NoError(t, err)
 			pod := filepath.Join(dir, "root", "pods", "u-1")
 			require.NoError(t, os.MkdirAll(pod, 0o750))
