@@ -99,8 +99,17 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 }
 
 func has[Interface any](_ Suite, rt runtime.Runtime) bool {
-	_, ok := rt.(Interface)
+	_, ok := runtime.As[Interface](rt)
 	return ok
+}
+
+// as returns the optional interface that the needs of t's promise contain.
+func as[Interface any](t *trial) Interface {
+	v, ok := runtime.As[Interface](t.rt)
+	if !ok {
+		t.Fatalf("the runtime does not implement %T", (*Interface)(nil))
+	}
+	return v
 }
 
 // lacks returns the first requirement of the check that is not met, or "".
