@@ -101,7 +101,7 @@ func (r *Runtime) newSandboxLocked(p *pod, hostNetwork bool) *runtime.SandboxSta
 		sb.Attempt = p.sandboxes[n-1].Attempt + 1
 	}
 	if !hostNetwork {
-		sb.NetworkKnown = true
+		sb.NetworkReported = true
 		sb.IPs = []string{r.addressLocked()}
 	}
 	p.sandboxes = append(p.sandboxes, sb)

@@ -195,7 +195,7 @@ var changePromises = []promise{
 					if err := gc.CollectGarbage(t.Context(), policy); err != nil {
 						t.Fatalf("CollectGarbage: %v", err)
 					}
-					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Brief() == nil }) {
+					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Pod() == nil }) {
 						t.Errorf("no look at a hint has shown that nothing is left of the pod, which is\n%s", describe(t.look(pod.UID)))
 					}
 					return

@@ -53,7 +53,7 @@ var garbagePromises = []promise{
 				t.kill(pod, nil)
 			}
 			t.collect(runtime.GCPolicy{MaxPerContainer: -1, Removed: func(uid types.UID) bool { return uid == gone.UID }})
-			if s := t.look(gone.UID); s.Brief() != nil {
+			if s := t.look(gone.UID); s.Pod() != nil {
 				t.Errorf("the removed pod still is\n%s", describe(s))
 			}
 			if p := t.listed(gone.UID); p != nil {

@@ -24,7 +24,7 @@ var listerPromises = []promise{
 			if s.UID != pod.UID {
 				t.Errorf("PodStatus of %s is of %q", pod.UID, s.UID)
 			}
-			if s.Name != "" || s.Namespace != "" || s.Brief() != nil || len(s.IPs) > 0 {
+			if s.Name != "" || s.Namespace != "" || s.Pod() != nil || len(s.IPs) > 0 {
 				t.Errorf("PodStatus of a pod that never was is %+v", *s)
 			}
 			if p := t.listed(pod.UID); p != nil {
@@ -41,7 +41,7 @@ var listerPromises = []promise{
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.await(pod.UID, "short has exited", exited("short"))
-			want, got := t.look(pod.UID).Brief(), t.listed(pod.UID)
+			want, got := t.look(pod.UID).Pod(), t.listed(pod.UID)
 			if got == nil {
 				t.Fatal("Pods does not list a pod that runs")
 			}
@@ -176,7 +176,7 @@ var listerPromises = []promise{
 			want := t.await(pod.UID, "short has exited", exited("short"))
 			t.rt = t.suite.Backend.Reopen(t.T, t.rt)
 			got := t.look(pod.UID)
-			if !reflect.DeepEqual(inUTC(got.Brief()), inUTC(want.Brief())) {
+			if !reflect.DeepEqual(inUTC(got.Pod()), inUTC(want.Pod())) {
 				t.Errorf("the pod was\n%s\nand after a restart is\n%s", describe(want), describe(got))
 			}
 			if c := t.container(got, "short"); c.ExitCode != 3 {

@@ -28,7 +28,7 @@ var statsPromises = []promise{
 				if s.ID != c.ID || s.Name != c.Name {
 					t.Errorf("the stats of %s, %s, are of %s, %s", c.Name, c.ID, s.Name, s.ID)
 				}
-				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Known && s.CPU.CoreNanos.Known &&
+				if last != nil && last.CPU != nil && s.CPU != nil && last.CPU.CoreNanos.Valid && s.CPU.CoreNanos.Valid &&
 					s.CPU.CoreNanos.Value < last.CPU.CoreNanos.Value {
 					t.Errorf("the CPU time was %d ns and is %d", last.CPU.CoreNanos.Value, s.CPU.CoreNanos.Value)
 				}
@@ -51,7 +51,7 @@ var statsPromises = []promise{
 			s := t.stats(c.ID)
 			now := time.Now().Add(time.Second)
 			number := func(what string, n runtime.OptionalUint64) {
-				if !n.Known && n.Value != 0 {
+				if !n.Valid && n.Value != 0 {
 					t.Errorf("%s is not known, and is %d", what, n.Value)
 				}
 			}
@@ -129,7 +129,7 @@ var statsPromises = []promise{
 			}
 			for _, list := range [][]runtime.FSUsage{images, containers} {
 				for _, fs := range list {
-					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Known && fs.Bytes.Value != 0 {
+					if fs.Mountpoint == "" || fs.At.After(time.Now().Add(time.Second)) || !fs.Bytes.Valid && fs.Bytes.Value != 0 {
 						t.Errorf("ImageFS tells of %+v", fs)
 					}
 				}

@@ -35,7 +35,7 @@ var syncPromises = []promise{
 			if len(s.Sandboxes) != 1 || s.Sandboxes[0].State != runtime.SandboxReady {
 				t.Fatalf("the pod has not one ready sandbox:\n%s", describe(s))
 			}
-			if sb := s.Sandboxes[0]; sb.NetworkKnown && !sb.HostNetwork && len(s.IPs) == 0 {
+			if sb := s.Sandboxes[0]; sb.NetworkReported && !sb.HostNetwork && len(s.IPs) == 0 {
 				t.Error("the sandbox has a network of its own, and no IP")
 			}
 			if len(s.Containers) != 2 {
@@ -77,7 +77,7 @@ var syncPromises = []promise{
 				}
 			}
 			got := t.look(pod.UID)
-			if !reflect.DeepEqual(inUTC(got.Brief()), inUTC(want.Brief())) {
+			if !reflect.DeepEqual(inUTC(got.Pod()), inUTC(want.Pod())) {
 				t.Errorf("the pod was\n%s\nand is\n%s", describe(want), describe(got))
 			}
 		},
@@ -148,7 +148,7 @@ var syncPromises = []promise{
 			if s := t.look(one.UID); s.Running() {
 				t.Errorf("the pod that was killed is\n%s", describe(s))
 			}
-			if s := t.look(two.UID); !reflect.DeepEqual(inUTC(s.Brief()), inUTC(second.Brief())) {
+			if s := t.look(two.UID); !reflect.DeepEqual(inUTC(s.Pod()), inUTC(second.Pod())) {
 				t.Errorf("the other pod was\n%s\nand is\n%s", describe(second), describe(s))
 			}
 		},

@@ -64,7 +64,7 @@ func (s *syncing) step(ctx context.Context) error {
 	if todo.CreateSandbox {
 		r.mu.Lock()
 		p := r.podLocked(pod.UID, pod.Name, pod.Namespace)
-		p.source = pod.Annotations[runtime.SourceAnnotation]
+		p.source = pod.Annotations[runtime.ConfigSourceAnnotation]
 		r.newSandboxLocked(p, pod.Spec.HostNetwork)
 		r.mu.Unlock()
 		s.did(runtime.CreatePodSandbox, podTarget(pod))
