@@ -34,8 +34,8 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "ListAndInspectionAgree",
-		text:     "Pods and PodStatus agree: a list contains what PodStatus.Brief returns.",
-		contract: "Lister, PodStatus.Brief",
+		text:     "Pods and PodStatus agree: a list contains what PodStatus.Pod returns.",
+		contract: "Lister, PodStatus.Pod",
 		cause:    "the list omits exited containers, or has other attempts and times than the inspection",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))

@@ -42,9 +42,9 @@ var statsPromises = []promise{
 	},
 	{
 		name:     "StatsTellZeroFromNothing",
-		text:     "A measurement that was made has its time, not in the future, and a Number that is not Known has no value.",
-		contract: "Number, CPUUsage, MemoryUsage",
-		cause:    "what the backend leaves out is shown as a zero that was measured",
+		text:     "A measurement has a time that is not in the future, and an OptionalUint64 that is not Valid has the value 0.",
+		contract: "OptionalUint64, CPUUsage, MemoryUsage",
+		cause:    "a value that the backend does not report is returned as a valid zero",
 		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
 			c := t.running()
