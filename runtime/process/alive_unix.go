@@ -10,19 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The FIFO "alive" of a container has a writer from before its supervisor is
-// forked until the supervisor has ended, however it ended: the kernel closes
-// what a killed process held. So it tells, to any agent and without a PID that
-// could have been used again, whether there is a supervisor; and reading it
-// waits for the end of one.
+// The FIFO "alive" of a container has a writer from before the fork of its
+// supervisor until the supervisor has exited: the kernel closes the descriptors
+// of a killed process. It shows any agent whether there is a supervisor, without
+// a PID that could have been reused; a read waits for the supervisor's exit.
 
 func makeAlive(path string) error { return unix.Mkfifo(path, 0o600) }
 
-// holdAlive opens the end that a supervisor inherits. It opens both ends as
-// the writing one alone would wait for a reader.
+// holdAlive opens the writing end, which a supervisor inherits. It opens both
+// ends, because opening only the writing one blocks without a reader.
 func holdAlive(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDWR, 0) }
 
-// isAlive tells whether anybody holds the writing end.
+// isAlive reports whether the FIFO has a writer.
 func isAlive(path string) (bool, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -43,11 +42,11 @@ func isAlive(path string) (bool, error) {
 	}
 }
 
-// signalProcess sends a signal to the process that id names, if it is still
-// that one. It tells whether it was.
+// signalProcess sends a signal to the process that id identifies. It reports
+// whether that process existed.
 func signalProcess(id identity, sig int) (bool, error) {
-	// The handle first, then the check: where the kernel has descriptors of
-	// processes, what was checked is what is signalled.
+	// The handle is opened before the check: with a pidfd, the checked process
+	// is the one that is signalled.
 	p, err := os.FindProcess(id.PID)
 	if err != nil || id.PID <= 1 {
 		return false, nil
@@ -73,14 +72,14 @@ func killGroup(leader identity) error {
 	return nil
 }
 
-// killMarked kills what is left of a container whose supervisor is of no help.
+// killMarked kills the processes of a container whose supervisor does not run.
 func killMarked(id string) {
 	for _, pid := range marked(id) {
 		unix.Kill(pid, unix.SIGKILL)
 	}
 }
 
-// is tells whether the process that id names still exists.
+// is reports whether the process that id identifies exists.
 func is(id identity) bool {
 	if id.PID <= 1 || id.Start == "" {
 		return false
@@ -89,5 +88,5 @@ func is(id identity) bool {
 	return err == nil && start == id.Start
 }
 
-// signalNumber returns 0 for a name that this system does not know.
+// signalNumber returns 0 for a name unknown to this system.
 func signalNumber(name string) int { return int(unix.SignalNum(name)) }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// awaitEnd as on Linux, by looking: kqueue does not report that the last
-// writer of a FIFO is gone (golang.org/issue/24164).
+// awaitEnd is as on Linux, but polls: kqueue does not report that the last writer
+// of a FIFO has closed it (golang.org/issue/24164).
 func awaitEnd(ctx context.Context, path string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitEnd returns nil when the supervisor behind the FIFO has ended, at once
-// if there is none, and ctx's error when ctx ends first. It waits in the
-// netpoller: no thread, no timer.
+// awaitEnd blocks until the supervisor behind the FIFO has exited and returns nil,
+// or ctx's error if ctx is done before. It waits in the netpoller, without a
+// thread or a timer.
 func awaitEnd(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 // defaultPath is used if neither the container nor the agent has a PATH.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Variables that a container gets without asking.
+// Variables added to the environment of each container.
 const (
-	// envContainerID marks each process of a container that does not clear
-	// its environment, so that it is found when its supervisor is gone.
+	// envContainerID identifies the container of a process that does not clear
+	// its environment, so that it is found without its supervisor.
 	envContainerID = "KUBEPARTS_CONTAINER_ID"
 
-	// envTerminationLog is the host path of what would be mounted at
+	// envTerminationLog is the host path of the file that would be mounted at
 	// /dev/termination-log.
 	envTerminationLog = "KUBEPARTS_TERMINATION_LOG"
 )
 
-// environment is the whole environment of a process: what was asked for, of
-// which the last entry of a name counts, then the defaults for what was not.
+// environment returns the complete environment of a process: the requested one,
+// in which the last entry of a name applies, and the defaults.
 func environment(asked []*runtimeapi.KeyValue, defaults [][2]string) [][]byte {
 	var env [][]byte
 	at := map[string]int{}
@@ -60,11 +60,11 @@ func lookup(env [][]byte, key string) string {
 	return ""
 }
 
-// findCommand finds the executable that name means to a process in dir with
-// this PATH.
+// findCommand returns the executable for name, for a process in dir with this
+// PATH.
 func findCommand(name, dir, path string) (string, error) {
 	if name == "" {
-		return "", fmt.Errorf("the command is empty")
+		return "", fmt.Errorf("command is empty")
 	}
 	if strings.ContainsRune(name, '/') {
 		file := name
@@ -77,8 +77,8 @@ func findCommand(name, dir, path string) (string, error) {
 		return file, nil
 	}
 	for _, elem := range filepath.SplitList(path) {
-		// An empty or relative element means the working directory to a
-		// shell. Nobody means that here.
+		// An empty or relative element means the working directory to a shell;
+		// it is ignored here.
 		if file := filepath.Join(elem, name); filepath.IsAbs(elem) && executable(file) == nil {
 			return file, nil
 		}
@@ -99,8 +99,8 @@ func executable(file string) error {
 	return nil
 }
 
-// terminationLog is the host path of the file meant for the container's last
-// words: the mount at the path that the kubelet's annotation names.
+// terminationLog returns the host path of the file for the termination message:
+// the mount at the path in the kubelet's annotation.
 func terminationLog(cfg *runtimeapi.ContainerConfig) string {
 	at := cfg.GetAnnotations()["io.kubernetes.container.terminationMessagePath"]
 	if at == "" {
@@ -114,20 +114,20 @@ func terminationLog(cfg *runtimeapi.ContainerConfig) string {
 	return ""
 }
 
-// An account is who the agent runs as.
+// An account is the user and the groups of the agent.
 type account struct {
 	uid, gid int
 	groups   []int
 }
 
 func self() account {
-	groups, _ := os.Getgroups() // unsupported: none
+	groups, _ := os.Getgroups() // none if not supported
 	return account{uid: os.Geteuid(), gid: os.Getegid(), groups: groups}
 }
 
-// credentialFor turns the user that a container asks for into a credential,
-// and its home directory if that is known. A nil credential means: as the
-// agent. Root can be anybody; anybody else can be himself only.
+// credentialFor returns the credential for the user that a container requests, and
+// the home directory if it is known. A nil credential means the user of the
+// agent. Only root can use another user.
 func credentialFor(sc *runtimeapi.LinuxContainerSecurityContext, me account) (*credential, string, error) {
 	asksUser := sc.GetRunAsUser() != nil || sc.GetRunAsUsername() != ""
 	if !asksUser && sc.GetRunAsGroup() == nil && len(sc.GetSupplementalGroups()) == 0 {
@@ -153,8 +153,8 @@ func credentialFor(sc *runtimeapi.LinuxContainerSecurityContext, me account) (*c
 		}
 	}
 
-	// Without a group: the user's own, or one with the user's number. The
-	// container world's default, group 0, is somebody on a host.
+	// Without a group: the user's own, or the one with the same number. Group 0,
+	// the default in images, is root's on a host.
 	gid := uid
 	switch {
 	case sc.GetRunAsGroup() != nil:
@@ -188,11 +188,11 @@ func credentialFor(sc *runtimeapi.LinuxContainerSecurityContext, me account) (*c
 	}
 	if me.uid != 0 {
 		if uid != int64(me.uid) || gid != int64(me.gid) {
-			return nil, "", fmt.Errorf("runs as user %d and group %d, but the agent is user %d and group %d, and only root can be another", uid, gid, me.uid, me.gid)
+			return nil, "", fmt.Errorf("user %d and group %d: the agent runs as user %d and group %d, and only root can change them", uid, gid, me.uid, me.gid)
 		}
 		for _, g := range groups {
 			if g != gid && !slices.Contains(me.groups, int(g)) {
-				return nil, "", fmt.Errorf("is in group %d, in which the agent is not, and only root can give it", g)
+				return nil, "", fmt.Errorf("supplemental group %d: the agent is not a member, and only root can add it", g)
 			}
 		}
 		return nil, home, nil

@@ -37,14 +37,14 @@ func TestWhatCannotRunIsRefusedAtCreation(t *testing.T) {
 		change func(*runtimeapi.ContainerConfig)
 		want   string
 	}{
-		"no command": {func(c *runtimeapi.ContainerConfig) { c.Command, c.Args = nil, nil }, "no command: images are not pulled"},
+		"no command": {func(c *runtimeapi.ContainerConfig) { c.Command, c.Args = nil, nil }, "no command: there is no image"},
 		"not found":  {func(c *runtimeapi.ContainerConfig) { c.Command = []string{"nginx-that-is-not"} }, `command "nginx-that-is-not": not found in PATH`},
 		"no file":    {func(c *runtimeapi.ContainerConfig) { c.Command = []string{"/no/such/file"} }, `command "/no/such/file": stat /no/such/file`},
 		"data":       {func(c *runtimeapi.ContainerConfig) { c.Command = []string{file} }, "not executable"},
 		"directory":  {func(c *runtimeapi.ContainerConfig) { c.Command = []string{"/tmp"} }, "is a directory"},
 		"cwd":        {func(c *runtimeapi.ContainerConfig) { c.WorkingDir = "/no/such/dir" }, "working directory: stat /no/such/dir"},
 		"tty":        {func(c *runtimeapi.ContainerConfig) { c.Tty = true }, "terminal"},
-		"log path":   {func(c *runtimeapi.ContainerConfig) { c.LogPath = "../../etc/passwd" }, "leads out of the log directory"},
+		"log path":   {func(c *runtimeapi.ContainerConfig) { c.LogPath = "../../etc/passwd" }, "is outside the log directory"},
 		"no name":    {func(c *runtimeapi.ContainerConfig) { c.Metadata = nil }, "no name"},
 		"user name": {func(c *runtimeapi.ContainerConfig) {
 			c.Linux = &runtimeapi.LinuxContainerConfig{SecurityContext: &runtimeapi.LinuxContainerSecurityContext{RunAsUsername: "nobody-of-that-name"}}

@@ -14,25 +14,25 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A container is one instance: created, started once, exited.
+// A container is one instance: it is created, started once, and exits.
 //
-//	created ──process.json names a process──▶ running ──exits/<id>.json──▶ exited
+//	created ──process.json has a process──▶ running ──exits/<id>.json──▶ exited
 //	   └────────────── the command could not be executed ──────────────────▲
 //
-// The files decide. What is kept here was read from them, in look.go.
+// The files are authoritative; inspect in look.go updates the fields from them.
 type container struct {
 	rec containerRecord // never changes
 
 	mu       sync.Mutex // guards the fields below
-	starting bool       // a StartContainer is under way
-	removed  bool       // for good: nothing may start
+	starting bool       // a StartContainer is in progress
+	removed  bool       // it must not be started
 	process  *processRecord
 	exit     *exitRecord
 
-	// supervisor is set if this process is its parent and has to reap it.
+	// supervisor is not nil if it is a child of this process, which must reap it.
 	supervisor *os.Process
 
-	// told is the state that was last published.
+	// told is the last published state.
 	told runtimeapi.ContainerState
 }
 
@@ -52,7 +52,7 @@ func (c *container) state() runtimeapi.ContainerState {
 	return c.stateLocked()
 }
 
-// main is the identity of the main process.
+// main returns the identity of the main process.
 func (c *container) main() identity {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,7 +62,7 @@ func (c *container) main() identity {
 	return c.process.Process
 }
 
-// find returns the containers that match, in no order.
+// find returns the containers that match, in no particular order.
 func (r *Runtime) find(match func(*container) bool) []*container {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *Runtime) find(match func(*container) bool) []*container {
 	return found
 }
 
-// get returns a container, looked at; an unknown one is NotFound.
+// get inspects and returns a container. It returns NotFound for an unknown ID.
 func (r *Runtime) get(id string) (*container, error) {
 	r.mu.Lock()
 	c, ok := r.containers[id]
@@ -91,7 +91,7 @@ func (r *Runtime) get(id string) (*container, error) {
 	return c, nil
 }
 
-// ListContainers lists the containers that match every part of the filter.
+// ListContainers returns the containers that match all parts of the filter.
 func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -116,8 +116,9 @@ func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.Container
 	return list, nil
 }
 
-// ContainerStatus tells all that is known of a container. Verbose info has the
-// PIDs of the process and its supervisor. An unknown one is NotFound.
+// ContainerStatus returns the status of a container. With verbose, the info has
+// the PIDs of the process and its supervisor. It returns NotFound for an unknown
+// ID.
 func (r *Runtime) ContainerStatus(_ context.Context, containerID string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
 	c, err := r.get(containerID)
 	if err != nil {
@@ -177,8 +178,8 @@ func (c *container) user() *runtimeapi.ContainerUser {
 	return &runtimeapi.ContainerUser{Linux: u}
 }
 
-// RemoveContainer removes a container and its working directory; one that
-// runs is killed first. Its log stays. One that does not exist is no error.
+// RemoveContainer removes a container and its working directory, after killing it
+// if it runs. Its log is kept. A container that does not exist is not an error.
 func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error {
 	c, err := r.get(containerID)
 	if status.Code(err) == codes.NotFound {
@@ -191,14 +192,14 @@ func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error
 }
 
 func (r *Runtime) remove(ctx context.Context, c *container) error {
-	// First, so that no start comes between the kill and the removal.
+	// Set before the kill, so that the container cannot be started in between.
 	c.mu.Lock()
 	c.removed = true
 	c.mu.Unlock()
 	if err := r.stop(ctx, c, 0); err != nil {
 		return err
 	}
-	// The exit is the supervisor's last act but one; its very last is to be gone.
+	// The supervisor exits after it has recorded the exit.
 	if err := awaitEnd(ctx, r.dir.alive(c.rec.ID)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return status.Errorf(ctxCode(ctx), "process: remove container %s: %v", c.rec.ID, err)
 	}
@@ -207,7 +208,7 @@ func (r *Runtime) remove(ctx context.Context, c *container) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.containers[c.rec.ID] != c {
-		return nil // somebody else removed it meanwhile
+		return nil // removed by another call
 	}
 	err := r.dir.discard(r.dir.container(c.rec.ID))
 	if err == nil {
@@ -223,7 +224,7 @@ func (r *Runtime) remove(ctx context.Context, c *container) error {
 	return nil
 }
 
-// ctxCode is the status code for an act that ctx may have cut short.
+// ctxCode returns the status code for a failure that ctx may have caused.
 func ctxCode(ctx context.Context) codes.Code {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Code()
@@ -231,5 +232,5 @@ func ctxCode(ctx context.Context) codes.Code {
 	return codes.Internal
 }
 
-// workDir is the directory a container works in unless it names one.
+// workDir returns the default working directory of a container.
 func (r *Runtime) workDir(id string) string { return filepath.Join(r.dir.container(id), "work") }

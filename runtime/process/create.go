@@ -13,12 +13,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// CreateContainer records a container and starts nothing. What could not work
-// is refused here, where the kubelet says CreateContainerError: no command
-// (there is no image that has one), a command or a working directory that the
-// host does not have, a user that the agent cannot become, a terminal.
+// CreateContainer records a container without starting it. It returns an error if
+// the container has no command (there is no image that has one), if the host does
+// not have the command or the working directory, if the agent cannot switch to
+// the user, or if a terminal is requested.
 //
-// sandboxConfig is not used: what RunPodSandbox was given counts.
+// sandboxConfig is not used; the config of RunPodSandbox applies.
 func (r *Runtime) CreateContainer(_ context.Context, podSandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
 	name := config.GetMetadata().GetName()
 	if name == "" {
@@ -62,9 +62,10 @@ func (r *Runtime) CreateContainer(_ context.Context, podSandboxID string, config
 		return "", status.Errorf(codes.FailedPrecondition, "process: create container %s: sandbox %s is not ready", name, podSandboxID)
 	}
 	for id, c := range r.containers {
-		// A create whose answer was lost must not lead to a second instance.
+		// Retrying a create whose response was lost must not create a second
+		// instance.
 		if c.rec.SandboxID == podSandboxID && c.rec.Name == name && c.rec.Attempt == rec.Attempt {
-			return "", status.Errorf(codes.AlreadyExists, "process: create container %s: attempt %d of it is %s already", name, rec.Attempt, id)
+			return "", status.Errorf(codes.AlreadyExists, "process: create container %s: attempt %d already exists as %s", name, rec.Attempt, id)
 		}
 	}
 	if err := r.makeContainer(rec); err != nil {
@@ -75,15 +76,15 @@ func (r *Runtime) CreateContainer(_ context.Context, podSandboxID string, config
 	return rec.ID, nil
 }
 
-// processFor resolves what a container asks for against this host.
+// processFor resolves the requested process against this host.
 func (r *Runtime) processFor(id, logDir string, config *runtimeapi.ContainerConfig) (processSpec, error) {
 	var none processSpec
 	argv := append(append([]string(nil), config.GetCommand()...), config.GetArgs()...)
 	if len(argv) == 0 {
-		return none, fmt.Errorf("no command: images are not pulled, so there is no entrypoint to fall back on; set the container's command")
+		return none, fmt.Errorf("no command: there is no image with an entrypoint; set the container's command")
 	}
 	if config.GetTty() {
-		return none, fmt.Errorf("a terminal (tty) was asked for, which processes here do not get")
+		return none, fmt.Errorf("terminals (tty) are not supported")
 	}
 	sc := config.GetLinux().GetSecurityContext()
 	user, home, err := credentialFor(sc, self())
@@ -109,14 +110,14 @@ func (r *Runtime) processFor(id, logDir string, config *runtimeapi.ContainerConf
 	} else if info, err := os.Stat(spec.Dir); err != nil {
 		return none, fmt.Errorf("working directory: %w", err)
 	} else if !info.IsDir() || !filepath.IsAbs(spec.Dir) {
-		return none, fmt.Errorf("working directory %s is not an absolute path of a directory", spec.Dir)
+		return none, fmt.Errorf("working directory %s is not a directory or not an absolute path", spec.Dir)
 	}
 	if spec.Path, err = findCommand(argv[0], spec.Dir, lookup(spec.Env, "PATH")); err != nil {
 		return none, err
 	}
 	if logPath := config.GetLogPath(); logDir != "" && logPath != "" {
 		if !filepath.IsLocal(logPath) {
-			return none, fmt.Errorf("log path %q leads out of the log directory", logPath)
+			return none, fmt.Errorf("log path %q is outside the log directory", logPath)
 		}
 		spec.LogPath = filepath.Join(logDir, logPath)
 		if !filepath.IsAbs(spec.LogPath) {
@@ -129,7 +130,7 @@ func (r *Runtime) processFor(id, logDir string, config *runtimeapi.ContainerConf
 	return spec, nil
 }
 
-// makeContainer makes the directory elsewhere and moves it into place whole.
+// makeContainer creates the directory in tmp and renames it.
 func (r *Runtime) makeContainer(rec containerRecord) (err error) {
 	stage := r.dir.path("tmp", rec.ID)
 	if err := os.Mkdir(stage, 0o711); err != nil {

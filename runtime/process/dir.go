@@ -15,20 +15,20 @@ import (
 // A stateDir is Config.Dir:
 //
 //	version                      formatVersion
-//	lock                         held by the agent that uses the directory
+//	lock                         locked by the agent that uses the directory
 //	sandboxes/<id>/sandbox.json
 //	containers/<id>/container.json
 //	containers/<id>/process.json see processRecord
 //	containers/<id>/alive        a FIFO: it has a writer while the supervisor lives
 //	containers/<id>/supervisor.log
 //	containers/<id>/work/        the default working directory
-//	exits/<id>.json              one per container that ended: one directory to watch
-//	tmp/                         what is being made or removed; emptied by New
+//	exits/<id>.json              one per terminated container, in one directory to watch
+//	tmp/                         files being written or removed; emptied by New
 //
-// A directory of a sandbox or container appears and vanishes in one rename, a
-// file is replaced in one, so that a kill between two system calls never
-// leaves half of either. Nothing is fsynced: after a crash of the host nothing
-// runs that a record could be about.
+// Directories of sandboxes and containers are created and removed, and files
+// replaced, by a rename, so that a kill between two system calls leaves no
+// partial state. Nothing is fsynced: after a crash of the host no container
+// runs.
 type stateDir string
 
 func (d stateDir) path(elem ...string) string {
@@ -44,14 +44,15 @@ func (d stateDir) containerFile(id string) string { return d.path("containers", 
 func (d stateDir) processFile(id string) string   { return d.path("containers", id, "process.json") }
 func (d stateDir) supervisorLog(id string) string { return d.path("containers", id, "supervisor.log") }
 
-// prepare makes the layout in an empty directory, and refuses one of another
-// version or one that holds something else. The caller holds the lock.
+// prepare creates the layout in an empty directory. It returns an error for a
+// directory of another version or with other files. The caller must hold the
+// lock.
 func (d stateDir) prepare() error {
 	data, err := os.ReadFile(d.path("version"))
 	switch {
 	case err == nil:
 		if got, want := strings.TrimSpace(string(data)), fmt.Sprint(formatVersion); got != want {
-			return fmt.Errorf("state directory %s has format %q, this program reads %q", d, got, want)
+			return fmt.Errorf("state directory %s has format %q, want %q", d, got, want)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -61,17 +62,17 @@ func (d stateDir) prepare() error {
 			return err
 		}
 		for _, e := range entries {
-			// A kill during the very first start leaves these two.
+			// A kill during the first start leaves these two.
 			if e.Name() != "lock" && e.Name() != "tmp" {
-				return fmt.Errorf("state directory %s is not empty and not one of this package: it holds %q and no file \"version\"", d, e.Name())
+				return fmt.Errorf("state directory %s contains %q but no file \"version\"", d, e.Name())
 			}
 		}
 	}
 	if err := os.RemoveAll(d.path("tmp")); err != nil {
 		return err
 	}
-	// Others may pass through, for work directories of other users; they may
-	// not list, and each record is 0600 as environments hold secrets.
+	// Search permission is for the working directories of other users. Records
+	// are 0600 because environments contain secrets.
 	for _, name := range []string{"tmp", "sandboxes", "containers", "exits"} {
 		if err := os.MkdirAll(d.path(name), 0o711); err != nil {
 			return err
@@ -80,7 +81,7 @@ func (d stateDir) prepare() error {
 	return d.replace(d.path("tmp"), d.path("version"), fmt.Appendln(nil, formatVersion))
 }
 
-// write replaces a record. tmp is a directory of the same file system.
+// write replaces a record. tmp is a directory on the same file system.
 func (d stateDir) write(tmp, path string, rec any) error {
 	data, err := json.Marshal(rec)
 	if err != nil {
@@ -105,7 +106,7 @@ func (d stateDir) replace(tmp, path string, data []byte) error {
 	return nil
 }
 
-// discard makes a directory vanish at once and removes it after.
+// discard renames a directory into tmp and removes it there.
 func (d stateDir) discard(path string) error {
 	gone := d.path("tmp", filepath.Base(path)+".gone")
 	if err := os.Rename(path, gone); err != nil {
@@ -117,7 +118,8 @@ func (d stateDir) discard(path string) error {
 	return os.RemoveAll(gone)
 }
 
-// readRecord reads a record that belongs to id; its errors name the file.
+// readRecord reads the record of id. It returns a corruptError if the record
+// cannot be decoded or has another ID.
 func readRecord[T record](path, id string) (T, error) {
 	var none T
 	data, err := os.ReadFile(path)
@@ -126,10 +128,10 @@ func readRecord[T record](path, id string) (T, error) {
 	}
 	rec, err := decode[T](data)
 	if err != nil {
-		return none, &CorruptError{Path: path, Err: err}
+		return none, &corruptError{Path: path, Err: err}
 	}
 	if got := recordID(rec); got != id {
-		return none, &CorruptError{Path: path, Err: fmt.Errorf("is about %s", got)}
+		return none, &corruptError{Path: path, Err: fmt.Errorf("has id %s", got)}
 	}
 	return rec, nil
 }
@@ -148,23 +150,23 @@ func recordID[T record](rec T) string {
 	return ""
 }
 
-// A CorruptError is about a state file that cannot be read as what it should
-// be. The file is left as it was found.
-type CorruptError struct {
+// A corruptError reports a state file that cannot be decoded. The file is left
+// unchanged.
+type corruptError struct {
 	Path string
 	Err  error
 }
 
-func (e *CorruptError) Error() string { return fmt.Sprintf("corrupt state file %s: %v", e.Path, e.Err) }
-func (e *CorruptError) Unwrap() error { return e.Err }
+func (e *corruptError) Error() string { return fmt.Sprintf("corrupt state file %s: %v", e.Path, e.Err) }
+func (e *corruptError) Unwrap() error { return e.Err }
 
-// isCorrupt tells a record that is wrong from one that could not be read now.
+// isCorrupt reports whether a record was read but could not be decoded.
 func isCorrupt(err error) bool {
-	_, ok := errors.AsType[*CorruptError](err)
+	_, ok := errors.AsType[*corruptError](err)
 	return ok
 }
 
-// newID returns an identifier that was never used.
+// newID returns a random identifier.
 func newID() string {
 	var b [idLength / 2]byte
 	rand.Read(b[:]) // never fails

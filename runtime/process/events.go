@@ -13,19 +13,19 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A watcher is one GetContainerEvents under way. Runtime.mu guards queue.
+// A watcher is one call of GetContainerEvents. Runtime.mu guards queue.
 type watcher struct {
 	queue []happening
-	more  chan struct{} // of one element: the queue is not empty
+	more  chan struct{} // buffered, size 1: the queue is not empty
 }
 
-// A happening is an event that is not yet told.
+// A happening is a queued event.
 type happening struct {
 	at        int64
 	sandboxID string
 	subject   string // the container, or the sandbox itself
 	kind      runtimeapi.ContainerEventType
-	sandbox   *runtimeapi.PodSandboxStatus // as it was then: it can be gone when this is told
+	sandbox   *runtimeapi.PodSandboxStatus // as of the event: it may be removed before the event is sent
 }
 
 func (r *Runtime) publish(sandboxID string, kind runtimeapi.ContainerEventType, subject string) {
@@ -34,8 +34,8 @@ func (r *Runtime) publish(sandboxID string, kind runtimeapi.ContainerEventType, 
 	r.publishLocked(sandboxID, kind, subject)
 }
 
-// publishLocked never waits: a slow watcher's queue grows instead. The sandbox
-// is still there, also when its removal is what is published.
+// publishLocked queues an event for each watcher and does not block. The sandbox
+// must still exist, also if its removal is published.
 func (r *Runtime) publishLocked(sandboxID string, kind runtimeapi.ContainerEventType, subject string) {
 	if len(r.watchers) == 0 {
 		return
@@ -54,19 +54,18 @@ func (r *Runtime) publishLocked(sandboxID string, kind runtimeapi.ContainerEvent
 }
 
 // GetContainerEvents sends an event for each sandbox and container that is
-// created, started, stopped or deleted from now on, until ctx ends, and then
-// returns ctx's error. It returns Unavailable when the runtime is closed. It
-// does not close the channel. The callback, which can be nil, is called with
-// nil (there is no stream) once no event can be missed any more.
+// created, started, stopped or deleted, until ctx is done, and then returns ctx's
+// error. It returns Unavailable if the runtime is closed. It does not close the
+// channel. The callback, which may be nil, is called with nil (there is no stream)
+// as soon as no further event can be missed.
 //
-// An exit is told within milliseconds: the supervisors record exits in one
-// directory, which is watched. The one exception is a supervisor that was
-// itself killed: that is found by the next call that looks at its container.
-// So events are hints, as with any CRI runtime, and a relist now and then
-// remains necessary.
+// Exits are reported within milliseconds: the supervisors record them in one
+// directory, which is watched. The exit of a container whose supervisor was
+// killed is detected by the next inspection of the container. As with any CRI
+// runtime, callers must relist from time to time.
 //
-// It costs one inotify instance (a kqueue on macOS) however many containers
-// there are.
+// It uses one inotify instance (kqueue on macOS), independent of the number of
+// containers.
 func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan *runtimeapi.ContainerEventResponse, connectionEstablishedCallback func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	exits, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -99,13 +98,13 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 		case <-r.ended:
 			return errClosed
 		case e := <-exits.Events:
-			// Looking is what publishes. Who looked first does not matter.
+			// The inspection publishes the change.
 			if id := strings.TrimSuffix(filepath.Base(e.Name), ".json"); e.Has(fsnotify.Create) {
 				r.lookAt(func(c *container) bool { return c.rec.ID == id })
 			}
 		case err := <-exits.Errors:
-			// Events were lost: look at everything.
-			r.log.Warn("watch exits", "err", fmt.Errorf("process: %w", err))
+			// Events were lost: inspect all containers.
+			r.log.Warn("Failed to watch exits; inspecting all containers", "err", fmt.Errorf("process: %w", err))
 			r.lookAt(func(*container) bool { return true })
 		case <-w.more:
 			if err := r.tell(ctx, w, containerEventsCh); err != nil {
@@ -121,7 +120,7 @@ func (r *Runtime) lookAt(match func(*container) bool) {
 	}
 }
 
-// tell sends what is queued.
+// tell sends the queued events.
 func (r *Runtime) tell(ctx context.Context, w *watcher, ch chan<- *runtimeapi.ContainerEventResponse) error {
 	r.mu.Lock()
 	queue := w.queue
@@ -139,8 +138,8 @@ func (r *Runtime) tell(ctx context.Context, w *watcher, ch chan<- *runtimeapi.Co
 	return nil
 }
 
-// event adds the containers as they are now, which can be later than at the
-// event: what follows is told by an event of its own.
+// event adds the current containers, whose state may be newer than the event; a
+// later change has an event of its own.
 func (r *Runtime) event(h happening) *runtimeapi.ContainerEventResponse {
 	resp := &runtimeapi.ContainerEventResponse{
 		ContainerId: h.subject, ContainerEventType: h.kind, CreatedAt: h.at, PodSandboxStatus: h.sandbox,

@@ -22,19 +22,19 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// maxExecOutput is how much of each stream an exec keeps, in bytes; the rest
-// is thrown away, so that a probe cannot fill the agent's memory.
+// maxExecOutput is the maximum number of bytes kept of each output; the rest is
+// discarded, so that a probe cannot fill the agent's memory.
 const maxExecOutput = 16 << 20
 
-// ExecSync runs a command beside the main process, with its environment,
-// working directory and user, and returns what it printed. A timeout of 0 or
-// less means none; that or ctx's end kills it and gives DeadlineExceeded (or
-// Canceled). A code other than 0 is an utilexec.CodeExitError, as of the CRI
-// client.
+// ExecSync runs a command with the environment, working directory and user of the
+// main process, and returns its output. A timeout of 0 or less means none. At the
+// timeout or when ctx is done the command is killed, and the error is
+// DeadlineExceeded or Canceled. For an exit code other than 0 the error is a
+// utilexec.CodeExitError, as from the CRI client.
 //
-// The command is a child of the agent, in a session of its own. It ends when
-// the container does, and, on Linux, when the agent does; what it leaves
-// behind in its process group is killed when it ends.
+// The command is a child of the agent, in a session of its own. It is killed when
+// the container exits and, on Linux, when the agent exits. Remaining processes of
+// its process group are killed when it exits.
 func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -58,9 +58,9 @@ func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string
 	return out.Bytes(), errOut.Bytes(), err
 }
 
-// exec runs a command in a container until it, the container or ctx ends, and
-// returns its exit code. connect gives it its input and output before it starts;
-// started is called when it has, or cannot be.
+// exec runs a command in a container until it exits, the container exits or ctx is
+// done, and returns its exit code. connect sets its input and output before it
+// starts; started is called after the start or its failure.
 func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, connect func(*exec.Cmd) error, started func()) (int, error) {
 	c, err := r.get(containerID)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, co
 
 	command := &exec.Cmd{
 		Path: path, Args: cmd, Env: spec.environ(), Dir: spec.Dir, SysProcAttr: attributes(spec.User),
-		// For a descendant that left the group and kept the pipes.
+		// For a descendant that left the group and has the pipes open.
 		WaitDelay: waitDelay,
 	}
 	if err := connect(command); err != nil {
@@ -103,8 +103,8 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, co
 		}
 	})
 	wg.Go(func() {
-		// A thread of its own, that ends with this goroutine: the kernel ties
-		// the parent-death signal to it, and no_new_privs cannot be undone.
+		// A thread that ends with this goroutine: the kernel ties the parent-death
+		// signal to it, and no_new_privs cannot be unset.
 		goruntime.LockOSThread()
 		defer end(nil)
 		if spec.NoNewPrivs {
@@ -130,14 +130,14 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, co
 	return code, nil
 }
 
-// waitDelay is how long the output of a command that has ended is waited for,
-// if something keeps it open.
+// waitDelay is how long to wait for the output of a terminated command that
+// another process has open.
 const waitDelay = 200 * time.Millisecond
 
 var errContainerEnded = errors.New("its container ended")
 
-// runGroup runs a command until it ends, or until ctx does, which kills its
-// group; killed then says why. Either way nothing of the group is left.
+// runGroup runs a command until it exits or ctx is done, in which case it kills
+// the group; killed is then the reason. No process of the group is left.
 func runGroup(ctx context.Context, command *exec.Cmd, started func()) (code int, killed, err error) {
 	if ctx.Err() != nil {
 		started()
@@ -159,7 +159,7 @@ func runGroup(ctx context.Context, command *exec.Cmd, started func()) (code int,
 			unix.Kill(-group, unix.SIGKILL)
 		}
 	})
-	// Until it is reaped its number is its own: kill first, then reap.
+	// The PID is not reused until the process is reaped: kill first.
 	awaitExit(group)
 	mu.Lock()
 	ended = true
@@ -178,7 +178,7 @@ func runGroup(ctx context.Context, command *exec.Cmd, started func()) (code int,
 	return code, why, nil
 }
 
-// A capped buffer keeps the beginning of what is written to it.
+// A capped buffer discards data beyond its limit.
 type capped struct{ bytes.Buffer }
 
 func (b *capped) Write(p []byte) (int, error) {
@@ -188,7 +188,7 @@ func (b *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom would be found in the embedded buffer, and would not stop.
+// ReadFrom replaces that of the embedded buffer, which has no limit.
 func (b *capped) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{b}, src)
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// noAttach is why nobody can attach.
+// noAttach is the reason why attach is not implemented.
 const noAttach = "a process has no input, and its supervisor alone reads its output, into the log"
 
-// StreamAttach is not implemented: the streams of a container are its
-// supervisor's, which outlives the agent and knows it only by files.
+// StreamAttach is not implemented: the supervisor, which outlives the agent, has
+// the streams of a container.
 func (r *Runtime) StreamAttach(context.Context, string, runtime.Streams) error {
 	return unimplemented("StreamAttach", noAttach)
 }
 
-// StreamPortForward connects to a port at the sandbox's own address or, if
-// nobody listens there, at 127.0.0.1, where processes listen that mean their
-// pod's loopback interface; a port of the host or of another pod is within
-// reach that way, as it is for the pod. It copies until the process has nothing
-// more to say, conn fails, or ctx ends, and closes conn.
+// StreamPortForward connects to a port at the sandbox's own address or, if the
+// connection is refused, at 127.0.0.1, for processes that listen on loopback. In
+// this way ports of the host and of other pods can be reached, as they can from
+// the pod. It copies until the process closes its output, conn fails, or ctx is
+// done, and closes conn.
 func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	fail := func(code codes.Code, why any) error {
@@ -60,7 +60,7 @@ func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port 
 	sending.Go(func() {
 		_, err := io.Copy(to, conn)
 		if half, ok := to.(*net.TCPConn); ok && err == nil {
-			_ = half.CloseWrite() // who reads the other half sees what is wrong
+			_ = half.CloseWrite() // the error shows when reading
 		}
 	})
 	_, err = io.Copy(conn, to)
@@ -76,7 +76,7 @@ func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port 
 	return nil
 }
 
-// dialAny connects to the first address where somebody listens.
+// dialAny connects to the first address that accepts the connection.
 func dialAny(ctx context.Context, ips []string, port int32) (net.Conn, error) {
 	var errs []error
 	for _, ip := range ips {
@@ -92,7 +92,7 @@ func dialAny(ctx context.Context, ips []string, port int32) (net.Conn, error) {
 	return nil, errors.Join(errs...)
 }
 
-// codeOfEnd is the code of a failure that ctx's end may have been the cause of.
+// codeOfEnd returns the status code of a failure that ctx may have caused.
 func codeOfEnd(ctx context.Context) codes.Code {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Code()

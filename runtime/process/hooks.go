@@ -2,40 +2,42 @@ package process
 
 import "time"
 
-// Hooks are called as things happen, for metrics and logs. Any may be nil.
-// They are called from the goroutines that call the Runtime, without locks
-// held, and should return fast.
+// Hooks report events, for metrics and logs. Any of them may be nil. They are
+// called from the goroutines that call the Runtime, without locks held, and
+// should return quickly.
 type Hooks struct {
-	// Started: StartContainer tried.
+	// Started is called after each attempt to start a container.
 	Started func(StartInfo)
 
-	// Exited: an exit was noticed, which can be after it happened.
+	// Exited is called when an exit is detected, which can be after it happened.
 	Exited func(ExitInfo)
 
-	// Corrupt: a state file could not be read; see CorruptError.
+	// Corrupt is called for each state file that cannot be decoded. The file is
+	// left unchanged.
 	Corrupt func(CorruptInfo)
 }
 
-// A StartInfo tells how a start went.
+// A StartInfo describes an attempt to start a container.
 type StartInfo struct {
 	ContainerID string
 	PID         int           // 0 if Err is not nil
-	Took        time.Duration // of the supervisor to come up and start the process
+	Took        time.Duration // until the supervisor had started the process
 	Err         error
 }
 
-// An ExitInfo tells how a container ended.
+// An ExitInfo describes the exit of a container.
 type ExitInfo struct {
 	ContainerID string
-	Code        int32 // 128+n if signal n killed it
+	Code        int32 // 128+n if signal n terminated it
 	Signal      int   // 0 if none
 	Reason      string
 
-	// Lost: its supervisor was killed, nobody knows the real exit code.
+	// Lost reports that the supervisor was killed, so that the exit code is not
+	// the real one.
 	Lost bool
 }
 
-// A CorruptInfo names a state file that is not what it should be.
+// A CorruptInfo describes a state file that cannot be decoded.
 type CorruptInfo struct {
 	Path string
 	Err  error

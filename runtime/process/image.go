@@ -12,13 +12,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// There are no images: every name is one that is present, and stands for this
-// host. So any pod spec passes the steps that ask for images, and fails, if it
-// does, at its command.
+// There are no images: every name is present and stands for this host, so that
+// any pod spec passes image checks.
 
-// image is what stands for a name. Its size is 1 as CRI wants one above 0; its
-// user is who processes run as unless they ask for another, so that
-// runAsNonRoot is judged by the truth.
+// image returns the image for a name. Its size is 1 because the CRI requires one
+// above 0; its user is the user of the agent, so that runAsNonRoot is evaluated
+// correctly.
 func image(name string) *runtimeapi.Image {
 	img := &runtimeapi.Image{Id: name, Size: 1, Uid: &runtimeapi.Int64Value{Value: int64(os.Geteuid())}, Spec: &runtimeapi.ImageSpec{Image: name}}
 	if strings.Contains(name, "@") {
@@ -29,7 +28,7 @@ func image(name string) *runtimeapi.Image {
 	return img
 }
 
-// ListImages lists the names that containers refer to, sorted.
+// ListImages returns the image names that containers use, sorted.
 func (r *Runtime) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -48,7 +47,7 @@ func (r *Runtime) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) 
 	return list, nil
 }
 
-// ImageStatus says that the image is present.
+// ImageStatus reports that the image is present.
 func (r *Runtime) ImageStatus(_ context.Context, spec *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
 	if spec.GetImage() == "" {
 		return nil, status.Error(codes.InvalidArgument, "process: image status: no name")
@@ -56,7 +55,7 @@ func (r *Runtime) ImageStatus(_ context.Context, spec *runtimeapi.ImageSpec, _ b
 	return &runtimeapi.ImageStatusResponse{Image: image(spec.GetImage())}, nil
 }
 
-// PullImage does nothing, and says that it worked; the reference is the name.
+// PullImage does nothing and returns the name as the reference.
 func (r *Runtime) PullImage(_ context.Context, spec *runtimeapi.ImageSpec, _ *runtimeapi.AuthConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
 	if spec.GetImage() == "" {
 		return "", status.Error(codes.InvalidArgument, "process: pull image: no name")
@@ -64,11 +63,11 @@ func (r *Runtime) PullImage(_ context.Context, spec *runtimeapi.ImageSpec, _ *ru
 	return spec.GetImage(), nil
 }
 
-// RemoveImage does nothing: there is nothing to remove.
+// RemoveImage does nothing.
 func (r *Runtime) RemoveImage(context.Context, *runtimeapi.ImageSpec) error { return nil }
 
-// ImageFsInfo says that images take no space on the file system of the state
-// directory, and containers what their working directories hold.
+// ImageFsInfo reports no usage by images on the file system of the state
+// directory, and the size of the working directories of containers.
 func (r *Runtime) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 	if err := r.open(); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxLogLine is how much of a line one entry of a log holds, in bytes; it is
+// maxLogLine is the maximum length in bytes of the text of one log entry, which is
 // containerd's default.
 const maxLogLine = 16 << 10
 
@@ -19,9 +19,9 @@ const logTime = "2006-01-02T15:04:05.000000000Z07:00"
 //
 //	2026-01-02T03:04:05.000000006Z stdout F the line
 //
-// An entry is F (full) if its text ended in a newline and P (partial) if the
-// line goes on in the next entry of the stream, or if the stream ended
-// without a newline. text holds no newline.
+// The tag is F (full) if the text ended in a newline, and P (partial) if the line
+// continues in the next entry of the stream, or if the stream ended without a
+// newline. text must not contain a newline.
 func appendLogLine(dst []byte, t time.Time, stream string, text []byte, full bool) []byte {
 	dst = t.UTC().AppendFormat(dst, logTime)
 	dst = append(dst, ' ')
@@ -35,15 +35,14 @@ func appendLogLine(dst []byte, t time.Time, stream string, text []byte, full boo
 	return append(dst, '\n')
 }
 
-// A lineSplitter cuts a stream into pieces of at most maxLogLine bytes, at
-// newlines where there are any. It depends on the bytes alone, not on how
-// they arrive: a line that is written in two calls is one entry.
+// A lineSplitter splits a stream at newlines into pieces of at most maxLogLine
+// bytes. The result does not depend on how the bytes are divided into writes.
 type lineSplitter struct {
-	// held is the beginning of a line, shorter than or as long as maxLogLine.
+	// held is the beginning of a line, at most maxLogLine bytes.
 	held []byte
 }
 
-// feed calls emit for each piece that data completes. The text is valid
+// feed calls emit for each piece that data completes. The text is valid only
 // during the call.
 func (s *lineSplitter) feed(data []byte, emit func(text []byte, full bool)) {
 	for len(data) > 0 {
@@ -55,8 +54,8 @@ func (s *lineSplitter) feed(data []byte, emit func(text []byte, full bool)) {
 			emit(s.held, true)
 			s.held, data = s.held[:0], data[end+1:]
 		case len(data) <= room:
-			// The newline may be the next byte, so a piece that is just full
-			// waits for it.
+			// The newline may be the next byte: a piece of the maximum length is
+			// kept until then.
 			s.held = append(s.held, data...)
 			return
 		default:
@@ -67,7 +66,7 @@ func (s *lineSplitter) feed(data []byte, emit func(text []byte, full bool)) {
 	}
 }
 
-// finish emits what the stream ended with, if not with a newline.
+// finish emits the rest of a stream that did not end with a newline.
 func (s *lineSplitter) finish(emit func(text []byte, full bool)) {
 	if len(s.held) > 0 {
 		emit(s.held, false)
@@ -76,6 +75,7 @@ func (s *lineSplitter) finish(emit func(text []byte, full bool)) {
 }
 
 // A logWriter writes the entries of both streams of a container to one file.
+// Safe for concurrent use.
 type logWriter struct {
 	open func() (io.WriteCloser, error)
 	now  func() time.Time
@@ -93,8 +93,8 @@ func newLogWriter(open func() (io.WriteCloser, error), now func() time.Time) (*l
 	return &logWriter{open: open, now: now, file: file}, nil
 }
 
-// reopen continues in a new file of the same name, after the old one was
-// renamed. If there can be none it goes on with the old file.
+// reopen creates a new file of the same name, after the old one was renamed. If
+// that fails, the old file remains in use.
 func (w *logWriter) reopen() error {
 	file, err := w.open()
 	if err != nil {
@@ -113,10 +113,10 @@ func (w *logWriter) Close() error {
 	return w.file.Close()
 }
 
-// copy writes all of src as entries of the stream, until src ends.
+// copy writes all of src as entries of the stream, until the end of src.
 //
-// What cannot be written (a full disk) is dropped and src is read on: a
-// container must not stand still, or die of a closed pipe, for its log.
+// Output that cannot be written (a full disk) is dropped, so that the container
+// does not block or get a broken pipe.
 func (w *logWriter) copy(stream string, src io.Reader) error {
 	var split lineSplitter
 	var failed error
@@ -124,7 +124,7 @@ func (w *logWriter) copy(stream string, src io.Reader) error {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.line = appendLogLine(w.line[:0], w.now(), stream, text, full)
-		// One write per entry: a reader sees whole ones.
+		// One write per entry: readers see complete entries.
 		if _, err := w.file.Write(w.line); err != nil {
 			failed = err
 		}

@@ -11,15 +11,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// look brings what is known of c up to date, and tells watchers and hooks what
-// has changed.
+// look updates the state of c, and notifies watchers and hooks of changes.
 func (r *Runtime) look(c *container) {
 	before, now, problems := r.inspect(c)
 	for _, err := range problems {
-		if e, ok := errors.AsType[*CorruptError](err); ok {
+		if e, ok := errors.AsType[*corruptError](err); ok {
 			r.reportCorrupt(e.Path, err)
 		} else {
-			r.log.Error("look at container", "container", c.rec.ID, "err", err)
+			r.log.Error("Failed to inspect container; retrying at the next inspection", "containerID", c.rec.ID, "err", err)
 		}
 	}
 	if before == now {
@@ -39,22 +38,22 @@ func (r *Runtime) look(c *container) {
 	}
 }
 
-// inspect is the one place where a container changes its state. It returns the
-// state that was last told, the one to tell now, and what went wrong.
+// inspect updates the state of a container; nothing else does. It returns the
+// last published state, the new state, and errors.
 func (r *Runtime) inspect(c *container) (before, now runtimeapi.ContainerState, problems []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	alive := true // when in doubt: nobody is hurt by looking again
+	alive := true // if unknown, the next inspection decides
 	if got, err := isAlive(r.dir.alive(c.rec.ID)); err == nil || errors.Is(err, fs.ErrNotExist) {
 		alive = got
 	}
-	// After the look at the supervisor: if it had ended by then, what it has
-	// not written by now it never will.
+	// After the check of the supervisor: if it had exited by then, its records are
+	// complete.
 	if c.exit == nil {
 		problems = r.readLocked(c, alive)
 	}
 	if !alive && c.supervisor != nil {
-		// Its descriptors are closed, so it has ended or does so now.
+		// Its descriptors are closed, so it has exited or is exiting.
 		c.supervisor.Wait()
 		c.supervisor = nil
 	}
@@ -63,10 +62,8 @@ func (r *Runtime) inspect(c *container) (before, now runtimeapi.ContainerState, 
 	return before, now, problems
 }
 
-// readLocked reads what the supervisor has written.
-//
-// A container whose supervisor was killed is settled here: what is left of it
-// is killed, and an exit is written down that says so.
+// readLocked reads the records of the supervisor. If the supervisor was killed,
+// it kills the remaining processes of the container and records the exit.
 func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 	id := c.rec.ID
 	exit, err := readRecord[exitRecord](r.dir.exit(id), id)
@@ -75,7 +72,7 @@ func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 		c.exit = &exit
 	case errors.Is(err, fs.ErrNotExist):
 	case !isCorrupt(err):
-		// No more descriptors, say: nothing is known, so nothing changes.
+		// For example too many open files: the state does not change.
 		return []error{err}
 	default:
 		problems = append(problems, err)
@@ -96,8 +93,8 @@ func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 		case !isCorrupt(err):
 			return append(problems, err)
 		default:
-			// That there is one says that a process was started; which, is
-			// not known. Killed it can be by its mark.
+			// A process was started, but its PID is unknown. It can be killed by
+			// its environment.
 			problems = append(problems, err)
 			c.process = &processRecord{Process: identity{PID: unknownPID}}
 		}
@@ -106,7 +103,7 @@ func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 		return problems
 	}
 
-	// A start was begun and there is no supervisor and no exit.
+	// A start was begun, and there is neither a supervisor nor an exit.
 	if err := killGroup(c.process.Process); err != nil {
 		problems = append(problems, err)
 	}
@@ -118,12 +115,12 @@ func (r *Runtime) readLocked(c *container, alive bool) (problems []error) {
 	return problems
 }
 
-// unknownPID stands in for one that could not be read. It is never signalled:
-// its identity has no start.
+// unknownPID replaces a PID that could not be read. It is never signalled, because
+// its identity has no start time.
 const unknownPID = -1
 
-// lost is the exit of a container that nobody saw exit. Reason and code are
-// the kubelet's for a container it cannot find any more (st-5).
+// lost returns the exit record of a container whose exit was not observed. Reason
+// and code are the kubelet's for a container that is missing.
 func (r *Runtime) lost(c *container, message string) *exitRecord {
 	now := time.Now().UnixNano()
 	exit := &exitRecord{
@@ -136,8 +133,8 @@ func (r *Runtime) lost(c *container, message string) *exitRecord {
 	return exit
 }
 
-// adopt takes over the duty to reap a supervisor that is a child of this
-// process: an earlier Runtime of the same program started it.
+// adopt makes this process reap a supervisor that is its child but was started by
+// an earlier Runtime of the same program.
 func (c *container) adopt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +146,7 @@ func (c *container) adopt() {
 	}
 }
 
-// letGo reaps a supervisor that has ended and leaves one that has not.
+// letGo reaps a supervisor that has exited.
 func (c *container) letGo(alive string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processStart is the second half of an identity: on darwin the time of day
-// of the start, which also tells boots apart.
+// processStart returns the start of an identity: the time of day, which differs
+// between boots.
 func processStart(pid int) (string, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -26,5 +26,5 @@ func parentOf(pid int) int {
 	return int(info.Eproc.Ppid)
 }
 
-// marked: other processes' environments are not to be read on darwin.
+// marked returns nothing: environments of other processes cannot be read.
 func marked(string) []int { return nil }

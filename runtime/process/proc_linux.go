@@ -12,8 +12,7 @@ import (
 	"sync"
 )
 
-// A procStat is what /proc/<pid>/stat says, as far as it matters here
-// (proc(5) numbers the fields).
+// A procStat is the used part of /proc/<pid>/stat, see proc(5).
 type procStat struct {
 	pid, ppid, session int
 	state              byte
@@ -25,8 +24,8 @@ type procStat struct {
 	rssPages uint64
 }
 
-// parseStat reads one line. The command's name, in parentheses, can hold
-// anything, also parentheses and spaces: the last one closes it.
+// parseStat parses one line. The command's name, in parentheses, can contain
+// parentheses and spaces: the last parenthesis closes it.
 func parseStat(data []byte) (procStat, error) {
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if open < 1 || end < open {
@@ -62,7 +61,7 @@ func readStat(pid int) (procStat, error) {
 	return parseStat(data)
 }
 
-// processes are all that /proc shows, but for those that end meanwhile.
+// processes returns the processes in /proc, except those that exit meanwhile.
 func processes() iter.Seq[procStat] {
 	return func(yield func(procStat) bool) {
 		dir, err := os.Open("/proc")
@@ -83,13 +82,13 @@ func processes() iter.Seq[procStat] {
 	}
 }
 
-// bootID tells this boot from others, as start times begin anew.
+// bootID identifies the boot, because start times are relative to it.
 var bootID = sync.OnceValues(func() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(data)), err
 })
 
-// processStart is the second half of an identity.
+// processStart returns the start of an identity.
 func processStart(pid int) (string, error) {
 	s, err := readStat(pid)
 	if err != nil {
@@ -111,8 +110,8 @@ func parentOf(pid int) int {
 	return s.ppid
 }
 
-// marked returns the live processes whose environment says that they are of
-// this container. It sees what this user may see.
+// marked returns the processes with the container ID in their environment, as far
+// as this user can read it.
 func marked(id string) []int {
 	mark := []byte(envContainerID + "=" + id)
 	var pids []int

@@ -22,44 +22,43 @@ import (
 	"github.com/kubeparts/kubeparts/internal/dirlock"
 )
 
-// Name is what this runtime calls itself; container IDs begin with it.
+// Name is the name of this runtime, and the scheme of its container IDs.
 const Name = "process"
 
-// What Version answers with.
+// The result of Version.
 const (
 	runtimeVersion = "1.0.0"
 	criVersion     = "v1"
 )
 
-// Config says where a Runtime keeps what it knows.
+// Config configures a Runtime.
 type Config struct {
-	// Dir is the state directory; required. New makes it. It must be on a
-	// file system with FIFOs, which network ones may not be, and should not
-	// be cleared while processes run: what cannot be found cannot be stopped.
-	// One agent uses it at a time.
+	// Dir is the state directory. Required. New creates it. It must be on a file
+	// system that supports FIFOs; network file systems may not. It must not be
+	// cleared while containers run: they would be lost and could not be stopped.
+	// Only one agent can use it at a time.
 	Dir string
 
-	// Supervisor is the command line that becomes a supervisor; the program
-	// must call Supervise. Default: the running program, also after its file
-	// was replaced or removed (on Linux).
+	// Supervisor is the command line of the supervisor; its program must call
+	// Supervise. If empty, it is the running program, on Linux also after its
+	// file was replaced or removed.
 	Supervisor []string
 
-	// StartTimeout is how long a supervisor may take to come up and start its
-	// process, and so how long StartContainer can take at most. Default 30 s;
-	// a short one fails starts on a loaded machine.
+	// StartTimeout is the time limit for a supervisor to start its process, and
+	// so for StartContainer. Zero means 30 s. With a short one, starts fail on a
+	// loaded machine.
 	StartTimeout time.Duration
 
-	// Logger; nil discards.
+	// Logger receives log messages. If nil, they are discarded.
 	Logger *slog.Logger
 
+	// Hooks are called on starts, exits and corrupt state files.
 	Hooks Hooks
 }
 
-// A Runtime runs containers as plain processes of this host. It implements
-// the CRI interfaces RuntimeService and ImageManagerService; its errors carry
-// gRPC status codes, as those of a CRI runtime behind a socket do.
-//
-// All methods may be called from many goroutines at once.
+// A Runtime runs containers as plain processes of this host. It implements the
+// CRI interfaces RuntimeService and ImageManagerService. Its errors have gRPC
+// status codes, like those of a CRI client. Safe for concurrent use.
 type Runtime struct {
 	dir        stateDir
 	supervisor []string // the executable, then argv
@@ -71,8 +70,8 @@ type Runtime struct {
 	// ended is closed by Close.
 	ended chan struct{}
 
-	// mu guards the fields below and what a sandbox record says of its state.
-	// It is taken before a container's own lock and never while waiting.
+	// mu guards the fields below and sandboxRecord.Ready. It is acquired before a
+	// container's mu, and not held while blocking.
 	mu         sync.Mutex
 	closed     bool
 	sandboxes  map[string]*sandbox
@@ -86,16 +85,13 @@ var (
 	_ internalapi.ImageManagerService = (*Runtime)(nil)
 )
 
-// New opens the state directory and finds again what an earlier Runtime left
-// running in it. Close releases it. New starts no goroutine; it differs from
-// the constructors of other packages in that it does touch files, as there is
-// no Run in the CRI that could.
+// New opens the state directory and loads the sandboxes and containers of an
+// earlier Runtime. Close releases the directory. New starts no goroutine.
 //
-// It fails if another agent uses the directory, if the directory is of another
-// version or not one of this package, if this program cannot be executed
-// again, and on systems other than Linux and macOS. A single record that
-// cannot be read is no failure: it is logged and reported to Hooks.Corrupt,
-// and the others are unharmed.
+// It returns an error if another agent uses the directory, if the directory has
+// another version or other files, if this program cannot be executed again, and
+// on systems other than Linux and macOS. A corrupt record is not an error: it is
+// logged and reported to Hooks.Corrupt, and the other records are loaded.
 func New(cfg Config) (*Runtime, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("process: Config.Dir is empty")
@@ -104,7 +100,7 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("process: Config.StartTimeout is negative: %v", cfg.StartTimeout)
 	}
 	if job, ok := os.LookupEnv(envSupervise); ok {
-		// Without this a program that forgot would start itself over and over.
+		// Otherwise a program without Supervise would start itself recursively.
 		return nil, fmt.Errorf("process: this process was started as a supervisor (%s=%s), but the program does not call Supervise: %s", envSupervise, job, callSupervise)
 	}
 	supervisor, err := supervisorCommand(cfg.Supervisor)
@@ -142,7 +138,7 @@ func New(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// supervisorCommand returns what to execute, and its argv.
+// supervisorCommand returns the executable followed by argv.
 func supervisorCommand(configured []string) ([]string, error) {
 	if len(configured) > 0 {
 		file, err := exec.LookPath(configured[0])
@@ -157,7 +153,7 @@ func supervisorCommand(configured []string) ([]string, error) {
 	}
 	argv := []string{file, "kubeparts-supervisor"}
 	if goruntime.GOOS == "linux" {
-		// The link is the program itself, not what has its name by now.
+		// The link refers to the running program even if its file was replaced.
 		if _, err := os.Stat("/proc/self/exe"); err == nil {
 			argv[0] = "/proc/self/exe"
 			return argv, nil
@@ -167,7 +163,7 @@ func supervisorCommand(configured []string) ([]string, error) {
 	return argv, err
 }
 
-// load reads every record. It runs in New, before anybody else can.
+// load reads all records. New calls it before the Runtime is used.
 func (r *Runtime) load() error {
 	names := func(dir string) ([]string, error) {
 		entries, err := os.ReadDir(dir)
@@ -198,7 +194,7 @@ func (r *Runtime) load() error {
 	for _, id := range ids {
 		rec, err := readRecord[containerRecord](r.dir.containerFile(id), id)
 		if err != nil {
-			// What may be fine at the next try must not be left out now.
+			// The error may be temporary: the container must not be dropped.
 			if !isCorrupt(err) && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
@@ -208,9 +204,9 @@ func (r *Runtime) load() error {
 		c := &container{rec: rec}
 		r.containers[id] = c
 		if _, ok := r.sandboxes[rec.SandboxID]; !ok {
-			// Its sandbox's record is gone or unreadable. The container is
-			// listed still: nothing may run that is in no list.
-			r.log.Warn("container without a sandbox", "container", id, "sandbox", rec.SandboxID)
+			// The record of its sandbox is missing or corrupt. The container is
+			// listed nevertheless, so that it can be stopped.
+			r.log.Warn("Loaded a container without a sandbox; it can only be stopped and removed", "containerID", id, "sandboxID", rec.SandboxID)
 		}
 	}
 	if ids, err = names(r.dir.path("exits")); err != nil {
@@ -219,14 +215,14 @@ func (r *Runtime) load() error {
 	for _, name := range ids {
 		id := strings.TrimSuffix(name, ".json")
 		if _, err := os.Stat(r.dir.container(id)); errors.Is(err, fs.ErrNotExist) {
-			// A removal was cut short between its two steps.
+			// A removal was interrupted between its two steps.
 			if err := os.Remove(r.dir.exit(id)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, c := range r.containers {
-		_, _, problems := r.inspect(c) // what happened before is not told to Hooks
+		_, _, problems := r.inspect(c) // earlier exits are not reported to Hooks
 		for _, err := range problems {
 			r.unreadable(err)
 		}
@@ -235,10 +231,10 @@ func (r *Runtime) load() error {
 	return nil
 }
 
-// unreadable notes what New could not read.
+// unreadable records and reports a corrupt state file.
 func (r *Runtime) unreadable(err error) {
 	path := r.dir.path()
-	if e, ok := errors.AsType[*CorruptError](err); ok {
+	if e, ok := errors.AsType[*corruptError](err); ok {
 		path = e.Path
 	} else if e, ok := errors.AsType[*fs.PathError](err); ok {
 		path = e.Path
@@ -248,15 +244,15 @@ func (r *Runtime) unreadable(err error) {
 }
 
 func (r *Runtime) reportCorrupt(path string, err error) {
-	r.log.Warn("state file cannot be read", "path", path, "err", err)
+	r.log.Warn("Ignoring corrupt state file", "path", path, "err", err)
 	if r.hooks.Corrupt != nil {
 		r.hooks.Corrupt(CorruptInfo{Path: path, Err: err})
 	}
 }
 
-// Close lets go of the state directory. What runs goes on running; the next
-// Runtime on the directory finds it. Event streams end; other calls that are
-// under way are not waited for and may fail. A second Close does nothing.
+// Close releases the state directory. Containers continue to run; the next
+// Runtime on the directory finds them. Event streams end; other calls in progress
+// are not waited for and may fail. A second Close does nothing.
 func (r *Runtime) Close(context.Context) error {
 	r.mu.Lock()
 	if r.closed {
@@ -277,7 +273,7 @@ func (r *Runtime) Close(context.Context) error {
 	return nil
 }
 
-// errClosed is the answer after Close, as of a runtime that cannot be reached.
+// errClosed is returned after Close, with the code of an unreachable runtime.
 var errClosed = status.Error(codes.Unavailable, "process: the runtime is closed")
 
 func (r *Runtime) open() error {
@@ -289,16 +285,15 @@ func (r *Runtime) open() error {
 	return nil
 }
 
-// Version tells that this is the runtime "process", speaking CRI v1.
+// Version returns the runtime name "process" and the CRI version v1.
 func (r *Runtime) Version(context.Context, string) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{
 		Version: "0.1.0", RuntimeName: Name, RuntimeVersion: runtimeVersion, RuntimeApiVersion: criVersion,
 	}, nil
 }
 
-// Status says that the runtime and the network are ready: there is nothing of
-// either that could not be. With verbose, info "corrupt" lists the records
-// that New could not read, one per line.
+// Status reports that the runtime and the network are ready. With verbose, the
+// info "corrupt" lists the corrupt records that New found, one per line.
 func (r *Runtime) Status(_ context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
 	if err := r.open(); err != nil {
 		return nil, err

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// formatVersion is what each record says it is written in. A change that an
-// older program would misread makes it one higher.
+// formatVersion is the version of the records. It is incremented by changes that
+// older programs would misread.
 const formatVersion = 1
 
-// The reasons of an exit, as ContainerStatus shows them.
+// The reasons of exits in ContainerStatus.
 const (
 	reasonCompleted  = "Completed"
 	reasonError      = "Error"
@@ -19,21 +19,22 @@ const (
 	reasonLost       = "ContainerStatusUnknown"
 )
 
-// Exit codes that no program chose.
+// Exit codes not set by the command.
 const (
 	codeStartError = 128 // the command could not be executed
-	codeLost       = 137 // the exit was not seen by anybody
+	codeLost       = 137 // the supervisor was killed before it recorded the exit
 )
 
-// A sandboxRecord is sandboxes/<id>/sandbox.json. The agent alone writes it.
+// A sandboxRecord is sandboxes/<id>/sandbox.json. Only the agent writes it.
 type sandboxRecord struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
 
-	// CreatedAt is in nanoseconds since 1970, as in CRI and in every record.
+	// CreatedAt is in nanoseconds since 1970, as in the CRI and all records.
 	CreatedAt int64 `json:"createdAt"`
 
-	// Ready goes from true to false once, before the containers are killed.
+	// Ready is true until the sandbox is stopped; it is set to false before the
+	// containers are killed.
 	Ready bool `json:"ready"`
 
 	Name         string            `json:"name"`
@@ -44,8 +45,8 @@ type sandboxRecord struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 	LogDirectory string            `json:"logDirectory,omitempty"`
 
-	// The namespace modes that were asked for, as numbers of CRI's
-	// NamespaceMode. They are kept to be told again; nothing obeys them.
+	// The requested namespace modes, as numbers of the CRI's NamespaceMode. They
+	// are reported but have no effect.
 	Network  int32  `json:"network"`
 	PID      int32  `json:"pid"`
 	IPC      int32  `json:"ipc"`
@@ -57,9 +58,8 @@ type sandboxRecord struct {
 
 func (r sandboxRecord) check() error { return checkHead(r.Version, r.ID) }
 
-// A containerRecord is containers/<id>/container.json: what was asked for,
-// resolved. It is written once, by CreateContainer, and never changed; the
-// supervisor reads it.
+// A containerRecord is containers/<id>/container.json, the resolved container
+// configuration. CreateContainer writes it once; the supervisor reads it.
 type containerRecord struct {
 	Version          int               `json:"version"`
 	ID               string            `json:"id"`
@@ -74,7 +74,7 @@ type containerRecord struct {
 	Annotations      map[string]string `json:"annotations,omitempty"`
 	Mounts           []mountRecord     `json:"mounts,omitempty"`
 
-	// StopSignal is a number of the host, 0 if none was asked for.
+	// StopSignal is a signal number of the host; 0 means SIGTERM.
 	StopSignal int `json:"stopSignal,omitempty"`
 
 	Process processSpec `json:"process"`
@@ -85,7 +85,7 @@ func (r containerRecord) check() error {
 		return err
 	}
 	if !validID(r.SandboxID) {
-		return fmt.Errorf("sandboxID %q is no identifier", r.SandboxID)
+		return fmt.Errorf("sandboxID %q is not a valid identifier", r.SandboxID)
 	}
 	if r.Process.Path == "" || len(r.Process.Args) == 0 {
 		return errors.New("process has no command")
@@ -93,37 +93,37 @@ func (r containerRecord) check() error {
 	return nil
 }
 
-// A mountRecord is a mount that was asked for and not made.
+// A mountRecord is a requested mount. It is reported but not made.
 type mountRecord struct {
 	ContainerPath string `json:"containerPath"`
 	HostPath      string `json:"hostPath"`
 	Readonly      bool   `json:"readonly,omitempty"`
 }
 
-// A processSpec is all that the supervisor needs to start a process.
+// A processSpec is the input of the supervisor for starting a process.
 type processSpec struct {
-	// Path is the executable, Args the whole argv.
+	// Path is the executable, Args the complete argv.
 	Path string   `json:"path"`
 	Args []string `json:"args"`
 
-	// Env is the whole environment. Values can be any bytes, which strings of
-	// JSON cannot.
+	// Env is the complete environment. It is not []string because values need not
+	// be valid UTF-8.
 	Env [][]byte `json:"env"`
 
 	// Dir is the working directory, absolute.
 	Dir string `json:"dir"`
 
-	// User is nil if the process runs as the agent does.
+	// User is nil if the process runs as the user of the agent.
 	User *credential `json:"user,omitempty"`
 
-	// NoNewPrivs: set-user-ID executables give nothing (Linux).
+	// NoNewPrivs disables set-user-ID executables (Linux).
 	NoNewPrivs bool `json:"noNewPrivs,omitempty"`
 
-	// LogPath is absolute; empty: the output is thrown away.
+	// LogPath is absolute. If empty, the output is discarded.
 	LogPath string `json:"logPath,omitempty"`
 }
 
-// environ is Env as package os wants it.
+// environ returns Env in the form of package os.
 func (p processSpec) environ() []string {
 	env := make([]string, len(p.Env))
 	for i, kv := range p.Env {
@@ -139,20 +139,19 @@ type credential struct {
 	Groups []uint32 `json:"groups,omitempty"`
 }
 
-// An identity names one process for good: a PID is used again, a PID with its
-// start is not.
+// An identity identifies a process. PIDs are reused; a PID with its start time is
+// not.
 type identity struct {
 	PID int `json:"pid"`
 
-	// Start is what processStart said of it; its form is the platform's. An
-	// empty one matches nothing.
+	// Start is the result of processStart; its form depends on the platform. An
+	// empty one matches no process.
 	Start string `json:"start"`
 }
 
-// A processRecord is containers/<id>/process.json. The supervisor alone
-// writes it: once before it starts the process, with Process zero, and once
-// after. Its existence means that the one start which a container has is used
-// up.
+// A processRecord is containers/<id>/process.json. Only the supervisor writes
+// it: once before it starts the process, with Process zero, and once after. If it
+// exists, the container must not be started again.
 type processRecord struct {
 	Version    int      `json:"version"`
 	ID         string   `json:"id"`
@@ -165,17 +164,17 @@ func (r processRecord) check() error {
 	if err := checkHead(r.Version, r.ID); err != nil {
 		return err
 	}
-	// kill(2) gives -1, 0 and 1 meanings that no file may choose.
+	// For kill(2), -1 and 0 are groups of processes, and 1 is init.
 	for _, id := range []identity{r.Supervisor, r.Process} {
 		if id.PID < 0 || id.PID == 1 {
-			return fmt.Errorf("pid %d is not one of ours", id.PID)
+			return fmt.Errorf("invalid pid %d", id.PID)
 		}
 	}
 	return nil
 }
 
-// An exitRecord is exits/<container id>.json. The supervisor writes it as its
-// last act; if it was killed before it could, the agent that notices does.
+// An exitRecord is exits/<container id>.json. The supervisor writes it last; if
+// the supervisor was killed before, the agent that detects this writes it.
 type exitRecord struct {
 	Version    int    `json:"version"`
 	ID         string `json:"id"`
@@ -189,7 +188,7 @@ type exitRecord struct {
 
 func (r exitRecord) check() error { return checkHead(r.Version, r.ID) }
 
-// newExit says how a process ended: signal 0 means that it chose code itself.
+// newExit returns the record of an exit; signal 0 means a normal exit with code.
 func newExit(id string, code, signal int, started, finished time.Time) exitRecord {
 	if signal != 0 {
 		code = 128 + signal
@@ -209,8 +208,8 @@ type record interface {
 	check() error
 }
 
-// decode reads a record and refuses one that a program of ours cannot have
-// written: half a file, another version, an identifier that is none.
+// decode decodes and checks a record: it must be complete, have this version and
+// a valid identifier.
 func decode[T record](data []byte) (T, error) {
 	var rec, none T
 	if err := json.Unmarshal(data, &rec); err != nil {
@@ -224,18 +223,18 @@ func decode[T record](data []byte) (T, error) {
 
 func checkHead(version int, id string) error {
 	if version != formatVersion {
-		return fmt.Errorf("format version %d, this program reads %d", version, formatVersion)
+		return fmt.Errorf("format version %d, want %d", version, formatVersion)
 	}
 	if !validID(id) {
-		return fmt.Errorf("id %q is no identifier", id)
+		return fmt.Errorf("id %q is not a valid identifier", id)
 	}
 	return nil
 }
 
-// idLength is that of containerd's identifiers, which people and tools know.
+// idLength is the length of containerd's identifiers, which tools expect.
 const idLength = 64
 
-// validID tells whether s can be an identifier, and so a file name.
+// validID reports whether s is a valid identifier, and so a file name.
 func validID(s string) bool {
 	if len(s) != idLength {
 		return false

@@ -279,5 +279,5 @@ func TestADirectoryOfAnotherVersionOrOfSomethingElseIsRefused(t *testing.T) {
 	_, err := process.New(process.Config{Dir: other})
 	require.ErrorContains(t, err, `format "99"`)
 	_, err = process.New(process.Config{Dir: filepath.Dir(n.dir)})
-	require.ErrorContains(t, err, "not one of this package")
+	require.ErrorContains(t, err, "but no file \"version\"")
 }

@@ -16,24 +16,24 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A sandbox is a record and a directory: its containers share nothing but the
-// right to run while it is ready. Runtime.mu guards it.
+// A sandbox is a record and a directory. Its containers can start only while it is
+// ready. Runtime.mu guards it.
 type sandbox struct {
 	rec sandboxRecord
 }
 
-// RunPodSandbox makes a sandbox. It is ready at once, and gets an address of
-// 127.0.0.0/8 of its own (on macOS 127.0.0.1) unless it asks for the host's
-// network. Nothing else of config has an effect: see the package comment.
+// RunPodSandbox creates a sandbox. It is ready immediately and has an address of
+// its own in 127.0.0.0/8 (on macOS 127.0.0.1), unless it uses the host network.
+// No other part of config has an effect; see the package comment.
 //
-// A runtime handler is refused: who asks for one asks for isolation.
+// A runtime handler is rejected, because it requests isolation.
 func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
 	meta := config.GetMetadata()
 	if meta.GetName() == "" || meta.GetUid() == "" {
 		return "", status.Error(codes.InvalidArgument, "process: run sandbox: metadata has no name or no uid")
 	}
 	if runtimeHandler != "" {
-		return "", status.Errorf(codes.InvalidArgument, "process: run sandbox %s: runtime handler %q: there are none, processes are not isolated", meta.GetName(), runtimeHandler)
+		return "", status.Errorf(codes.InvalidArgument, "process: run sandbox %s: runtime handler %q is not supported: processes are not isolated", meta.GetName(), runtimeHandler)
 	}
 	ns := config.GetLinux().GetSecurityContext().GetNamespaceOptions()
 	rec := sandboxRecord{
@@ -51,7 +51,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 	used := map[string]bool{}
 	for id, s := range r.sandboxes {
 		if s.rec.Name == rec.Name && s.rec.Namespace == rec.Namespace && s.rec.UID == rec.UID && s.rec.Attempt == rec.Attempt {
-			return "", status.Errorf(codes.AlreadyExists, "process: run sandbox: attempt %d of pod %s (%s) is %s already", rec.Attempt, rec.Name, rec.UID, id)
+			return "", status.Errorf(codes.AlreadyExists, "process: run sandbox: attempt %d of pod %s (%s) already exists as %s", rec.Attempt, rec.Name, rec.UID, id)
 		}
 		used[s.rec.IP] = true
 	}
@@ -67,7 +67,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 	return rec.ID, nil
 }
 
-// makeSandbox makes the directory elsewhere and moves it into place whole.
+// makeSandbox creates the directory in tmp and renames it.
 func (r *Runtime) makeSandbox(rec sandboxRecord) error {
 	stage := r.dir.path("tmp", rec.ID)
 	if err := os.Mkdir(stage, 0o711); err != nil {
@@ -83,9 +83,9 @@ func (r *Runtime) makeSandbox(rec sandboxRecord) error {
 	return nil
 }
 
-// podIP picks an address that no sandbox of this runtime has. It begins at one
-// that the random identifier chooses, so that two agents on one host rarely
-// meet. 127.0.0.0/16 is left to the host (127.0.0.1, 127.0.0.53, 127.0.1.1).
+// podIP returns an address that no sandbox of this runtime has. The first candidate
+// depends on the random ID, so that two agents on one host rarely use the same
+// one. 127.0.0.0/16 is left to the host (127.0.0.1, 127.0.0.53, 127.0.1.1).
 func podIP(id, goos string, used map[string]bool) string {
 	if goos != "linux" {
 		return "127.0.0.1" // the rest of the /8 needs configuration there
@@ -106,9 +106,9 @@ func podIP(id, goos string, used map[string]bool) string {
 	return "127.0.0.1"
 }
 
-// StopPodSandbox makes a sandbox not ready, so that no container of it can be
-// started any more, and kills what runs in it. Calling it again, or for a
-// sandbox that does not exist, is no error.
+// StopPodSandbox makes a sandbox not ready, so that its containers can no longer
+// be started, and kills its running containers. A sandbox that is stopped or does
+// not exist is not an error.
 func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error {
 	r.mu.Lock()
 	s, ok := r.sandboxes[podSandboxID]
@@ -117,8 +117,8 @@ func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error
 		rec := s.rec
 		rec.Ready = false
 		dir := r.dir.sandbox(podSandboxID)
-		// A directory that somebody removed leaves nothing that a later Runtime
-		// could take for a ready sandbox, so there is nothing to write down.
+		// If the directory was removed, a later Runtime cannot load the sandbox as
+		// ready, so no record is needed.
 		if err := r.dir.write(dir, filepath.Join(dir, "sandbox.json"), rec); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			r.mu.Unlock()
 			return status.Errorf(codes.Internal, "process: stop sandbox %s: %v", podSandboxID, err)
@@ -133,7 +133,7 @@ func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error
 	return r.forEachOf(podSandboxID, func(c *container) error { return r.stop(ctx, c, 0) })
 }
 
-// forEachOf runs f for each container of the sandbox, all at once.
+// forEachOf calls f for each container of the sandbox, concurrently.
 func (r *Runtime) forEachOf(sandboxID string, f func(*container) error) error {
 	containers := r.find(func(c *container) bool { return c.rec.SandboxID == sandboxID })
 	errs := make(chan error, len(containers))
@@ -147,7 +147,7 @@ func (r *Runtime) forEachOf(sandboxID string, f func(*container) error) error {
 	return joinStatus(all)
 }
 
-// joinStatus keeps a gRPC code that errors.Join would hide.
+// joinStatus joins errors and preserves the gRPC code.
 func joinStatus(errs []error) error {
 	all := errors.Join(errs...)
 	if all == nil {
@@ -161,9 +161,9 @@ func joinStatus(errs []error) error {
 	return nil
 }
 
-// RemovePodSandbox stops a sandbox and removes it, its containers and their
-// working directories. Logs stay: their directory is the caller's. A sandbox
-// that does not exist is no error.
+// RemovePodSandbox stops a sandbox and removes it with its containers and their
+// working directories. Logs are kept: their directory is the caller's. A sandbox
+// that does not exist is not an error.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) error {
 	if err := r.StopPodSandbox(ctx, podSandboxID); err != nil {
 		return err
@@ -184,8 +184,8 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 	return nil
 }
 
-// PodSandboxStatus tells what was asked for, the state and the address. A
-// stopped sandbox has no address any more. An unknown one is NotFound.
+// PodSandboxStatus returns the configuration, the state and the address. A stopped
+// sandbox has no address. It returns NotFound for an unknown ID.
 func (r *Runtime) PodSandboxStatus(_ context.Context, podSandboxID string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	r.mu.Lock()
 	s, ok := r.sandboxes[podSandboxID]
@@ -238,7 +238,7 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 	return st
 }
 
-// ListPodSandbox lists the sandboxes that match every part of the filter.
+// ListPodSandbox returns the sandboxes that match all parts of the filter.
 func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -260,7 +260,7 @@ func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandbo
 	return list, nil
 }
 
-// selects tells whether labels have every pair of the selector.
+// selects reports whether labels contain all pairs of the selector.
 func selects(selector, labels map[string]string) bool {
 	for k, want := range selector {
 		if got, ok := labels[k]; !ok || got != want {

@@ -8,11 +8,11 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// sigRTMin is the first real-time signal as programs count them: the C library
-// keeps two of the kernel's for itself.
+// sigRTMin is SIGRTMIN of the C library, which reserves two of the kernel's
+// real-time signals.
 const sigRTMin, sigRTMax = 34, 64
 
-// signalOf is the number of a CRI signal on this host; the runtime's default
+// signalOf returns the number of a CRI signal on this host; the runtime's default
 // is 0.
 func signalOf(s runtimeapi.Signal) (int, error) {
 	if s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
@@ -33,8 +33,8 @@ func signalOf(s runtimeapi.Signal) (int, error) {
 	return 0, fmt.Errorf("stop signal %s is unknown on this host", name)
 }
 
-// signalName is the CRI signal of a number, the first by number where names
-// share one.
+// signalName returns the CRI signal of a number; if two names have the same
+// number, the first one.
 func signalName(n int) runtimeapi.Signal {
 	for i := range int32(len(runtimeapi.Signal_name)) {
 		if got, err := signalOf(runtimeapi.Signal(i)); err == nil && got == n && i != 0 {
@@ -44,7 +44,7 @@ func signalName(n int) runtimeapi.Signal {
 	return runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT
 }
 
-// stopSignal is what asks the main process to stop.
+// stopSignal returns the signal that stops the main process.
 func (c *container) stopSignal() int {
 	if c.rec.StopSignal != 0 {
 		return c.rec.StopSignal

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// startSupervisor starts a supervisor, in a session of its own so that no
-// signal of the agent's terminal reaches it, and with no descriptor of the
-// agent's but those that it needs.
+// startSupervisor starts a supervisor in a session of its own, so that signals of
+// the agent's terminal do not reach it, with only the descriptors it needs.
 func startSupervisor(command, env []string, log, alive, words *os.File) (*os.Process, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -17,7 +16,7 @@ func startSupervisor(command, env []string, log, alive, words *os.File) (*os.Pro
 	}
 	defer null.Close()
 	return os.StartProcess(command[0], command[1:], &os.ProcAttr{
-		Dir:   "/", // an agent's directory must not stay busy
+		Dir:   "/", // does not keep the agent's working directory busy
 		Env:   env,
 		Files: []*os.File{null, null, log, fdAlive: alive, fdWords: words},
 		Sys:   &syscall.SysProcAttr{Setsid: true},

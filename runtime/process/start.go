@@ -15,16 +15,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// StartContainer starts the process of a container that was created and never
-// started, and returns when it runs. Any other container is
-// FailedPrecondition: an instance is started once.
+// StartContainer starts the process of a created container and returns when it
+// runs. For a container that was started before it returns FailedPrecondition.
 //
-// A command that cannot be executed leaves an exited container with code 128
-// and reason StartError. A supervisor that does not come up leaves the
-// container as it was.
+// If the command cannot be executed, the container exits with code 128 and reason
+// StartError. If the supervisor does not start, the container does not change.
 //
-// ctx counts until the start begins; it takes milliseconds, StartTimeout at
-// most. If the agent is killed meanwhile, the next one finds the container
+// ctx applies until the start begins, which takes milliseconds, at most
+// StartTimeout. If the agent is killed meanwhile, the next one finds the container
 // running, or created if the start had not begun.
 func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
 	if err := ctx.Err(); err != nil {
@@ -56,8 +54,8 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 	return nil
 }
 
-// claimStart makes the caller the one that starts c. A sandbox that is being
-// stopped sees the claim, or the claim sees that it is not ready any more.
+// claimStart marks c as starting. Either a concurrent stop of the sandbox sees the
+// mark, or claimStart sees that the sandbox is not ready.
 func (r *Runtime) claimStart(c *container) error {
 	refuse := func(why string) error {
 		return status.Errorf(codes.FailedPrecondition, "process: start container %s (%s): %s", c.rec.Name, c.rec.ID, why)
@@ -82,7 +80,7 @@ func (r *Runtime) claimStart(c *container) error {
 	case c.starting:
 		return refuse("it is being started")
 	}
-	// A start that an earlier agent began and did not live to see the end of.
+	// A start by an earlier agent that was killed before it returned.
 	if alive, err := isAlive(r.dir.alive(c.rec.ID)); err != nil || alive {
 		return refuse(fmt.Sprintf("it is being started by an earlier agent (%v)", err))
 	}
@@ -90,11 +88,10 @@ func (r *Runtime) claimStart(c *container) error {
 	return nil
 }
 
-// spawn starts a supervisor and listens until it says how the start went.
+// spawn starts a supervisor and waits for its message about the start.
 //
-// The writing end of the FIFO is open before the fork: from then on, whatever
-// becomes of this process, nobody takes the container for one that was not
-// started.
+// The writing end of the FIFO is open before the fork, so that even if this
+// process is killed the container is not taken for one that was never started.
 func (r *Runtime) spawn(c *container) error {
 	id := c.rec.ID
 	alive, err := holdAlive(r.dir.alive(id))
@@ -119,7 +116,7 @@ func (r *Runtime) spawn(c *container) error {
 	if err != nil {
 		return fmt.Errorf("start supervisor: %w", err)
 	}
-	// The copies here must go, or the end of the supervisor would not show.
+	// Close the copies, or the exit of the supervisor would not be detected.
 	alive.Close()
 	speak.Close()
 	c.mu.Lock()
@@ -132,31 +129,31 @@ func (r *Runtime) spawn(c *container) error {
 	words := json.NewDecoder(listen)
 	var w word
 	if err := words.Decode(&w); err != nil || !w.Hello {
-		// It has not begun to do anything, and is not one of ours: main went
-		// on to something else.
+		// It has not started anything, and is not a supervisor: main did not call
+		// Supervise.
 		return errors.Join(r.notASupervisor(id, err), r.dismiss(c))
 	}
 	w = word{}
 	switch err := words.Decode(&w); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the supervisor has not started the process after %v; it goes on trying", r.timeout)
+		return fmt.Errorf("supervisor has not started the process after %v and continues to try", r.timeout)
 	case err != nil:
-		return fmt.Errorf("the supervisor ended before it could say how the start went: %w%s", err, r.lastWords(id))
+		return fmt.Errorf("supervisor exited before it reported the start: %w%s", err, r.lastWords(id))
 	case w.Error != "":
 		return errors.New(w.Error)
 	}
 	return nil
 }
 
-// dismiss ends a supervisor that has done nothing yet, and waits for its end,
-// as until then it holds the FIFO.
+// dismiss kills a supervisor that has not started the process yet, and waits for
+// its exit, because it holds the FIFO until then.
 func (r *Runtime) dismiss(c *container) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.supervisor
 	c.supervisor = nil
 	if p == nil {
-		return nil // a look found it ended, and reaped it
+		return nil // already reaped by an inspection
 	}
 	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -165,7 +162,7 @@ func (r *Runtime) dismiss(c *container) error {
 	return err
 }
 
-// notASupervisor explains the one mistake that everybody makes once.
+// notASupervisor is the error for a main without Supervise.
 func (r *Runtime) notASupervisor(id string, err error) error {
 	how := "answered with something else"
 	switch {
@@ -177,7 +174,7 @@ func (r *Runtime) notASupervisor(id string, err error) error {
 	return fmt.Errorf("%s was started as a supervisor and %s; does its main call Supervise? If not: %s%s", r.supervisor[0], how, callSupervise, r.lastWords(id))
 }
 
-// lastWords is what the supervisor printed, for an error's end.
+// lastWords returns the output of the supervisor, to be appended to an error.
 func (r *Runtime) lastWords(id string) string {
 	const most = 1 << 10
 	data, err := os.ReadFile(r.dir.supervisorLog(id))

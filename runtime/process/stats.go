@@ -11,16 +11,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A usage is what the processes of a container use.
+// A usage is the resource usage of the processes of a container.
 type usage struct {
-	cpu       time.Duration // of all that ever were in it, as far as they were reaped
+	cpu       time.Duration // of all its processes, including reaped ones
 	rss       uint64        // bytes
 	processes uint64
 }
 
-// ContainerStats tells CPU time, memory and the size of the working directory
-// of a container. One that does not run has no CPU and memory; so have all of
-// them on systems without /proc. An unknown one is NotFound.
+// ContainerStats returns the CPU time, memory and size of the working directory of
+// a container. CPU and memory are not set if it does not run, or on systems
+// without /proc. It returns NotFound for an unknown ID.
 func (r *Runtime) ContainerStats(_ context.Context, containerID string) (*runtimeapi.ContainerStats, error) {
 	c, err := r.get(containerID)
 	if err != nil {
@@ -29,8 +29,8 @@ func (r *Runtime) ContainerStats(_ context.Context, containerID string) (*runtim
 	return r.stats(c, measure(supervisorsOf([]*container{c}))), nil
 }
 
-// ListContainerStats tells the stats of the running containers that match
-// every part of the filter.
+// ListContainerStats returns the stats of the running containers that match all
+// parts of the filter.
 func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	if err := r.open(); err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.Conta
 	return list, nil
 }
 
-// PodSandboxStats tells the sums over the running containers of a sandbox. An
-// unknown one is NotFound.
+// PodSandboxStats returns the sums over the running containers of a sandbox. It
+// returns NotFound for an unknown ID.
 func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*runtimeapi.PodSandboxStats, error) {
 	list, err := r.ListPodSandboxStats(ctx, &runtimeapi.PodSandboxStatsFilter{Id: podSandboxID})
 	if err != nil {
@@ -61,8 +61,8 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 	return list[0], nil
 }
 
-// ListPodSandboxStats tells the stats of the ready sandboxes that match every
-// part of the filter. Network usage is not known: the network is the host's.
+// ListPodSandboxStats returns the stats of the ready sandboxes that match all parts
+// of the filter. Network usage is not set: the network is the host's.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
 	sandboxes, err := r.ListPodSandbox(ctx, &runtimeapi.PodSandboxFilter{
 		Id: filter.GetId(), LabelSelector: filter.GetLabelSelector(),
@@ -128,8 +128,8 @@ func (u usage) stats(now int64) (*runtimeapi.CpuUsage, *runtimeapi.MemoryUsage) 
 	return &runtimeapi.CpuUsage{Timestamp: now, UsageCoreNanoSeconds: &runtimeapi.UInt64Value{Value: uint64(u.cpu)}},
 		&runtimeapi.MemoryUsage{
 			Timestamp: now,
-			// Without a cgroup there is no page cache of its own to count or
-			// to leave out: all three are the resident sets.
+			// Without a cgroup the page cache is not counted: all three are the
+			// resident set size.
 			WorkingSetBytes: &runtimeapi.UInt64Value{Value: u.rss},
 			UsageBytes:      &runtimeapi.UInt64Value{Value: u.rss},
 			RssBytes:        &runtimeapi.UInt64Value{Value: u.rss},
@@ -158,11 +158,12 @@ func supervisorsOf(containers []*container) []int {
 	return pids
 }
 
-// diskUsage sums up what is below a directory, as far as it can be read.
+// diskUsage returns the size of the files in a directory tree, as far as it can be
+// read.
 func diskUsage(dir string) (bytes, files uint64) {
 	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // vanished
+			return nil // removed meanwhile
 		}
 		files++
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {

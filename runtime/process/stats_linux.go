@@ -9,8 +9,8 @@ import (
 // that Go runs on.
 const tick = time.Second / 100
 
-// measure returns the usage of the descendants of each supervisor, by its PID,
-// in one pass over /proc.
+// measure returns the usage of the descendants of each supervisor, by its PID, in
+// one pass over /proc.
 func measure(supervisors []int) map[int]usage {
 	if len(supervisors) == 0 {
 		return nil
@@ -22,9 +22,9 @@ func measure(supervisors []int) map[int]usage {
 	return usageOf(supervisors, all, uint64(os.Getpagesize()))
 }
 
-// usageOf sums up over descendants, not over a session, as those may leave it.
-// The time of the dead is with who reaped them: their parents, which count
-// themselves, or the supervisor, of which only that part counts.
+// usageOf sums over descendants, not over a session, which processes can leave. The
+// CPU time of terminated processes is included in that of the process that reaped
+// them; of the supervisor only that part counts.
 func usageOf(supervisors []int, all map[int]procStat, page uint64) map[int]usage {
 	used := map[int]usage{}
 	for _, pid := range supervisors {
@@ -37,7 +37,8 @@ func usageOf(supervisors []int, all map[int]procStat, page uint64) map[int]usage
 			continue
 		}
 		owner := p.ppid
-		// The pass is no snapshot: bounded, in case PIDs went in a circle.
+		// The pass is not atomic: the limit prevents an endless loop if PIDs form a
+		// cycle.
 		for range len(all) {
 			if _, ok := used[owner]; ok || owner == 0 {
 				break

@@ -2,5 +2,5 @@
 
 package process
 
-// measure knows nothing without /proc.
+// measure returns nothing without /proc.
 func measure([]int) map[int]usage { return nil }

@@ -12,21 +12,20 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// killTimeout is how long a killed container may take to be gone. One that
-// takes longer hangs in the kernel, or its supervisor does.
+// killTimeout is the time limit for the exit of a killed container. One that takes
+// longer is blocked in the kernel, or its supervisor is.
 const killTimeout = 10 * time.Second
 
-// StopContainer asks the main process to stop (with its stop signal, TERM if
-// it names none), waits timeout seconds, and kills the whole group. A timeout
-// of 0 or less kills at once.
+// StopContainer sends the stop signal (SIGTERM by default) to the main process,
+// waits timeout seconds, and kills the process group. A timeout of 0 or less kills
+// immediately.
 //
-// The signal goes to the main process alone, which decides about the others,
-// as with any CRI runtime. When the main process has ended, what it left
-// behind is killed; StopContainer returns after that.
+// As with any CRI runtime, only the main process gets the stop signal. When it has
+// exited, the remaining processes are killed; StopContainer returns after that.
 //
-// A container that does not run, or does not exist, is no error. When ctx
-// ends, its error is returned, and nothing more is done to the container;
-// calling again with a shorter timeout is the way to hurry.
+// A container that does not run or does not exist is not an error. When ctx is
+// done, its error is returned and the container is left as it is; a call with a
+// shorter timeout may follow.
 func (r *Runtime) StopContainer(ctx context.Context, containerID string, timeout int64) error {
 	c, err := r.get(containerID)
 	if status.Code(err) == codes.NotFound {
@@ -35,7 +34,7 @@ func (r *Runtime) StopContainer(ctx context.Context, containerID string, timeout
 	if err != nil {
 		return err
 	}
-	// More than a year is a mistake that would overflow a Duration.
+	// Limits the value to a year, so that the Duration does not overflow.
 	return r.stop(ctx, c, time.Duration(min(max(timeout, 0), 366*24*3600))*time.Second)
 }
 
@@ -74,13 +73,13 @@ func (r *Runtime) stop(ctx context.Context, c *container, grace time.Duration) e
 		case ended:
 			return nil
 		}
-		// The supervisor should have done this.
+		// The supervisor should have killed it.
 		killMarked(c.rec.ID)
 	}
-	return fail(codes.DeadlineExceeded, errors.New("it was killed and is not gone"))
+	return fail(codes.DeadlineExceeded, errors.New("processes still exist after SIGKILL"))
 }
 
-// settled tells whether the container runs, once it is not just being started.
+// settled waits for a start in progress and reports whether the container runs.
 func (r *Runtime) settled(ctx context.Context, c *container) (runs bool, err error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -100,7 +99,7 @@ func (r *Runtime) settled(ctx context.Context, c *container) (runs bool, err err
 			return false, err
 		}
 		if !alive && !starting {
-			r.look(c) // it may have come and gone between the two looks
+			r.look(c) // it may have started and exited in between
 			return c.state() == runtimeapi.ContainerState_CONTAINER_RUNNING, nil
 		}
 		select {
@@ -111,8 +110,8 @@ func (r *Runtime) settled(ctx context.Context, c *container) (runs bool, err err
 	}
 }
 
-// endsWithin waits for the end of the container. An error is ctx's, or the
-// FIFO's.
+// endsWithin waits for the exit of the container. An error is ctx's, or from the
+// FIFO.
 func (r *Runtime) endsWithin(ctx context.Context, c *container, d time.Duration) (bool, error) {
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -129,9 +128,9 @@ func (r *Runtime) endsWithin(ctx context.Context, c *container, d time.Duration)
 	return false, err
 }
 
-// ReopenContainerLog makes the supervisor write to a new file, after the log
-// was renamed, and returns when the file exists. A container that does not
-// run is FailedPrecondition.
+// ReopenContainerLog makes the supervisor open a new log file, after the log was
+// renamed, and returns when the file exists. For a container that does not run it
+// returns FailedPrecondition.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
 	c, err := r.get(containerID)
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// StreamExec runs a command as ExecSync does, with its streams in the caller's
-// hands, and returns its exit code. When ctx ends the command is killed. With a
-// terminal, TERM is xterm unless the container's environment says otherwise.
+// StreamExec runs a command as ExecSync does, connected to the streams, and returns
+// its exit code. When ctx is done the command is killed. With a terminal, the
+// variable TERM is xterm unless the container's environment sets it.
 //
-// What a command leaves behind in a session of its own may write on for 200 ms
-// of silence; then the output is cut.
+// Processes that the command leaves in another session may continue to write until
+// there is no output for 200 ms; then the output is closed.
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
 	p := &plumbing{streams: s, done: make(chan struct{})}
 	defer p.close()
@@ -36,15 +36,14 @@ func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []stri
 	code, err := r.exec(ctx, containerID, cmd, connect, p.started)
 	p.ended.Store(true)
 	for _, out := range p.outputs {
-		_ = out.SetReadDeadline(time.Now()) // wake up who reads
+		_ = out.SetReadDeadline(time.Now()) // unblocks readers
 	}
 	p.receiving.Wait()
 	return int32(code), err
 }
 
-// plumbing connects a command to streams. The copying is done here and not by
-// package exec, which would wait for an input that never ends, and cut an output
-// that is read slowly.
+// plumbing connects a command to streams. It copies itself because package exec
+// would wait for the end of the input, and truncate output that is read slowly.
 type plumbing struct {
 	streams   runtime.Streams
 	theirs    []*os.File // the command's ends, closed here once it has them
@@ -90,7 +89,7 @@ func (p *plumbing) terminal(command *exec.Cmd) error {
 		return err
 	}
 	p.theirs, p.ours, p.outputs = append(p.theirs, theirs), append(p.ours, ours), append(p.outputs, ours)
-	// Making it may have set it to block, and then no deadline would be obeyed.
+	// Creation may have set it to blocking mode, in which deadlines are ignored.
 	if err := control(ours, func(fd int) error { return unix.SetNonblock(fd, true) }); err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (p *plumbing) terminal(command *exec.Cmd) error {
 	return nil
 }
 
-// started is called once the command has its ends, or will never have.
+// started is called when the command has its ends, or its start failed.
 func (p *plumbing) started() {
 	for _, f := range p.theirs {
 		f.Close()
@@ -133,13 +132,13 @@ func (p *plumbing) close() {
 	}
 }
 
-// send copies the input; its end is the end of the command's.
+// send copies the input and closes the command's input at its end.
 func (p *plumbing) send(to *os.File) {
 	_, _ = io.Copy(to, struct{ io.Reader }{p.streams.Stdin}) // a command need not read
 	to.Close()
 }
 
-// sendTyped copies what is typed at a terminal, whose input ends with ^D.
+// sendTyped copies the input of a terminal and ends it with ^D.
 func (p *plumbing) sendTyped(to *os.File) {
 	const endOfTransmission = 4
 	if _, err := io.Copy(to, struct{ io.Reader }{p.streams.Stdin}); err == nil {
@@ -162,8 +161,8 @@ func (p *plumbing) resize(terminal *os.File) {
 	}
 }
 
-// control does something to the descriptor of a file that may be closed
-// meanwhile.
+// control calls a function with the descriptor of a file that may be closed
+// concurrently.
 func control(f *os.File, do func(fd int) error) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -176,9 +175,9 @@ func control(f *os.File, do func(fd int) error) error {
 	return failed
 }
 
-// receive copies output to its end: when nobody has the other end any more, or
-// when the command has ended and there was silence for a while. What cannot be
-// written is thrown away.
+// receive copies output until all writers have closed it, or the command has
+// exited and there was no output for a while. Output that cannot be written is
+// discarded.
 func (p *plumbing) receive(to io.Writer, from *os.File) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -193,10 +192,10 @@ func (p *plumbing) receive(to io.Writer, from *os.File) {
 			}
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) && !ending {
-			continue // woken up, because the command has ended
+			continue // unblocked because the command has exited
 		}
 		if err != nil {
-			return // also the EIO of a terminal that nobody has open
+			return // also the EIO of a closed terminal
 		}
 	}
 }

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// envSupervise tells a process of the agent's own program that it is to be a
-// supervisor: "<container id>@<state directory>".
+// envSupervise marks a supervisor process: "<container id>@<state directory>".
 const envSupervise = "KUBEPARTS_PROCESS_SUPERVISOR"
 
-// How to use this package, for the errors of those who did not read doc.go.
+// callSupervise is appended to errors about a program without Supervise.
 const callSupervise = "add `if code, ok := process.Supervise(); ok { os.Exit(code) }` as the first statement of main (or TestMain)"
 
-// Supervise turns the calling process into the supervisor of one container,
-// if that is what it was started for, and returns when the container has
-// ended, with the code to exit with. In any other process it returns false at
-// once.
+// Supervise makes the calling process the supervisor of one container, if it was
+// started as one. It blocks until the container has exited, and returns the exit
+// code for this process and true. In any other process it returns false
+// immediately.
 //
-// A program that uses this package must call it as the first statement of
-// main, and a test binary that does, in TestMain:
+// A program that uses this package must call it as the first statement of main, and
+// a test binary in TestMain:
 //
 //	if code, ok := process.Supervise(); ok {
 //		os.Exit(code)
 //	}
 //
-// Whatever runs before main (package initialization) runs in each supervisor.
+// Package initialization runs in each supervisor.
 func Supervise() (code int, ok bool) {
 	job, ok := os.LookupEnv(envSupervise)
 	if !ok {
@@ -44,8 +43,8 @@ func Supervise() (code int, ok bool) {
 	return 0, true
 }
 
-// A word is what a supervisor says to the agent that started it, as a line of
-// JSON on a pipe: first Hello, then PID or Error, then nothing any more.
+// A word is a message of a supervisor to the agent that started it, a line of JSON
+// on a pipe: first Hello, then PID or Error.
 type word struct {
 	Hello bool   `json:"hello,omitempty"`
 	PID   int    `json:"pid,omitempty"`

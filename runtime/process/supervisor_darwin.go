@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Darwin has no subreapers, no parent-death signal and no no_new_privs: what
-// leaves the process group of a container outlives it, and so does a
-// container whose supervisor was killed, until the agent looks.
+// Darwin has no subreapers, parent-death signals or no_new_privs: processes that
+// leave the process group of a container outlive it, and a container whose
+// supervisor was killed runs until the agent inspects it.
 
 func becomeReaper(bool) error            { return nil }
 func forbidNewPrivs() error              { return nil }
@@ -24,12 +24,11 @@ func reapMain(p *os.Process) (code, sig int) {
 	return exitOf(state.Sys().(syscall.WaitStatus))
 }
 
-// killRest kills the group. Its number is not given to anybody else while the
-// group has members.
+// killRest kills the group. Its number is not reused while the group has members.
 func killRest(group int, _ time.Time) { unix.Kill(-group, unix.SIGKILL) }
 
-// awaitExit waits for a child to end and leaves it to be reaped. One that has
-// ended already cannot be watched, which is an error and just as well.
+// awaitExit waits for the exit of a child without reaping it. For one that has
+// exited it returns an error.
 func awaitExit(pid int) {
 	kq, err := unix.Kqueue()
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// becomeReaper makes orphans among the descendants of this process its
-// children, whatever session they fled to. It is what makes a container end
-// as a whole, as a PID namespace would.
+// becomeReaper makes orphaned descendants children of this process, in any session,
+// so that all of them can be killed, as at the end of a PID namespace.
 func becomeReaper(noNewPrivs bool) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become a subreaper: %w", err)
@@ -22,7 +21,7 @@ func becomeReaper(noNewPrivs bool) error {
 	return nil
 }
 
-// forbidNewPrivs is for the calling thread and what it forks.
+// forbidNewPrivs sets no_new_privs for the calling thread and its children.
 func forbidNewPrivs() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
@@ -30,11 +29,11 @@ func forbidNewPrivs() error {
 	return nil
 }
 
-// dieWithParent: a container without its supervisor has nobody who reads its
-// output, and would hang or die of the next line it prints. So it goes too.
+// dieWithParent kills the container with its supervisor, because its output would
+// no longer be read.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = unix.SIGKILL }
 
-// reapMain reaps every child until p, and says how p ended.
+// reapMain reaps all children until p, and returns the exit status of p.
 func reapMain(p *os.Process) (code, sig int) {
 	for {
 		var ws syscall.WaitStatus
@@ -42,16 +41,15 @@ func reapMain(p *os.Process) (code, sig int) {
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return codeLost, 0 // no children: somebody else reaped it
+			return codeLost, 0 // no children: already reaped
 		case pid == p.Pid:
 			return exitOf(ws)
 		}
 	}
 }
 
-// killRest kills all that the main process left behind. Children of this
-// process cannot be mistaken: a PID is not used again before it is reaped
-// here. Those of a killed child become children, hence the loop.
+// killRest kills all remaining descendants. Their PIDs are not reused before they
+// are reaped here. Children of a killed child become children, hence the loop.
 func killRest(_ int, deadline time.Time) {
 	for me := os.Getpid(); ; {
 		for {
@@ -75,7 +73,7 @@ func killRest(_ int, deadline time.Time) {
 	}
 }
 
-// awaitExit waits for a child to end and leaves it to be reaped.
+// awaitExit waits for the exit of a child without reaping it.
 func awaitExit(pid int) {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}

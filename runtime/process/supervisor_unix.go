@@ -19,38 +19,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The descriptors a supervisor is given beside its standard ones.
+// The descriptors of a supervisor, after the standard ones.
 const (
-	fdAlive = 3 // the writing end of the FIFO "alive", held until the end
-	fdWords = 4 // where words to the agent go
+	fdAlive = 3 // the writing end of the FIFO "alive", open until the exit
+	fdWords = 4 // the pipe for messages to the agent
 )
 
-// How long a supervisor waits, after the main process has ended, for killed
-// descendants to be gone (one can hang in the kernel), and for output that
-// somebody still holds the pipe of. An exit is not held back for longer.
+// How long a supervisor waits, after the exit of the main process, for killed
+// descendants to exit (they can block in the kernel), and for output whose pipe is
+// still open.
 const (
 	killRestTimeout = 2 * time.Second
 	drainTimeout    = time.Second
 )
 
-// supervise is the life of a supervisor: start the process, pump its output,
-// reap it and all that it leaves behind, and write down how it ended.
+// supervise runs a supervisor: it starts the process, copies its output, reaps it
+// and its descendants, and records the exit.
 //
-// It needs nobody after the start. Its order of writes is what recovery
-// stands on: process.json before there is a process, the exit after nothing
-// of the container runs, the descriptor of the FIFO let go of after that.
+// It does not need the agent after the start. Recovery depends on the order of its
+// writes: process.json before the process is started, the exit after no process of
+// the container runs, and the FIFO closed after that.
 func supervise(dir stateDir, id string) error {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fdAlive, &stat); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFIFO {
-		return fmt.Errorf("descriptor %d is no FIFO: a supervisor is started by an agent, not by hand", fdAlive)
+		return fmt.Errorf("descriptor %d is not a FIFO: supervisors are started by an agent", fdAlive)
 	}
-	// The container must inherit neither: an open FIFO means a live supervisor.
+	// Not inherited by the container: an open FIFO means a live supervisor.
 	unix.CloseOnExec(fdAlive)
 	unix.CloseOnExec(fdWords)
 	closeInherited()
 	words := os.NewFile(fdWords, "words")
 	defer words.Close()
-	say := func(w word) { json.NewEncoder(words).Encode(w) } // an agent that is gone reads the files
+	say := func(w word) { json.NewEncoder(words).Encode(w) } // a later agent reads the files
 	say(word{Hello: true})
 
 	// Notify, not Ignore: an ignored signal stays ignored in the container.
@@ -73,7 +73,7 @@ func supervise(dir stateDir, id string) error {
 		return err
 	}
 
-	// From here on the start is used up, and every way out writes an exit.
+	// From here on the container counts as started, and each return records an exit.
 	started := time.Now()
 	fail := func(err error) error {
 		exit := newExit(id, codeStartError, 0, started, time.Now())
@@ -89,8 +89,8 @@ func supervise(dir stateDir, id string) error {
 	}
 	defer log.Close()
 
-	// The death of the forking thread, not of the process, is what the
-	// kernel's parent-death signal tells; a locked one lives to the end.
+	// The parent-death signal is sent on the exit of the forking thread; a locked
+	// thread lives as long as the process.
 	goruntime.LockOSThread()
 	if err := becomeReaper(rec.Process.NoNewPrivs); err != nil {
 		return fail(err)
@@ -127,14 +127,14 @@ func supervise(dir stateDir, id string) error {
 					fmt.Fprintf(os.Stderr, "process: reopen log: %v\n", err)
 				}
 			case unix.SIGTERM, unix.SIGINT, unix.SIGQUIT:
-				// Whoever stops the supervisor means the container.
+				// A stop of the supervisor is a stop of the container.
 				p.Signal(s)
 			}
 		}
 	}()
 	say(word{PID: p.Pid})
 	words.Close()
-	debug.FreeOSMemory() // nothing but waiting from here on
+	debug.FreeOSMemory() // from here on it only waits
 
 	code, sig := reapMain(p)
 	finished := time.Now()
@@ -151,9 +151,9 @@ func supervise(dir stateDir, id string) error {
 	return dir.write(dir.container(id), dir.exit(id), newExit(id, code, sig, started, finished))
 }
 
-// closeInherited closes what came through the agent from whoever started it:
-// pipes whose other end waits for all writers to go, locks. Such descriptors
-// are those not closed on exec, which Go's own are.
+// closeInherited closes descriptors that the agent inherited, such as pipes whose
+// reader waits for their close, and locks. They are those without close-on-exec,
+// which Go sets on its own.
 func closeInherited() {
 	dir, err := os.Open("/dev/fd")
 	if err != nil {
@@ -172,7 +172,7 @@ func closeInherited() {
 	}
 }
 
-// openLog opens the log of a container, or nothing if path is empty.
+// openLog opens the log of a container. If path is empty, it returns nil.
 func openLog(path string) func() (io.WriteCloser, error) {
 	if path == "" {
 		path = os.DevNull
@@ -182,8 +182,8 @@ func openLog(path string) func() (io.WriteCloser, error) {
 	}
 }
 
-// startProcess starts the main process as the leader of a session, and so of
-// a process group, of its own.
+// startProcess starts the main process as the leader of a session and process
+// group.
 func startProcess(spec processSpec) (*os.Process, [2]*os.File, error) {
 	var pipes [2]*os.File
 	null, err := os.Open(os.DevNull)
@@ -209,7 +209,8 @@ func startProcess(spec processSpec) (*os.Process, [2]*os.File, error) {
 	return p, pipes, nil
 }
 
-// attributes are those of each process of a container, the exec'd ones too.
+// attributes returns the attributes of the processes of a container, including
+// exec'd commands.
 func attributes(user *credential) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setsid: true}
 	dieWithParent(attr)
@@ -219,7 +220,7 @@ func attributes(user *credential) *syscall.SysProcAttr {
 	return attr
 }
 
-// exitOf takes a wait status apart.
+// exitOf splits a wait status into code and signal.
 func exitOf(ws syscall.WaitStatus) (code, sig int) {
 	if ws.Signaled() {
 		return 0, int(ws.Signal())

@@ -8,15 +8,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// unimplemented is the answer of a method that makes no sense for processes,
-// or that would need a streaming server: this package is in the same program as
-// who wants the streams, and hands them over (StreamExec, StreamPortForward).
+// unimplemented returns the error of a method that does not apply to processes, or
+// that would need a streaming server (see StreamExec and StreamPortForward).
 func unimplemented(method, why string) error {
 	return status.Errorf(codes.Unimplemented, "process: %s is not implemented: %s", method, why)
 }
 
-// UpdateContainerResources is not implemented: there are no cgroups here, and
-// to accept limits that nothing enforces would be a lie.
+// UpdateContainerResources is not implemented: there are no cgroups, and limits
+// would not be enforced.
 func (r *Runtime) UpdateContainerResources(context.Context, string, *runtimeapi.ContainerResources) error {
 	return unimplemented("UpdateContainerResources", "processes have no resource limits")
 }
@@ -38,7 +37,7 @@ func (r *Runtime) Attach(context.Context, *runtimeapi.AttachRequest) (*runtimeap
 }
 
 // PortForward is not implemented: there is no streaming server. See
-// StreamPortForward; the ports are the host's, too.
+// StreamPortForward.
 func (r *Runtime) PortForward(context.Context, *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
 	return nil, unimplemented("PortForward", "there is no streaming server; StreamPortForward connects")
 }
@@ -68,13 +67,13 @@ func (r *Runtime) ListPodSandboxMetrics(context.Context) ([]*runtimeapi.PodSandb
 	return nil, unimplemented("ListPodSandboxMetrics", "see ListPodSandboxStats")
 }
 
-// UpdateRuntimeConfig is not implemented: pods have loopback addresses, to
-// which a pod CIDR means nothing.
+// UpdateRuntimeConfig is not implemented: pods have loopback addresses, not
+// addresses of a pod CIDR.
 func (r *Runtime) UpdateRuntimeConfig(context.Context, *runtimeapi.RuntimeConfig) error {
 	return unimplemented("UpdateRuntimeConfig", "pods have loopback addresses, not ones of a pod CIDR")
 }
 
-// RuntimeConfig is not implemented: there is no cgroup driver to tell of.
+// RuntimeConfig is not implemented: there is no cgroup driver.
 func (r *Runtime) RuntimeConfig(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
 	return nil, unimplemented("RuntimeConfig", "there is no cgroup driver")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// On other systems the package compiles, and New says that it is of no use:
-// it stands on process groups, FIFOs and signals.
+// On other systems the package compiles, and New returns an error: it requires
+// process groups, FIFOs and signals.
 
 var errPlatform = fmt.Errorf("not supported on %s: %w", goruntime.GOOS, errors.ErrUnsupported)
 

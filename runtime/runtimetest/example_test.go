@@ -84,6 +84,6 @@ func ExampleChecks() {
 	}
 	fmt.Println(plain > 30)
 	// Output:
-	// Killing a pod that does not run, or that does not exist, is no error.
+	// Killing a pod that does not run, or that does not exist, is not an error.
 	// true
 }

@@ -12,9 +12,9 @@ import (
 var backOffPromises = []promise{
 	{
 		name:     "BackOffSaysUntilWhen",
-		text:     "A restart is done or put off; if it is put off, RetryAt says until when, and the action that failed has the reason CrashLoopBackOff.",
+		text:     "A restart is either done or delayed; if it is delayed, RetryAt is the end of the delay, and the failed action has the reason CrashLoopBackOff.",
 		contract: "SyncResult.RetryAt, Action.Reason (rt-90)",
-		cause:    "a restart that is put off returns no error, or an error without a time",
+		cause:    "a delayed restart returns no error, or an error without a time",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -37,9 +37,9 @@ var backOffPromises = []promise{
 	},
 	{
 		name:     "BackOffIsBounded",
-		text:     "A restart is put off for five minutes at most, and at RetryAt it is done.",
+		text:     "A restart is delayed by at most five minutes, and is done at RetryAt.",
 		contract: "SyncResult.RetryAt: the earliest time at which a step that was put off may be tried again (rt-91)",
-		cause:    "RetryAt is a guess that does not agree with the back-off itself, or the delay doubles without end",
+		cause:    "RetryAt does not agree with the back-off itself, or the delay doubles without limit",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -69,7 +69,7 @@ var backOffPromises = []promise{
 	},
 	{
 		name:     "BackOffIsOneContainers",
-		text:     "A container that is put off does not keep others of its pod from being started, nor other pods.",
+		text:     "The back-off of a container delays neither other containers of its pod nor other pods.",
 		contract: "Syncer.SyncPod, SyncResult (rt-90)",
 		cause:    "the first failure ends the step, or the back-off is counted for the pod or the image",
 		check: func(t *trial) {

@@ -17,9 +17,9 @@ import (
 var changePromises = []promise{
 	{
 		name:     "OtherImageReplaces",
-		text:     "A running container whose image in the spec is another one is stopped and started again with that, whatever the restart policy; the others are left alone.",
+		text:     "A running container with another image than in the spec is stopped and started again with the image of the spec, whatever the restart policy; the other containers are not changed.",
 		contract: "Syncer.SyncPod: a container that runs as specified is never touched (rt-30)",
-		cause:    "what runs is compared with what is wanted by name alone, or the whole pod is made anew",
+		cause:    "running containers are compared with the spec by name alone, or the whole pod is recreated",
 		needs:    []string{"Containers.OtherImage"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("changes", t.suite.Containers.Long), named("stays", t.suite.Containers.Long))
@@ -50,9 +50,9 @@ var changePromises = []promise{
 	},
 	{
 		name:     "TerminationMessageIsKept",
-		text:     "What a container has written to its termination message path is the end of its Message, each instance's of its own, and stays.",
+		text:     "The Message of a container ends with what it wrote to its termination message path; each instance has its own, which does not change later.",
 		contract: "ContainerStatus.Message",
-		cause:    "the file is read when somebody asks, and is the next instance's by then",
+		cause:    "the file is read when the status is requested, and is the next instance's by then",
 		needs:    []string{"Containers.Message"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("tells", t.suite.Containers.Message("out of luck")), named("silent", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
@@ -71,9 +71,9 @@ var changePromises = []promise{
 	},
 	{
 		name:     "LostSandboxIsReplaced",
-		text:     "A pod whose sandbox is not ready any more gets another, of the next attempt, and what should run runs in that; nothing is left to run in the old one.",
+		text:     "A pod whose sandbox is not ready gets a new one with the next attempt, in which its containers run; none continues to run in the old one.",
 		contract: "Sandbox.State, Sandbox.Attempt; Syncer.SyncPod takes the pod towards what is wanted (rt-41, rt-45)",
-		cause:    "a sandbox is taken to last as long as its pod, or its containers are left beside the new ones",
+		cause:    "a sandbox is expected to exist as long as its pod, or its containers are not stopped",
 		needs:    []string{"Backend.LoseSandbox"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -108,9 +108,9 @@ var changePromises = []promise{
 	},
 	{
 		name:     "RestartAllBeginsAnew",
-		text:     "When a container's exit matches a rule with action RestartAllContainers, all containers of the pod are started anew in its sandbox, init containers first, with the next restart counts.",
+		text:     "When the exit of a container matches a rule with action RestartAllContainers, all containers of the pod are restarted in its sandbox, init containers first, with the next restart counts.",
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-140, rt-141, rt-143)",
-		cause:    "the action is taken for Restart, or the sandbox is made anew as well",
+		cause:    "the action is treated like Restart, or the sandbox is recreated as well",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			trigger := named("trigger", t.suite.Containers.Exit(42))
@@ -139,9 +139,9 @@ var changePromises = []promise{
 	},
 	{
 		name:     "HintsComeOnceSeen",
-		text:     "A hint comes once the change can be seen: who looks at a hint, and only then, sees the start, the exit and the removal of a container.",
+		text:     "An event follows the visible change: a caller that inspects the pod only after events observes the start, the exit and the removal of a container.",
 		contract: "Watcher: hints that announce every change, once it can be seen, make lists rare",
-		cause:    "the hint is of the request, or passes by what the list is made from; pleg lists more often for a runtime that does so",
+		cause:    "the event announces the request, or does not come from the source of the list; pleg relists more often for such a runtime",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ var changePromises = []promise{
 	},
 	{
 		name:     "ListsCostTheSame",
-		text:     "A list of many pods takes as many calls of the backend as a list of few.",
+		text:     "Listing many pods takes as many calls of the backend as listing few.",
 		contract: "Lister.Pods is called every second or so: cheap; Pod: what a list shows",
 		cause:    "each pod, or each container, is inspected for the list",
 		needs:    []string{"Backend.Calls"},

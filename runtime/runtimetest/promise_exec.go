@@ -17,7 +17,7 @@ import (
 var execPromises = []promise{
 	{
 		name:     "ExecTellsOutputAndCode",
-		text:     "Exec runs a command in the container to its end; one that ran and failed is no error, its exit code is in the result.",
+		text:     "Exec runs a command in the container and returns when it exits; a non-zero exit code is in the result and is not an error.",
 		contract: "Execer.Exec, ExecResult",
 		cause:    "a non-zero exit code is returned as an error",
 		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
@@ -41,9 +41,9 @@ var execPromises = []promise{
 	},
 	{
 		name:     "ExecEndsInTime",
-		text:     "When its timeout or its context ends a command, Exec returns an error.",
+		text:     "Exec returns an error when its timeout or its context ends the command.",
 		contract: "Execer.Exec: until timeout or ctx ends it, which is an error",
-		cause:    "the timeout is passed to the backend, which ignores it, or the output so far is returned as success",
+		cause:    "the timeout is passed to the backend, which ignores it, or the partial output is returned as success",
 		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -64,7 +64,7 @@ var execPromises = []promise{
 	},
 	{
 		name:     "ExecKeepsOutputsApart",
-		text:     "What a command writes to its standard error is in Stderr, and nothing of it in Stdout; a failure keeps both.",
+		text:     "The standard error of a command is in Stderr and not in Stdout; both are returned also if the command fails.",
 		contract: "ExecResult",
 		cause:    "the command gets a terminal, or both outputs are read into one",
 		needs:    []string{"Execer", "Commands.Print", "Commands.PrintErr"},
@@ -81,9 +81,9 @@ var execPromises = []promise{
 	},
 	{
 		name:     "ExecErrorsAreKnown",
-		text:     "The error of a command that its timeout or its context ended is that of a context; that of a container which does not exist is ErrNotFound, or ctx's if that had ended.",
+		text:     "If the timeout or the context ended the command, the error is that of a context; for a container that does not exist it is ErrNotFound, or ctx's error if ctx is done.",
 		contract: "Execer.Exec; errors of package runtime",
-		cause:    "the backend's errors are passed on as they are",
+		cause:    "the backend's errors are returned unchanged",
 		needs:    []string{"Execer", "Commands.Block"},
 		check: func(t *trial) {
 			id := t.running().ID
@@ -103,9 +103,9 @@ var execPromises = []promise{
 	},
 	{
 		name:     "ExecsInParallel",
-		text:     "Commands in one container run beside each other, each with its own output, and leave the container alone.",
+		text:     "Commands in one container run concurrently, each with its own output, and do not affect the container.",
 		contract: "package runtime, Concurrency; Execer.Exec",
-		cause:    "a command takes the place of the container's main process, or outputs go through one place",
+		cause:    "a command replaces the container's main process, or outputs are mixed",
 		needs:    []string{"Execer", "Commands.Print"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))

@@ -13,9 +13,9 @@ import (
 var exitPromises = []promise{
 	{
 		name:     "ExitIsSeen",
-		text:     "A container that has exited is shown with its exit code and its times.",
+		text:     "A container that has exited is reported with its exit code and its times.",
 		contract: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
-		cause:    "the backend's end state is mapped to running or not, and its code is dropped",
+		cause:    "the backend's state is mapped to running or not, and its exit code is dropped",
 		check: func(t *trial) {
 			var containers []v1.Container
 			codes := map[string]int32{}
@@ -39,9 +39,9 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "RestartMakesANewInstance",
-		text:     "A restart makes a new instance with a new ID and a restart count one higher; the exited one stays, so that its exit can be read.",
+		text:     "A restart creates a new instance with a new ID and the next restart count; the exited one is kept, so that its exit can be read.",
 		contract: "package runtime, Vocabulary; ContainerStatus.RestartCount",
-		cause:    "a container is started again in place, so that its last exit is overwritten",
+		cause:    "a container is restarted in place, which overwrites its last exit",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(7)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
@@ -62,7 +62,7 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "NeverIsNotRestarted",
-		text:     "With restartPolicy Never a container that has exited is not started again.",
+		text:     "With restartPolicy Never an exited container is not restarted.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
 		cause:    "the backend restarts containers by itself",
 		check: func(t *trial) {
@@ -77,9 +77,9 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "OnFailureRestartsFailuresOnly",
-		text:     "With restartPolicy OnFailure a container that failed is started again, one that succeeded is not.",
+		text:     "With restartPolicy OnFailure a container that failed is restarted, one that succeeded is not.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
-		cause:    "the exit code is not looked at, or the backend restarts containers by itself",
+		cause:    "the exit code is ignored, or the backend restarts containers by itself",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyOnFailure, named("ok", t.suite.Containers.Exit(0)), named("bad", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
@@ -91,7 +91,7 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "FinishedPodStaysFinished",
-		text:     "A pod whose containers have all exited for good is left as it is, sandbox or not, by every further SyncPod.",
+		text:     "A pod whose containers have all terminated is not changed by further calls of SyncPod, with or without a sandbox.",
 		contract: "Syncer.SyncPod is idempotent (rt-41, rt-43, rt-50)",
 		cause:    "a pod without a ready sandbox always gets a new one",
 		check: func(t *trial) {
@@ -109,9 +109,9 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "ExitsStay",
-		text:     "An exit that was shown once is never shown differently: its code, reason and times stay what they were through looks, steps, the restart of others, and the end of the pod.",
+		text:     "A reported exit does not change: its code, reason and times remain the same through inspections, syncs, restarts of other containers, and the termination of the pod.",
 		contract: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
-		cause:    "an end that the backend has no time of is given the time of the look, or the end of the pod overwrites that of its containers",
+		cause:    "an exit without a time in the backend gets the time of the inspection, or the termination of the pod overwrites the exits of its containers",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyOnFailure, named("done", t.suite.Containers.Exit(0)), named("flappy", t.suite.Containers.Exit(3)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
@@ -153,9 +153,9 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "ContainersHaveTheirOwnPolicies",
-		text:     "A container's own restartPolicy counts before the pod's.",
+		text:     "A container's own restartPolicy takes precedence over the pod's.",
 		contract: "the API's meaning of containers[].restartPolicy (rt-33)",
-		cause:    "the pod's policy is handed to the backend for all containers",
+		cause:    "the pod's policy is passed to the backend for all containers",
 		check: func(t *trial) {
 			again, once := named("again", t.suite.Containers.Exit(0)), named("once", t.suite.Containers.Exit(1))
 			again.RestartPolicy, once.RestartPolicy = new(v1.ContainerRestartPolicyAlways), new(v1.ContainerRestartPolicyNever)
@@ -175,9 +175,9 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "RestartRulesCount",
-		text:     "A rule with action Restart that matches the exit code has the container started again whatever its policy is; another exit code is left to the policy.",
+		text:     "A rule with action Restart that matches the exit code restarts the container whatever its policy is; for other exit codes the policy applies.",
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-33)",
-		cause:    "rules are not looked at",
+		cause:    "rules are ignored",
 		check: func(t *trial) {
 			rule := func(c v1.Container) v1.Container {
 				c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
@@ -197,7 +197,7 @@ var exitPromises = []promise{
 	},
 	{
 		name:     "CountsSurviveTheAgent",
-		text:     "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a look of the caller's.",
+		text:     "Restart counts and exits survive the restart of the agent: the next instance has the next count, with or without a status passed by the caller.",
 		contract: "Lister: answers from the runtime; ContainerStatus.RestartCount",
 		cause:    "restarts are counted in memory",
 		needs:    []string{"Backend.Reopen"},

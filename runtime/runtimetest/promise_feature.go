@@ -19,9 +19,9 @@ import (
 var featurePromises = []promise{
 	{
 		name:     "FeaturesAreTold",
-		text:     "Features answers without error, the same each time; if it tells of handlers, the default one (\"\") is among them.",
+		text:     "Features returns no error and the same result each time; if it reports handlers, the default one (\"\") is among them.",
 		contract: "FeatureReporter.Features, Features",
-		cause:    "an old backend that does not know the question is taken to have failed",
+		cause:    "an old backend without this call is treated as failed",
 		needs:    []string{"FeatureReporter"},
 		check: func(t *trial) {
 			rt := as[runtime.FeatureReporter](t)
@@ -44,9 +44,9 @@ var featurePromises = []promise{
 	},
 	{
 		name:     "CgroupDriverIsKnownByName",
-		text:     "CgroupDriver tells systemd, cgroupfs, or nothing; a runtime too old to tell is no error.",
+		text:     "CgroupDriver returns systemd, cgroupfs, or nothing; a runtime that cannot report it returns no error.",
 		contract: "CgroupDriverReporter.CgroupDriver",
-		cause:    "an old backend that does not know the question is taken to have failed",
+		cause:    "an old backend without this call is treated as failed",
 		needs:    []string{"CgroupDriverReporter"},
 		check: func(t *trial) {
 			d, err := as[runtime.CgroupDriverReporter](t).CgroupDriver(t.Context())
@@ -62,9 +62,9 @@ var featurePromises = []promise{
 	},
 	{
 		name:     "CheckpointRefusesWhatItCannot",
-		text:     "Checkpoint of a container that does not exist is an error, and so is one to a path that is not absolute; nothing is written, and the container goes on.",
+		text:     "Checkpoint returns an error for a container that does not exist and for a path that is not absolute; nothing is written, and the container continues.",
 		contract: "Checkpointer.Checkpoint; errors of package runtime",
-		cause:    "the location is used before the request is looked at",
+		cause:    "the location is used before the request is checked",
 		needs:    []string{"Checkpointer"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -92,9 +92,9 @@ var featurePromises = []promise{
 	},
 	{
 		name:     "ResourcesAreUpdatedInPlace",
-		text:     "UpdateResources gives a running container other limits without restarting it; of a container that does not exist it is ErrNotFound.",
+		text:     "UpdateResources changes the limits of a running container without restarting it; for a container that does not exist it returns ErrNotFound.",
 		contract: "ResourceUpdater.UpdateResources",
-		cause:    "the container is made anew, or an update of nothing that runs is taken to have worked",
+		cause:    "the container is recreated, or an update without a running container succeeds",
 		needs:    []string{"ResourceUpdater"},
 		check: func(t *trial) {
 			c := named("long", t.suite.Containers.Long)

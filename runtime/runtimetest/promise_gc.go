@@ -13,9 +13,9 @@ import (
 var garbagePromises = []promise{
 	{
 		name:     "GarbageKeepsTheNewest",
-		text:     "CollectGarbage keeps MaxPerContainer dead instances of each container, the newest ones, and whatever runs; MinAge spares the young.",
+		text:     "CollectGarbage keeps MaxPerContainer exited instances of each container, the newest ones, and all running ones; instances younger than MinAge are kept.",
 		contract: "GarbageCollector.CollectGarbage, GCPolicy (rt-128 … rt-130)",
-		cause:    "instances are sorted the wrong way round, or counted over all containers of the pod",
+		cause:    "instances are sorted in the wrong order, or counted over all containers of the pod",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
 		check: func(t *trial) {
@@ -40,9 +40,9 @@ var garbagePromises = []promise{
 	},
 	{
 		name:     "GarbageOfRemovedPods",
-		text:     "CollectGarbage removes all that is dead of a pod of which Removed says that nothing need be kept, and nothing of others.",
+		text:     "CollectGarbage removes everything that does not run of pods for which Removed returns true, and nothing of others.",
 		contract: "GCPolicy.Removed (rt-129, rt-133)",
-		cause:    "Removed is not asked, or the sandbox of a removed pod stays",
+		cause:    "Removed is not called, or the sandbox of a removed pod is kept",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
 		check: func(t *trial) {
@@ -66,9 +66,9 @@ var garbagePromises = []promise{
 	},
 	{
 		name:     "GarbageIsOfTheDead",
-		text:     "CollectGarbage removes exited containers and dead sandboxes only: under the harshest policy what runs goes on, with its restart counts.",
+		text:     "CollectGarbage removes only exited containers and sandboxes that are not ready: under the strictest policy running containers and their restart counts are not affected.",
 		contract: "GarbageCollector.CollectGarbage (rt-128, rt-75); ContainerStatus.RestartCount",
-		cause:    "a pod is removed as a whole, or counts are read off the instances that are left",
+		cause:    "a pod is removed as a whole, or counts are derived from the remaining instances",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
 		check: func(t *trial) {
@@ -92,9 +92,9 @@ var garbagePromises = []promise{
 	},
 	{
 		name:     "GarbageIsLimitedOnTheNode",
-		text:     "MaxContainers is how many dead instances are kept on the node in all, the newest ones; zero and below is no limit.",
+		text:     "MaxContainers is the number of exited instances kept on the node, the newest ones; zero and negative values mean no limit.",
 		contract: "GCPolicy.MaxContainers (rt-130)",
-		cause:    "the limit is counted per pod, or what runs counts as well",
+		cause:    "the limit is applied per pod, or running containers are counted as well",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
 		check: func(t *trial) {

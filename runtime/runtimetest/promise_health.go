@@ -19,7 +19,7 @@ var healthPromises = []promise{
 		name:     "CheckIsHealthy",
 		text:     "Check of a runtime that can start containers returns no error, and a Health whose Runtime is nil.",
 		contract: "Checker.Check, Health",
-		cause:    "conditions the backend does not have are read as false",
+		cause:    "conditions that the backend does not have are treated as false",
 		needs:    []string{"Checker"},
 		check: func(t *trial) {
 			h, err := as[runtime.Checker](t).Check(t.Context())
@@ -30,9 +30,9 @@ var healthPromises = []promise{
 	},
 	{
 		name:     "WatchHints",
-		text:     "Watch calls changed with the UID of a pod that may have changed, one call at a time, until ctx ends, and then returns nil.",
+		text:     "Watch calls changed with the UID of a pod that may have changed, never concurrently, until ctx is done, and then returns nil.",
 		contract: "Watcher.Watch",
-		cause:    "hints name the backend's object, not the pod's UID, or the end of ctx is returned as an error",
+		cause:    "events have the ID of the backend's object instead of the pod's UID, or ctx's error is returned",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -98,9 +98,9 @@ var healthPromises = []promise{
 	},
 	{
 		name:     "WatchersAreMany",
-		text:     "Each Watch hears of an exit on its own, from one goroutine, and calls changed no more once it has returned.",
+		text:     "Each Watch is notified of an exit, from one goroutine, and does not call changed after it has returned.",
 		contract: "Watcher.Watch; package runtime, Concurrency",
-		cause:    "one stream of events is shared, so that one watcher takes another's hint, or changed is called from a goroutine per event",
+		cause:    "one stream of events is shared, so that one watcher consumes another's event, or changed is called from a goroutine per event",
 		needs:    []string{"Watcher"},
 		check: func(t *trial) {
 			type watcher struct {
@@ -179,9 +179,9 @@ var healthPromises = []promise{
 	},
 	{
 		name:     "CheckObeysItsContext",
-		text:     "When ctx ends Check returns. If that made it fail, its error is ctx's.",
+		text:     "When ctx is done Check returns. If it fails for that reason, its error is ctx's.",
 		contract: "Checker.Check; errors of package runtime",
-		cause:    "the backend's own error is passed on without ctx's",
+		cause:    "the backend's error is returned without ctx's",
 		needs:    []string{"Checker"},
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -19,9 +19,9 @@ import (
 var hostilePromises = []promise{
 	{
 		name:     "NamelessRequestsAreRefused",
-		text:     "A request without a pod or a UID is an error that says so; it does nothing, and it does not panic.",
+		text:     "A request without a pod or a UID returns an error that names the field; it has no effect and does not panic.",
 		contract: "SyncRequest.Pod, KillRequest.UID",
-		cause:    "the field is used before it is looked at",
+		cause:    "the field is used before it is checked",
 		check: func(t *trial) {
 			nameless := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			nameless.UID = ""
@@ -54,9 +54,9 @@ var hostilePromises = []promise{
 	},
 	{
 		name:     "OddNamesDoNoHarm",
-		text:     "A pod or container with a name or UID that reads like a path is refused with an error that names it, or runs under just that name; it never panics, and it can be killed.",
+		text:     "A pod or container whose name or UID looks like a path is rejected with an error that names it, or runs under this name; it never panics, and the pod can be killed.",
 		contract: "Syncer: any pod may be asked for, also one that no API server has seen",
-		cause:    "names become paths of files or IDs of the backend unchecked",
+		cause:    "names are used unchecked in file paths or IDs of the backend",
 		check: func(t *trial) {
 			for _, odd := range []string{"../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
 				for what, pod := range map[string]*v1.Pod{
@@ -91,9 +91,9 @@ var hostilePromises = []promise{
 	},
 	{
 		name:     "BigPodsDoNoHarm",
-		text:     "A pod with 10,000 labels, or with a mebibyte of environment, runs or is refused with an error; the runtime goes on, and the list with it.",
+		text:     "A pod with 10,000 labels, or with a mebibyte of environment, runs or is rejected with an error; the runtime and its lists continue to work.",
 		contract: "Syncer; Lister.Pods",
-		cause:    "what is too long for the backend's messages or for an exec fails where nobody looks, or takes the list with it",
+		cause:    "data that exceeds the backend's messages or exec's limit fails without an error, or breaks the list",
 		check: func(t *trial) {
 			labels := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			labels.Labels, labels.Annotations = map[string]string{}, map[string]string{}
@@ -124,9 +124,9 @@ var hostilePromises = []promise{
 	},
 	{
 		name:     "LeavesNoGoroutineBehind",
-		text:     "When a call has returned nothing of it goes on: after some lives of pods, with calls that were cut short, there are as many goroutines as before.",
+		text:     "When a call has returned, none of its goroutines is left: after several pod lifecycles with canceled calls there are as many goroutines as before.",
 		contract: "package runtime, Concurrency; Lister: when ctx ends its methods return",
-		cause:    "a helper goroutine waits for an answer that nobody reads any more, or a timer is not stopped",
+		cause:    "a helper goroutine waits to send a result that is not read, or a timer is not stopped",
 		alone:    true,
 		check: func(t *trial) {
 			life := func() {

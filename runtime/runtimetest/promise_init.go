@@ -12,7 +12,7 @@ import (
 var initPromises = []promise{
 	{
 		name:     "InitContainersInOrder",
-		text:     "SyncPod does what can be done without waiting for a container: it starts the first init container, and leaves the second to the call made after the first was seen to exit; regular containers follow the last.",
+		text:     "SyncPod does not wait for containers: it starts the first init container, and the second only in a call made after the first has exited; regular containers follow the last.",
 		contract: "Syncer.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
 		cause:    "init containers are started together, or one call waits for all of them",
 		needs:    []string{"InitContainers"},
@@ -36,9 +36,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "FailedInitContainerGates",
-		text:     "After an init container that failed for good (restartPolicy Never) no other container of the pod is started.",
+		text:     "After the final failure of an init container (restartPolicy Never) no other container of the pod is started.",
 		contract: "the API's meaning of initContainers and restartPolicy (rt-64)",
-		cause:    "the exit code of an init container is not looked at",
+		cause:    "the exit code of an init container is ignored",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
@@ -52,9 +52,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "StepDoesNotWaitForContainers",
-		text:     "One step is what can be done without waiting for a container: SyncPod returns while an init container runs, and starts nothing else until that has exited.",
+		text:     "SyncPod does not wait for containers: it returns while an init container runs, and starts no other until that has exited.",
 		contract: "Syncer.SyncPod",
-		cause:    "SyncPod brings the whole pod up in one call",
+		cause:    "SyncPod starts the whole pod in one call",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
@@ -72,9 +72,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "InitContainersRunOnce",
-		text:     "An init container that has succeeded does not run again while the sandbox lives, whatever the regular containers do.",
+		text:     "An init container that has succeeded does not run again in the same sandbox, whatever the regular containers do.",
 		contract: "the API's meaning of initContainers (rt-54, rt-57)",
-		cause:    "each restart of a regular container begins the pod from its first init container",
+		cause:    "each restart of a regular container starts with the first init container",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
@@ -87,9 +87,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "SidecarsStartInTheirTurn",
-		text:     "An init container with restartPolicy Always (a sidecar) is started in its turn among the init containers; what comes after it waits for its start, not for its end.",
+		text:     "An init container with restartPolicy Always (a sidecar) is started in its order among the init containers; later containers wait for its start, not for its exit.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-56, rt-61)",
-		cause:    "sidecars are taken for init containers, for whose exit the pod waits for ever, or for regular containers, which start last",
+		cause:    "sidecars are treated as init containers, for whose exit the pod waits forever, or as regular containers, which start last",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
@@ -109,9 +109,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "SidecarsAreRestarted",
-		text:     "A sidecar that exits is started again, also in a pod whose restartPolicy is Never.",
+		text:     "A sidecar that exits is restarted, also in a pod with restartPolicy Never.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-63)",
-		cause:    "the pod's policy counts for its sidecars",
+		cause:    "the pod's policy is applied to its sidecars",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
@@ -121,9 +121,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "SidecarsDoNotKeepThePod",
-		text:     "When the regular containers have exited for good the pod has run to its end: SyncPod stops its sidecars, and starts none again.",
+		text:     "When the regular containers have terminated, the pod is complete: SyncPod stops its sidecars and does not restart them.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-50)",
-		cause:    "a sidecar that runs keeps its pod alive, so that jobs never end",
+		cause:    "a running sidecar keeps its pod running, so that jobs never complete",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Exit(0)))
@@ -139,9 +139,9 @@ var initPromises = []promise{
 	},
 	{
 		name:     "SidecarsStopLast",
-		text:     "KillPod stops the regular containers before the sidecars, and these in the reverse order of their start.",
+		text:     "KillPod stops the regular containers before the sidecars, and the sidecars in the reverse order of their start.",
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-116)",
-		cause:    "all containers get TERM at once",
+		cause:    "all containers get SIGTERM at the same time",
 		needs:    []string{"InitContainers"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))

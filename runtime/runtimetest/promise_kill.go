@@ -14,9 +14,9 @@ import (
 var killPromises = []promise{
 	{
 		name:     "KillStopsWithTERM",
-		text:     "KillPod stops every container with TERM first, and returns nil only when nothing of the pod runs; exited containers stay, so that their exit can be read.",
+		text:     "KillPod first sends SIGTERM to every container, and returns nil only when no container of the pod runs; exited containers are kept, so that their exits can be read.",
 		contract: "Syncer.KillPod: TERM, the grace period, KILL",
-		cause:    "the backend's delete is used, which ends containers at once or removes them with their exits",
+		cause:    "the backend's delete is used, which kills containers or removes their exits",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
@@ -41,9 +41,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillTwiceIsNoError",
-		text:     "Killing a pod that does not run, or that does not exist, is no error.",
+		text:     "Killing a pod that does not run, or that does not exist, is not an error.",
 		contract: "Syncer.KillPod: killing a pod that does not run, or that does not exist, is no error",
-		cause:    "the backend's answer that there is no such pod is passed on",
+		cause:    "the backend's not-found error is returned",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.kill(pod, nil) // never was
@@ -61,9 +61,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillAfterTheGracePeriod",
-		text:     "A container that ignores TERM is ended with KILL (exit code 137) when the grace period is over, not before; KillPod returns only then.",
+		text:     "A container that ignores SIGTERM is terminated with SIGKILL (exit code 137) at the end of the grace period, not before; KillPod returns only then.",
 		contract: "Syncer.KillPod (rt-108)",
-		cause:    "KillPod returns when the stop was asked for, not when it is over",
+		cause:    "KillPod returns when the stop was requested, not when it is complete",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
@@ -81,7 +81,7 @@ var killPromises = []promise{
 		name:     "KillTakesThePodsGracePeriod",
 		text:     "The grace period is the request's, else deletionGracePeriodSeconds, else terminationGracePeriodSeconds of the spec.",
 		contract: "KillRequest.GracePeriodSeconds (rt-108)",
-		cause:    "deletionGracePeriodSeconds is not looked at, or the backend's own default counts",
+		cause:    "deletionGracePeriodSeconds is ignored, or the backend's default is used",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
 			far, near := seconds(3*t.suite.Timing.Timeout), new(int64(3))
@@ -112,7 +112,7 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillOfAnOrphan",
-		text:     "With Pod nil (an orphan found in the runtime) KillPod uses what the runtime recorded when it created the containers: their grace period, and TERM before KILL.",
+		text:     "With a nil Pod (an orphaned pod) KillPod uses the grace period that the runtime recorded when it created the containers, and sends SIGTERM before SIGKILL.",
 		contract: "KillRequest.Pod: what the runtime recorded when it created the containers is used (rt-15, rt-108)",
 		cause:    "the grace period is not recorded with the container (a label, an annotation, a file)",
 		needs:    []string{"Containers.Stubborn"},
@@ -135,9 +135,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillObeysItsContext",
-		text:     "When ctx ends KillPod returns ctx's error at once; the caller may call again with a shorter grace, which then counts.",
+		text:     "When ctx is done KillPod returns ctx's error immediately; the caller may call it again with a shorter grace period, which then applies.",
 		contract: "Syncer.KillPod: when ctx ends it returns ctx's error at once",
-		cause:    "the stop is one long call of the backend which cannot be cut short or asked for again",
+		cause:    "the stop is one long call of the backend that cannot be canceled or repeated",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
@@ -166,9 +166,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillOfAFinishedPod",
-		text:     "KillPod of a pod whose containers have exited takes its sandboxes away and keeps their exit codes.",
+		text:     "KillPod of a pod whose containers have exited stops its sandboxes and keeps the exit codes.",
 		contract: "Syncer.KillPod: exited containers stay, so that their exit can be read",
-		cause:    "killing removes, because the backend's delete does",
+		cause:    "the backend's delete is used, which removes the containers",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(5)))
 			t.syncUntil(pod, "short has exited", exited("short"))
@@ -182,9 +182,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillAtOnce",
-		text:     "With a grace period of 0 KillPod ends the pod promptly, also a container that ignores TERM.",
+		text:     "With a grace period of 0 KillPod terminates the pod promptly, also a container that ignores SIGTERM.",
 		contract: "KillRequest.GracePeriodSeconds (lq-34: two seconds at least are the kubelet's way, and allowed)",
-		cause:    "0 counts as not set, and the pod's own grace period is taken",
+		cause:    "0 is treated as not set, and the pod's own grace period is used",
 		needs:    []string{"Containers.Stubborn"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
@@ -196,9 +196,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillTakesItsCallersLook",
-		text:     "KillPod with the caller's look at the pod does what it does without.",
+		text:     "KillPod with the pod status of the caller has the same effect as without.",
 		contract: "KillRequest.Status",
-		cause:    "the look is used where the runtime's own is needed, or the two are mixed up",
+		cause:    "the status is used where the current state is required, or the two are mixed",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(5)))
 			t.sync(pod)
@@ -215,9 +215,9 @@ var killPromises = []promise{
 	},
 	{
 		name:     "NothingStartsAfterAKill",
-		text:     "KillPod returns nil only when nothing of the pod runs, and nothing comes up later: what a SyncPod that was cut short had begun is stopped as well.",
+		text:     "KillPod returns nil only when no container of the pod runs, and none starts later: starts of a canceled SyncPod are stopped as well.",
 		contract: "Syncer.KillPod, Syncer.SyncPod",
-		cause:    "a start goes on in the background after its caller has given up, and KillPod looks before it is done",
+		cause:    "a start continues in the background after its caller has returned, and KillPod lists the containers before it completes",
 		check: func(t *trial) {
 			for d := time.Millisecond; d <= 300*time.Millisecond && d < t.suite.Timing.Timeout/4; d *= 4 {
 				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
@@ -237,7 +237,7 @@ var killPromises = []promise{
 	},
 	{
 		name:     "KillsInParallel",
-		text:     "For different pods KillPod runs in parallel: one that waits for its grace period holds up no other.",
+		text:     "KillPod runs concurrently for different pods: one that waits for its grace period does not delay others.",
 		contract: "Syncer: for different pods they run in parallel",
 		cause:    "one lock or one worker for all kills",
 		needs:    []string{"Containers.Stubborn"},
@@ -266,7 +266,7 @@ var killPromises = []promise{
 	},
 	{
 		name:     "OrphanOfAnEarlierAgent",
-		text:     "What the runtime recorded survives the agent: after its restart a pod that nobody knows any more is listed, and killed with its own grace period.",
+		text:     "The runtime's records survive the agent: after its restart a pod without a source is listed, and killed with its own grace period.",
 		contract: "Lister.Pods: made by this agent or by an earlier one; KillRequest.Pod (rt-15)",
 		cause:    "the grace period is kept in memory",
 		needs:    []string{"Backend.Reopen", "Containers.Stubborn"},

@@ -15,9 +15,9 @@ import (
 var listerPromises = []promise{
 	{
 		name:     "UnknownPodIsEmpty",
-		text:     "A pod the runtime holds nothing of is no error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
+		text:     "A pod that the runtime does not have is not an error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
 		contract: "Lister.PodStatus",
-		cause:    "an error of the backend's (404) is passed on instead of being an empty answer",
+		cause:    "the backend's not-found error is returned instead of an empty status",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways)
 			s := t.look(pod.UID)
@@ -34,9 +34,9 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "ListAndInspectionAgree",
-		text:     "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
-		contract: "Lister, PodStatus.Brief",
-		cause:    "the list leaves out what has exited, or counts attempts and times in another way than the inspection",
+		text:     "Pods and PodStatus agree: a list contains what PodStatus.Pod returns.",
+		contract: "Lister, PodStatus.Pod",
+		cause:    "the list omits exited containers, or has other attempts and times than the inspection",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -55,9 +55,9 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "NewestFirst",
-		text:     "The order of pods is newest first, and so is that of a pod's sandboxes and of its containers.",
+		text:     "Pods are sorted newest first, and so are a pod's sandboxes and containers.",
 		contract: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
-		cause:    "what the backend returns is passed on unsorted, or sorted by name",
+		cause:    "the backend's result is returned unsorted, or sorted by name",
 		check: func(t *trial) {
 			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.syncUntil(older, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
@@ -96,9 +96,9 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "ObservedAtIsBeforeTheRead",
-		text:     "ObservedAt is taken before the first read, and the answer comes from the runtime, not from memory: it is a time between the call and its return, and what was done before the call is in the answer.",
+		text:     "ObservedAt is taken before the first read, and the result comes from the runtime, not from a cache: it is a time between the call and its return, and changes before the call are in the result.",
 		contract: "Lister, PodStatus.ObservedAt",
-		cause:    "the time is taken after the read, or the answer comes from a cache",
+		cause:    "the time is taken after the read, or the result comes from a cache",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			for _, act := range []struct {
@@ -126,9 +126,9 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "CallerOwnsTheAnswer",
-		text:     "The caller owns what Pods and PodStatus return: changing it changes nothing.",
+		text:     "The caller owns the results of Pods and PodStatus: modifying them has no effect on the runtime.",
 		contract: "Lister: the caller owns the result",
-		cause:    "a cached answer is returned without a copy",
+		cause:    "a cached result is returned without a copy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
@@ -166,9 +166,9 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "SurvivesItsCaller",
-		text:     "A runtime answers from the runtime, not from memory of its own calls: after a restart of the caller it says the same, and the next SyncPod does nothing.",
+		text:     "The state comes from the runtime, not from memory of earlier calls: after a restart of the caller it is the same, and the next SyncPod does nothing.",
 		contract: "Lister: answers from the runtime, not from memory of its own calls",
-		cause:    "the mapping of pods to the backend's objects is held in memory only, not in labels or files",
+		cause:    "the mapping of pods to the backend's objects is kept only in memory, not in labels or files",
 		needs:    []string{"Backend.Reopen"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(3)))

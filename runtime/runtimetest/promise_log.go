@@ -17,9 +17,9 @@ import (
 var logPromises = []promise{
 	{
 		name:     "LogIsAFileOfTheHost",
-		text:     "LogPath tells an absolute path of this host, at which what the container prints is found in the CRI's format; ContainerStatus.LogPath is the same. It stays when the container ends.",
+		text:     "LogPath returns an absolute path on this host of a file with the output of the container in the CRI's format; ContainerStatus.LogPath is the same. It does not change when the container exits.",
 		contract: "LogReader.LogPath, ContainerStatus.LogPath",
-		cause:    "the path is that inside a virtual machine, or lines lack the time and the stream",
+		cause:    "the path is inside a virtual machine, or lines lack the time and the stream",
 		needs:    []string{"LogReader", "Containers.Prints"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))
@@ -43,7 +43,7 @@ var logPromises = []promise{
 	},
 	{
 		name:     "LogsAreOneEach",
-		text:     "Each instance has a log of its own, so that the last one's can be read while the next one runs.",
+		text:     "Each instance has a log of its own, so that the previous one's can be read while the next one runs.",
 		contract: "LogReader.LogPath; package runtime, Vocabulary",
 		cause:    "logs are named after the container, not after its instance",
 		needs:    []string{"LogReader"},
@@ -62,9 +62,9 @@ var logPromises = []promise{
 	},
 	{
 		name:     "LogsOfUnknownContainers",
-		text:     "LogPath and ReopenLog of a container that does not exist are ErrNotFound.",
+		text:     "LogPath and ReopenLog return ErrNotFound for a container that does not exist.",
 		contract: "LogReader, LogRotator; errors of package runtime",
-		cause:    "a path is made from the ID, and nobody looks whether there is such a container",
+		cause:    "the path is derived from the ID without checking that the container exists",
 		needs:    []string{"LogReader"},
 		check: func(t *trial) {
 			id := t.running().ID + "-not"
@@ -82,9 +82,9 @@ var logPromises = []promise{
 	},
 	{
 		name:     "LogIsReopened",
-		text:     "After a log was renamed, ReopenLog makes the runtime go on in a new file at the container's log path; what was there stays in the old one.",
+		text:     "After a log was renamed, ReopenLog makes the runtime write to a new file at the container's log path; the old file keeps its contents.",
 		contract: "LogRotator.ReopenLog",
-		cause:    "the runtime keeps the old file open, and the new one stays empty",
+		cause:    "the runtime keeps the old file open, and the new one remains empty",
 		needs:    []string{"LogReader", "LogRotator", "Containers.Prints"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("says", t.suite.Containers.Prints("hello, log")))

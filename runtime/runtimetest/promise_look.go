@@ -17,9 +17,9 @@ import (
 var lookPromises = []promise{
 	{
 		name:     "LookingChangesNothing",
-		text:     "A Lister changes nothing: what has exited is not started again by looking, and what runs is left alone.",
+		text:     "A Lister changes nothing: an inspection neither restarts exited containers nor affects running ones.",
 		contract: "Lister",
-		cause:    "looking also reconciles, or restarts what the backend reports as failed",
+		cause:    "an inspection also reconciles, or restarts what the backend reports as failed",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -36,9 +36,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "StoppedPodIsListed",
-		text:     "Pods lists every pod the runtime holds anything of, running or not: one that was killed is still listed, with its containers exited and no sandbox ready.",
+		text:     "Pods lists every pod of which the runtime has a container or sandbox, running or not: a killed pod is still listed, with its containers exited and no sandbox ready.",
 		contract: "Lister.Pods",
-		cause:    "the list asks the backend for what runs only",
+		cause:    "only running objects are requested from the backend",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
@@ -59,9 +59,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "IDsAreUnique",
-		text:     "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances of the same names have others.",
+		text:     "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances with the same names have other IDs.",
 		contract: "Container.ID, Sandbox.ID, ContainerStatus.ID",
-		cause:    "IDs are made from names",
+		cause:    "IDs are derived from names",
 		check: func(t *trial) {
 			pods := []*v1.Pod{
 				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1))),
@@ -89,9 +89,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "IPsAreOfTheReadySandbox",
-		text:     "PodStatus.IPs are those of the newest sandbox if that is ready, and none if it is not.",
+		text:     "PodStatus.IPs are those of the newest sandbox if it is ready, and empty if it is not.",
 		contract: "PodStatus.IPs, SandboxStatus (rt-8)",
-		cause:    "addresses are kept in memory and shown after the pod has lost them",
+		cause:    "addresses are cached and reported after the pod has lost them",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			s := t.up(pod)
@@ -106,9 +106,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "LookingObeysItsContext",
-		text:     "When ctx ends Pods and PodStatus return. If that made them fail, their error is ctx's, and they return nothing else: half a list would read as containers that died.",
+		text:     "When ctx is done Pods and PodStatus return. If they fail for that reason, their error is ctx's and the result is nil: containers missing from a partial list would be taken for removed.",
 		contract: "Lister, Lister.Pods, errors of package runtime",
-		cause:    "the backend's own error is passed on without ctx's, or what had been read so far is returned beside the error",
+		cause:    "the backend's error is returned without ctx's, or a partial result is returned with the error",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
@@ -133,9 +133,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "ListsDuringChanges",
-		text:     "Looking is allowed at any time: while other pods come and go, every list has each pod once, and all of those that do not change, as they are.",
+		text:     "Lists are consistent at any time: while other pods are created and removed, every list has each pod once, and all pods that do not change, with their state.",
 		contract: "Lister; package runtime, Concurrency",
-		cause:    "the list is put together from several reads, between which things change, or from state that a change holds half done",
+		cause:    "the list is assembled from several reads between which the state changes, or from state in the middle of an update",
 		check: func(t *trial) {
 			still := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			t.up(still)
@@ -193,9 +193,9 @@ var lookPromises = []promise{
 	},
 	{
 		name:     "AnswersShareNoMemory",
-		text:     "The caller owns each answer: two callers who look at the same time have no memory in common, ContainerStatus.Resources excepted.",
+		text:     "The caller owns each result: the results of concurrent calls share no memory, except ContainerStatus.Resources.",
 		contract: "Lister; ContainerStatus.Resources",
-		cause:    "calls at the same time are merged into one, and its answer is given to all",
+		cause:    "concurrent calls are merged into one, and its result is returned to all",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)

@@ -14,9 +14,9 @@ import (
 var statsPromises = []promise{
 	{
 		name:     "StatsAreOfTheContainer",
-		text:     "ContainerStats of a container that runs has its ID and name, and counters that do not go back; of one that does not exist it is ErrNotFound.",
+		text:     "ContainerStats of a running container has its ID and name, and counters that do not decrease; for a container that does not exist it returns ErrNotFound.",
 		contract: "StatsProvider.ContainerStats, ContainerStats",
-		cause:    "the backend's ID is returned without the runtime's name, or a rate is shown as a counter",
+		cause:    "the backend's ID is returned without the runtime's name, or a rate is reported as a counter",
 		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -42,9 +42,9 @@ var statsPromises = []promise{
 	},
 	{
 		name:     "StatsTellZeroFromNothing",
-		text:     "A measurement that was made has its time, not in the future, and a Number that is not Known has no value.",
-		contract: "Number, CPUUsage, MemoryUsage",
-		cause:    "what the backend leaves out is shown as a zero that was measured",
+		text:     "A measurement has a time that is not in the future, and an OptionalUint64 that is not Valid has the value 0.",
+		contract: "OptionalUint64, CPUUsage, MemoryUsage",
+		cause:    "a value that the backend does not report is returned as a valid zero",
 		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
 			c := t.running()
@@ -74,9 +74,9 @@ var statsPromises = []promise{
 	},
 	{
 		name:     "PodStatsAreOfWhatRuns",
-		text:     "PodStats has each pod that runs once, with its UID, name and namespace and its running containers, and none that has ended.",
+		text:     "PodStats has each running pod once, with its UID, name and namespace and its running containers, and no terminated pod.",
 		contract: "StatsProvider.PodStats, PodStats",
-		cause:    "pods are told apart by their names, or dead ones are counted",
+		cause:    "pods are identified by name, or terminated ones are included",
 		needs:    []string{"StatsProvider"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(0)))
@@ -114,9 +114,9 @@ var statsPromises = []promise{
 	},
 	{
 		name:     "ImageFSIsNamed",
-		text:     "ImageFS tells of at least one file system of images, each with its mount point, measured not in the future.",
+		text:     "ImageFS returns at least one image file system, each with its mount point and a time that is not in the future.",
 		contract: "ImageFSReporter.ImageFS, FSUsage",
-		cause:    "an empty answer of the backend's is passed on",
+		cause:    "an empty result of the backend is returned",
 		needs:    []string{"ImageFSReporter"},
 		check: func(t *trial) {
 			images, containers, err := as[runtime.ImageFSReporter](t).ImageFS(t.Context())

@@ -26,9 +26,9 @@ import (
 var streamPromises = []promise{
 	{
 		name:     "StreamExecStreams",
-		text:     "StreamExec runs a command in the container to its end, writes what it prints to the caller's Stdout, and returns its exit code.",
+		text:     "StreamExec runs a command in the container until it exits, writes its output to the caller's Stdout, and returns its exit code.",
 		contract: "StreamExecer.StreamExec",
-		cause:    "the exit code that comes after the streams is not read",
+		cause:    "the exit code after the streams is not read",
 		needs:    []string{"StreamExecer", "Commands.Print", "Commands.Block"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -60,7 +60,7 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "StreamExecPassesInput",
-		text:     "StreamExec passes Stdin on until it ends, which the command sees as the end of its input, and all of the output before it returns.",
+		text:     "StreamExec copies Stdin to the command until its end, which is the end of the command's input, and returns after all output.",
 		contract: "Streams.Stdin; StreamExecer.StreamExec",
 		cause:    "the end of the input is not passed on, or the call returns before the output has been read",
 		needs:    []string{"StreamExecer", "Commands.Echo"},
@@ -76,9 +76,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "StreamExecKeepsOutputsApart",
-		text:     "Without TTY standard output and standard error are apart; with it all comes out of Stdout. A nil Writer throws away what is written there.",
+		text:     "Without TTY standard output and standard error are separate; with TTY both are written to Stdout. Output for a nil Writer is discarded.",
 		contract: "Streams",
-		cause:    "standard error is not asked for, or a nil Writer is written to",
+		cause:    "standard error is not requested, or a nil Writer is written to",
 		needs:    []string{"StreamExecer", "Commands.PrintErr"},
 		check: func(t *trial) {
 			id := t.running().ID
@@ -100,9 +100,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "StreamExecErrorsAreKnown",
-		text:     "When ctx ends the streams are cut at once and ctx's error is returned, and nothing is written after that. A container that does not exist is ErrNotFound.",
+		text:     "When ctx is done the streams are closed immediately and ctx's error is returned; nothing is written after that. For a container that does not exist it returns ErrNotFound.",
 		contract: "StreamExecer.StreamExec, Streams; errors of package runtime",
-		cause:    "the call waits for the command, or for an input that never ends",
+		cause:    "the call waits for the command, or for an input without end",
 		needs:    []string{"StreamExecer", "Commands.Block"},
 		check: func(t *trial) {
 			id := t.running().ID
@@ -130,9 +130,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "StreamExecResizes",
-		text:     "A command with a terminal has the size that comes first out of Resize, and each that comes later; Resize need not be closed.",
+		text:     "The terminal of a command has the first size received from Resize, and then each later one; Resize need not be closed.",
 		contract: "Streams.Resize",
-		cause:    "sizes are passed on with rows and columns the wrong way round, or the first one only",
+		cause:    "rows and columns are swapped, or only the first size is passed on",
 		needs:    []string{"StreamExecer", "Commands.Size"},
 		check: func(t *trial) {
 			id := t.running().ID
@@ -167,9 +167,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "AttachReachesTheMainProcess",
-		text:     "Attach connects to the main process: what is written to Stdin reaches it, what it prints comes out of Stdout. When ctx ends, ctx's error is returned and the container goes on; when the container ends, nil is.",
+		text:     "Attach connects to the main process: Stdin is its input, and its output is written to Stdout. When ctx is done, it returns ctx's error and the container continues; when the container exits, it returns nil.",
 		contract: "Attacher.Attach",
-		cause:    "a new process is started instead, or the container's input ends with the first who attaches",
+		cause:    "a new process is started instead, or the container's input is closed with the first attached client",
 		needs:    []string{"Attacher", "Containers.Repeats"},
 		check: func(t *trial) {
 			c := named("repeats", t.suite.Containers.Repeats)
@@ -221,9 +221,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "PortForwardConnects",
-		text:     "PortForward connects to the port in the pod's network, copies until the pod's end has nothing more to say, and closes conn before it returns. A port where nobody listens is an error, an unknown pod ErrNotFound.",
+		text:     "PortForward connects to the port in the pod's network, copies until the pod closes the connection, and closes conn before it returns. For a port without a listener it returns an error, for an unknown pod ErrNotFound.",
 		contract: "PortForwarder.PortForward",
-		cause:    "conn is left open, or the error of the far end is dropped",
+		cause:    "conn is not closed, or the error of the remote end is dropped",
 		needs:    []string{"PortForwarder", "Containers.Listens"},
 		check: func(t *trial) {
 			const port, silent = 18573, 18574
@@ -263,9 +263,9 @@ var streamPromises = []promise{
 	},
 	{
 		name:     "StreamURLsAreGiven",
-		text:     "A StreamServer gives absolute URLs for containers and pods that run, another for each request, and ErrNotFound for those that do not exist.",
+		text:     "A StreamServer returns absolute URLs for running containers and pods, a different one for each request, and ErrNotFound for those that do not exist.",
 		contract: "StreamServer",
-		cause:    "the URL is made from the ID alone, so that it is no secret",
+		cause:    "the URL is derived from the ID alone, so that it is not secret",
 		needs:    []string{"StreamServer"},
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))

@@ -18,9 +18,9 @@ import (
 var syncPromises = []promise{
 	{
 		name:     "StartsEverything",
-		text:     "SyncPod takes the pod one step towards what is wanted: without init containers, it makes a sandbox and starts every container, and says so in its actions.",
+		text:     "Without init containers, one SyncPod creates a sandbox, starts every container, and reports both in its actions.",
 		contract: "Syncer.SyncPod, SyncResult.Actions, PodStatus",
-		cause:    "one step starts one container, or returns before what it started is shown",
+		cause:    "one step starts one container, or returns before the started containers are listed",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			before := time.Now().Round(0)
@@ -61,9 +61,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "IsIdempotent",
-		text:     "SyncPod is idempotent: called again with nothing changed it does nothing, and a container that runs as specified is never touched.",
+		text:     "SyncPod is idempotent: a second call without a change does nothing, and a container that runs as specified is not affected.",
 		contract: "Syncer.SyncPod: called again with nothing changed it does nothing",
-		cause:    "what is wanted is compared with what was asked for in another form (defaults, resolved images), so that it always differs",
+		cause:    "the spec is compared with the created container in another form (defaults, resolved images), so that they always differ",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			want := t.up(pod)
@@ -84,9 +84,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "LeavesTheSpecAlone",
-		text:     "SyncPod and KillPod do not change the pod they are given.",
+		text:     "SyncPod and KillPod do not modify the pod passed to them.",
 		contract: "SyncRequest.Pod: the runtime must not change it",
-		cause:    "defaults are filled in, or labels added, in the caller's pod instead of a copy",
+		cause:    "defaults or labels are set in the caller's pod instead of a copy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := pod.DeepCopy()
@@ -99,9 +99,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "MissingVolumeIsAConfigError",
-		text:     "A container that mounts a volume which is not listed in the request is not started (CreateContainerConfigError); the others are.",
+		text:     "A container that mounts a volume that is not in the request is not started (CreateContainerConfigError); the others are.",
 		contract: "SyncRequest.Volumes",
-		cause:    "volumes are taken from the spec, and the map is not looked at",
+		cause:    "volumes are taken from the spec, and the map is ignored",
 		check: func(t *trial) {
 			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
@@ -131,7 +131,7 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "SameNameOtherUID",
-		text:     "A pod is known by its UID: two pods of one name are two, and what is done to one leaves the other alone.",
+		text:     "A pod is identified by its UID: two pods with the same name are independent.",
 		contract: "package runtime: a pod is known by its UID",
 		cause:    "the backend's objects are named after the pod's namespace and name",
 		check: func(t *trial) {
@@ -155,9 +155,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "PodsInParallel",
-		text:     "All methods may be called from many goroutines at once; for different pods SyncPod and KillPod run in parallel.",
+		text:     "All methods are safe for concurrent use; SyncPod and KillPod run concurrently for different pods.",
 		contract: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
-		cause:    "state is shared between calls without a lock, or one lock refuses all but one",
+		cause:    "state is shared between calls without a lock, or one lock serializes all calls",
 		check: func(t *trial) {
 			var wg sync.WaitGroup
 			for range 4 {
@@ -188,9 +188,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "SyncPodObeysItsContext",
-		text:     "When ctx ends SyncPod stops early and returns ctx's error.",
+		text:     "When ctx is done SyncPod stops and returns ctx's error.",
 		contract: "Syncer.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
-		cause:    "the context is not passed on to the backend's calls",
+		cause:    "the context is not passed to the backend's calls",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			ctx, cancel := context.WithCancel(t.Context())
@@ -202,9 +202,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "NoTwinAfterACutShortSync",
-		text:     "SyncPod never starts a second instance of a container while one runs, also not when an earlier call was cut short or timed out; what that had begun is found again by the next look.",
+		text:     "SyncPod never starts a second instance of a container while one runs, also after an earlier call was canceled or timed out; the next inspection finds what that call had created.",
 		contract: "Syncer.SyncPod: never starts a second instance of a container while one runs",
-		cause:    "a create that timed out is taken not to have happened, and done again under another name",
+		cause:    "a create that timed out is assumed to have had no effect, and repeated under another name",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			for d := time.Millisecond; d <= time.Second && d < t.suite.Timing.Timeout/4; d *= 2 {
@@ -240,9 +240,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "ErrorJoinsTheActions",
-		text:     "The error of SyncPod joins the failures of the result's actions, and is nil if none of them failed; the result is valid in either case.",
+		text:     "The error of SyncPod joins the errors of the result's actions, and is nil if none failed; the result is valid in either case.",
 		contract: "Syncer.SyncPod, SyncResult.Err",
-		cause:    "the result is dropped when there is an error, or the first failure hides the others",
+		cause:    "the result is dropped when there is an error, or the first error hides the others",
 		check: func(t *trial) {
 			mounts := func(name string) v1.Container {
 				c := named(name, t.suite.Containers.Long)
@@ -272,9 +272,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "ReadyVolumeIsMounted",
-		text:     "A container whose volumes are all listed in the request is started.",
+		text:     "A container whose volumes are all in the request is started.",
 		contract: "SyncRequest.Volumes",
-		cause:    "only some kinds of volumes are known by their names, and the map is not looked at",
+		cause:    "only some kinds of volumes are supported by name, and the map is ignored",
 		check: func(t *trial) {
 			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
@@ -292,7 +292,7 @@ var syncPromises = []promise{
 		name:     "DeletedPodIsNotStarted",
 		text:     "SyncPod of a pod with a deletion timestamp starts nothing.",
 		contract: "the API's meaning of deletionTimestamp (rt-31)",
-		cause:    "the timestamp is not looked at, so that a pod that ends comes up again",
+		cause:    "the timestamp is ignored, so that a terminating pod is restarted",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
@@ -308,9 +308,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "FailedProbeRestarts",
-		text:     "A running container whose liveness or startup probe has failed is stopped and started again; one whose probes succeeded, or have no result yet, is left alone.",
+		text:     "A running container whose liveness or startup probe has failed is stopped and restarted; one whose probes succeeded, or have no result yet, is not.",
 		contract: "SyncRequest.Probes (rt-48)",
-		cause:    "Probes is not looked at, or a missing result counts as a failure",
+		cause:    "Probes is ignored, or a missing result is treated as a failure",
 		check: func(t *trial) {
 			probed := func(name string) v1.Container {
 				c := named(name, t.suite.Containers.Long)
@@ -350,9 +350,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "EphemeralContainerIsStartedOnce",
-		text:     "An ephemeral container that is added to a pod that runs is started beside the others, and never again after its exit.",
+		text:     "An ephemeral container that is added to a running pod is started, and never restarted after its exit.",
 		contract: "the API's meaning of ephemeralContainers (rt-45)",
-		cause:    "only the spec that the pod began with counts, or ephemeral containers are restarted with the pod's policy",
+		cause:    "only the spec as of the pod's start is used, or ephemeral containers are restarted with the pod's policy",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			up := t.up(pod)
@@ -373,9 +373,9 @@ var syncPromises = []promise{
 	},
 	{
 		name:     "HostNetworkIsTold",
-		text:     "A pod with hostNetwork has a sandbox that says so, and no IPs: the node's own are not listed.",
+		text:     "A pod with hostNetwork has a sandbox with HostNetwork set and without IPs: the node's addresses are not listed.",
 		contract: "SandboxStatus.HostNetwork, IPs",
-		cause:    "hostNetwork is not looked at, or the node's address is shown as the pod's",
+		cause:    "hostNetwork is ignored, or the node's address is reported as the pod's",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			pod.Spec.HostNetwork = true

@@ -27,7 +27,7 @@ func TestASandboxThatStaysReadyAfterAKillIsNamed(t *testing.T) {
 		cmd.Env = append(os.Environ(), child+"=1")
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err, "the suite passes")
-		assert.Contains(t, string(out), "KillPod returned nil while sandbox sandbox-1 (attempt 0) is ready: an agent takes the pod for an orphan")
+		assert.Contains(t, string(out), "KillPod returned nil while sandbox sandbox-1 (attempt 0) is ready: an agent would treat the pod as orphaned")
 		assert.NotContains(t, string(out), "KillPod returned nil while container")
 		return
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A trial is the check of one promise: a test, a runtime, and what it takes to
-// talk to the one about the other.
+// A trial is one check: the test, the runtime, and helpers for both.
 type trial struct {
 	*testing.T
 	rt    runtime.Runtime
@@ -28,17 +27,17 @@ type trial struct {
 
 	notApplicable bool
 	isGap         bool
-	gap           string // why the promise is known not to be kept; empty: it should be
+	gap           string // reason for which the check is expected to fail; empty if it is not
 
 	mu   sync.Mutex
-	seen []string // failures, where there is a gap
+	seen []string // failures, if gap is set
 }
 
 // namespace of the suite's pods.
 const namespace = "runtimetest"
 
-// named returns c under another name, with what SyncRequest.Pod asks to be
-// defaulted.
+// named returns c under another name, with the defaults that SyncRequest.Pod
+// requires.
 func named(name string, c v1.Container) v1.Container {
 	c = *c.DeepCopy()
 	c.Name = name
@@ -54,7 +53,7 @@ func named(name string, c v1.Container) v1.Container {
 	return c
 }
 
-// pod returns a pod that no runtime has seen, and sees to its end.
+// pod returns a new pod, which is cleaned up at the end of the check.
 func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod {
 	t.Helper()
 	id := strings.ToLower(rand.Text()[:10])
@@ -65,19 +64,19 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 			DNSPolicy:                     v1.DNSDefault,
 			EnableServiceLinks:            new(false),
 			SecurityContext:               &v1.PodSecurityContext{},
-			TerminationGracePeriodSeconds: new(int64(2)), // for what gets TERM before it knows what to do with it
+			TerminationGracePeriodSeconds: new(int64(2)), // for containers that get SIGTERM before they handle it
 			Containers:                    containers,
 		},
 	}
 	if t.suite.Adjust != nil {
 		t.suite.Adjust(pod)
 	}
-	uid := pod.UID // a check may change it
+	uid := pod.UID // a check may modify the pod
 	t.Cleanup(func() { t.clean(uid) })
 	return pod
 }
 
-// clean leaves nothing of the pod behind, as far as the runtime lets us.
+// clean kills the pod and, if possible, removes it.
 func (t *trial) clean(uid types.UID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), t.suite.Timing.Timeout)
 	defer cancel()
@@ -92,7 +91,7 @@ func (t *trial) clean(uid types.UID) {
 	}
 }
 
-// sync takes one step, which must succeed but for back-offs.
+// sync calls SyncPod, which must succeed except for back-offs.
 func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
 	t.Helper()
 	res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -102,7 +101,7 @@ func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
 	return res
 }
 
-// recovers takes steps until one succeeds.
+// recovers calls SyncPod until it succeeds.
 func (t *trial) recovers(pod *v1.Pod) {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
@@ -116,7 +115,7 @@ func (t *trial) recovers(pod *v1.Pod) {
 	}
 }
 
-// look inspects the pod, which must succeed.
+// look returns the status of the pod, without error.
 func (t *trial) look(uid types.UID) *runtime.PodStatus {
 	t.Helper()
 	status, err := t.rt.PodStatus(t.Context(), uid)
@@ -129,7 +128,7 @@ func (t *trial) look(uid types.UID) *runtime.PodStatus {
 	return status
 }
 
-// listed returns what the list shows of the pod, nil if nothing.
+// listed returns the pod in the list, or nil.
 func (t *trial) listed(uid types.UID) *runtime.Pod {
 	t.Helper()
 	pods, err := t.rt.Pods(t.Context())
@@ -142,8 +141,8 @@ func (t *trial) listed(uid types.UID) *runtime.Pod {
 	return nil
 }
 
-// kill stops the pod with this grace period, nil for its own, and returns how
-// long that took.
+// kill stops the pod with this grace period, or its own if nil, and returns how long that
+// took.
 func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -153,12 +152,12 @@ func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
 	return time.Since(begun)
 }
 
-// stopped fails t for each part of the pod that runs after KillPod has returned nil.
+// stopped fails t for each container or sandbox that runs after KillPod has returned nil.
 func (t *trial) stopped(s *runtime.PodStatus) {
 	t.Helper()
 	for _, sb := range s.Sandboxes {
 		if sb.State == runtime.SandboxReady {
-			t.Errorf("KillPod returned nil while sandbox %s (attempt %d) is ready: an agent takes the pod for an orphan and kills it again; the pod is\n%s",
+			t.Errorf("KillPod returned nil while sandbox %s (attempt %d) is ready: an agent would treat the pod as orphaned and kill it again; the pod is\n%s",
 				sb.ID, sb.Attempt, describe(s))
 		}
 	}
@@ -179,8 +178,8 @@ func (t *trial) up(pod *v1.Pod) *runtime.PodStatus {
 	})
 }
 
-// syncUntil plays the agent: it takes steps, with a fresh look for each, until
-// the pod looks as it should. The steps must succeed but for back-offs.
+// syncUntil calls SyncPod with the current status, as an agent does, until the function
+// returns true. SyncPod must succeed except for back-offs.
 func (t *trial) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	return t.until(pod.UID, what, ok, func(s *runtime.PodStatus) {
@@ -192,7 +191,7 @@ func (t *trial) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) 
 	})
 }
 
-// await looks until the pod looks as it should.
+// await inspects the pod until the function returns true.
 func (t *trial) await(uid types.UID, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	return t.until(uid, what, ok, func(*runtime.PodStatus) {})
@@ -207,15 +206,14 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 			return s
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is still not so that %s; the pod is\n%s", t.suite.Timing.Timeout, what, describe(s))
+			t.Fatalf("after %v the condition is not met: %s; the pod is\n%s", t.suite.Timing.Timeout, what, describe(s))
 		}
 		meanwhile(s)
 		t.pause(t.suite.Timing.PollInterval)
 	}
 }
 
-// settle gives what has just been started the moment that it takes to be ready
-// for TERM.
+// settle waits until a container that has just been started handles SIGTERM.
 func (t *trial) settle() {
 	t.Helper()
 	t.pause(10 * t.suite.Timing.PollInterval)
@@ -228,13 +226,12 @@ func (t *trial) pause(d time.Duration) {
 	}
 }
 
-// container returns the newest instance of the named container, which must be
-// there.
+// container returns the newest instance of the named container, which must exist.
 func (t *trial) container(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	t.Helper()
 	c := s.Container(name)
 	if c == nil {
-		t.Fatalf("there is no container %s any more; the pod is\n%s", name, describe(s))
+		t.Fatalf("container %s does not exist; the pod is\n%s", name, describe(s))
 	}
 	return c
 }
@@ -249,7 +246,7 @@ func exited(name string) func(*runtime.PodStatus) bool {
 	return func(s *runtime.PodStatus) bool { return in(s, name, runtime.ContainerExited) }
 }
 
-// instances returns all of one container, newest first.
+// instances returns all instances of a container, newest first.
 func instances(s *runtime.PodStatus, name string) []runtime.ContainerStatus {
 	var out []runtime.ContainerStatus
 	for _, c := range s.Containers {
@@ -260,7 +257,7 @@ func instances(s *runtime.PodStatus, name string) []runtime.ContainerStatus {
 	return out
 }
 
-// describe tells of a pod what a person needs to see why a promise is broken.
+// describe returns the state of a pod for messages.
 func describe(s *runtime.PodStatus) string {
 	var b strings.Builder
 	for _, sb := range s.Sandboxes {
@@ -284,7 +281,7 @@ func describe(s *runtime.PodStatus) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// ended reports whether err is that of a context that was cancelled or ran out.
+// ended reports whether err is the error of a context.
 func ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A verdict is what became of one check.
+// A verdict is the result of one check.
 type verdict int
 
 const (
@@ -26,7 +26,7 @@ func (k *run) judge(name string, v verdict) {
 	k.verdicts[v] = append(k.verdicts[v], name)
 }
 
-// summary counts the verdicts. Checks that -run left out have none.
+// summary returns the number of checks per verdict. Checks excluded by -run have none.
 func (k *run) summary() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -57,8 +57,7 @@ func (t *trial) verdict(outer *testing.T) verdict {
 	}
 }
 
-// judgeGap says what became of a check of a promise that is known not to be
-// kept.
+// judgeGap evaluates a check with a known gap.
 func (t *trial) judgeGap() {
 	switch {
 	case len(t.seen) > 0:
@@ -69,8 +68,8 @@ func (t *trial) judgeGap() {
 	}
 }
 
-// The methods of testing.T which end or fail a check. With a gap declared they
-// write down what was seen, and leave the test alone.
+// The methods of testing.T that fail or end a check. With a known gap they record the
+// failure and do not fail the test.
 
 func (t *trial) Errorf(format string, args ...any) {
 	t.T.Helper()

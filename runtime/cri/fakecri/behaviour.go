@@ -8,145 +8,139 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Behaviour is what a container does without being told. The zero value
-// starts at once, runs until it is stopped, and exits with 143 (128 + TERM) as
-// soon as it gets TERM.
+// A Behaviour specifies how a container runs. The zero value starts immediately, runs
+// until it is stopped, and exits with 143 (128 + SIGTERM) as soon as it gets SIGTERM.
 //
-// All times are on the clock of package time: virtual in a testing/synctest
-// bubble.
+// All times use package time, which is virtual in a testing/synctest bubble.
 type Behaviour struct {
-	// StartDelay is how long StartContainer takes. StartError, if set, is what
-	// it fails with then; the container has exited with 128 (ContainerCannotRun)
-	// as with containerd.
+	// StartDelay is the duration of StartContainer. If StartError is set, it then
+	// fails with this message, and the container has exited with 128
+	// (ContainerCannotRun), as in containerd.
 	StartDelay time.Duration
 	StartError string
 
-	// RunFor is how long it runs until it exits by itself, with ExitCode, by
-	// Signal (which makes the code 128 + Signal), or because of OOM (137, reason
-	// OOMKilled). Zero: until it is stopped.
+	// RunFor is the time until the container exits with ExitCode, with code 128 +
+	// Signal if Signal is set, or with 137 and reason OOMKilled if OOM is set. Zero
+	// means that it runs until it is stopped.
 	RunFor   time.Duration
 	ExitCode int32
 	Signal   int32
 	OOM      bool
 
-	// Crashes, if above zero, is how many instances of the container (in one
-	// pod) end as RunFor and the fields after it say, at once if RunFor is zero.
-	// Those after them run until they are stopped. Zero: all of them end so.
+	// Crashes, if above zero, is the number of instances of the container in a pod
+	// that exit as specified by RunFor to OOM, immediately if RunFor is zero. Later
+	// ones run until they are stopped. Zero means no limit.
 	Crashes int
 
-	// StopDelay is how long it takes to exit after TERM, with StopCode (zero:
-	// 143). IgnoreTerm: it does not, and is killed with 137 when its grace is
-	// over.
+	// StopDelay is the time from SIGTERM to the exit with StopCode (zero means 143).
+	// If IgnoreTerm is set, the container is killed with 137 at the end of the grace
+	// period.
 	StopDelay  time.Duration
 	StopCode   int32
 	IgnoreTerm bool
 
-	// Message is what it writes to its terminationMessagePath when it ends by
-	// itself.
+	// Message is written to the terminationMessagePath when the container exits
+	// without being stopped.
 	Message string
 
-	// Logs are the lines it prints.
+	// Logs are the lines that the container prints.
 	Logs []LogLine
 
-	// Endpoints are those at which it serves while it runs.
+	// Endpoints are the ports on which the container serves while it runs.
 	Endpoints []Endpoint
 
-	// Memory in bytes, CPU in cores and Disk in bytes (of the writable layer)
-	// are what it uses.
+	// Memory in bytes, CPU in cores and Disk in bytes (of the writable layer) are the
+	// resource usage.
 	Memory, CPU, Disk Curve
 
-	// Exec answers commands run in it, also through ExecSync; it should return
-	// when ctx ends. No stream of s is nil. Nil: what ExecRules say. It cannot be
-	// written in YAML.
+	// Exec runs a command in the container, also for ExecSync; it should return when
+	// ctx is done. The streams of s are not nil. If nil, ExecRules apply. It cannot be
+	// set in YAML.
 	Exec func(ctx context.Context, cmd []string, s runtime.Streams) (exitCode int32, err error)
 
-	// ExecRules answer commands where there is no Exec: the first whose Command
-	// is a prefix of the command's words. A command with no rule prints nothing
-	// and exits with 0.
+	// ExecRules are used if Exec is nil; the first rule whose Command is a prefix of
+	// the command applies. A command without a rule exits with 0 and no output.
 	ExecRules []ExecRule
 
-	// Forward answers connections that are forwarded to ports of its pod at which
-	// no container has an Endpoint; it should return when ctx ends. Nil: they are
-	// refused. It cannot be written in YAML.
+	// Forward serves connections that are forwarded to ports of the pod without an
+	// Endpoint; it should return when ctx is done. If nil, they are refused. It cannot
+	// be set in YAML.
 	Forward func(ctx context.Context, port int32, conn io.ReadWriteCloser) error
 }
 
-// A LogLine is a line, or many of them, that a container prints.
+// A LogLine is a line that a container prints once or repeatedly.
 type LogLine struct {
-	After time.Duration // since its start, or since the line before it was printed the last time
-	Every time.Duration // zero: it is printed once; else again and again, at least 1ms apart
-	Times int           // at most so often; zero: as long as the container runs
-	Text  string        // without the newline; %d, if it has one, is the number of the line, from 1
+	After time.Duration // since the start, or since the previous line was last printed
+	Every time.Duration // interval, at least 1ms; zero means that it is printed once
+	Times int           // maximum number of repetitions; zero means no limit
+	Text  string        // without the newline; %d is replaced by the line number, from 1
 	Err   bool          // to stderr
 }
 
-// An Endpoint is a port on which a container serves while it runs, so that
-// probes find it: at the pod's address for Runtime.DialContext, and on loopback
-// with Config.Listen.
+// An Endpoint is a port on which a container serves while it runs: at the pod's
+// address with Runtime.DialContext, and on loopback with Config.Listen.
 type Endpoint struct {
-	// Port of the container, and of 127.0.0.1, where one of two that are the
-	// same does not listen. Zero: there, any that is free.
+	// Port is the port of the container, and with Config.Listen of 127.0.0.1; if
+	// another container listens there, it does not. Zero means any free port of
+	// 127.0.0.1.
 	Port int32
-	// HTTP: it answers GET of any path with 200, or with 503 while it is not
-	// ready. Otherwise it accepts connections while it is ready, and refuses
-	// them while it is not.
+	// HTTP makes it answer GET requests with 200, or with 503 while it is not ready.
+	// Otherwise it accepts connections while it is ready, and refuses them while it is
+	// not.
 	HTTP bool
-	// ReadyAfter its start it is ready; UnreadyAfter (zero: never) it stops to
-	// be.
+	// ReadyAfter and UnreadyAfter are the times from the start until the endpoint
+	// becomes ready and stops being ready. A zero UnreadyAfter means never.
 	ReadyAfter, UnreadyAfter time.Duration
 }
 
-// An ExecRule is what becomes of commands.
+// An ExecRule specifies the result of commands.
 type ExecRule struct {
-	Command        []string // prefix of the words; empty: every command
+	Command        []string // prefix of the arguments; empty matches every command
 	Stdout, Stderr string
 	ExitCode       int32
 	Takes          time.Duration
-	// Fails: from the first to the Fails-th run of it, it exits with 1 instead.
+	// Fails is the number of runs, from the first one on, that exit with 1 instead.
 	Fails int
 }
 
-// A Curve is a use of something over a container's life. The zero value uses
-// nothing.
+// A Curve is resource usage over the time since the start. The zero value is no
+// usage.
 type Curve struct {
-	// Points by time since the start, in order; between two points the use goes
-	// in a straight line, before the first and after the last it stays. Two
-	// points at one time are a jump.
+	// Points are sorted by time. Usage is interpolated between two points and constant
+	// before the first and after the last. Two points with the same time are a step.
 	Points []Point
-	// Repeat: after the last point it begins again.
+	// Repeat restarts the curve after the last point.
 	Repeat bool
 }
 
-// A Point of a Curve.
+// A Point is a point of a Curve.
 type Point struct {
 	At    time.Duration
 	Value float64
 }
 
-// An ImageBehaviour is what an image is and how its pull goes. The zero value
-// is pulled at once and has one layer of 1 MiB.
+// An ImageBehaviour specifies an image and the result of its pull. The zero value is
+// pulled immediately and has one layer of 1 MiB.
 type ImageBehaviour struct {
-	// Layers are the sizes in bytes of what it is made of. Layers of the same
-	// name are shared between images.
+	// Layers are the layers. Layers of the same name are shared between images.
 	Layers []Layer
-	// PullTime is how long a pull takes; PullError what it fails with. PullFails,
-	// if above zero, is how many pulls fail before one works; zero with a
-	// PullError: all.
+	// PullTime is the duration of a pull. If PullError is set, pulls fail with it:
+	// the first PullFails pulls, or all if PullFails is zero.
 	PullTime  time.Duration
 	PullError string
 	PullFails int
-	// Absent: the registry does not have it; pulls fail with NotFound.
+	// Absent makes pulls fail with NotFound, as if the registry did not have it.
 	Absent bool
-	// Auth, if set, is the "user:password" that a pull has to bring.
+	// Auth is the "user:password" required for a pull. Empty means none.
 	Auth string
-	// User as the image's configuration names it: "1000", "nobody", "".
+	// User is the user in the image's configuration: "1000", "nobody", "".
 	User string
-	// Present: it is on the node from the beginning. Pinned: the runtime says
-	// that it must not be collected.
+	// Present makes the image present from the beginning. Pinned images must not be
+	// garbage-collected.
 	Present, Pinned bool
 }
 
-// A Layer of an image.
+// A Layer is a layer of an image, with its size in bytes.
 type Layer struct {
 	Name string
 	Size uint64

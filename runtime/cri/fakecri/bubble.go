@@ -5,9 +5,8 @@ import (
 	"runtime"
 )
 
-// inBubble reports whether the caller is in a testing/synctest bubble, as far as
-// that can be told without package testing: by what the Go runtime writes over
-// the stack of a goroutine.
+// inBubble reports whether the caller is in a testing/synctest bubble. Without package
+// testing, the stack trace of the goroutine is the only way to find out.
 func inBubble() bool {
 	var buf [128]byte
 	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte("\n"))

@@ -8,13 +8,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// errDown is what every call gets while the daemon is down, and those that were
-// under way when it went down.
-var errDown = status.Error(codes.Unavailable, "fakecri: the runtime is down")
+// errDown is returned by calls while the daemon is down, and by those in progress when
+// it goes down.
+var errDown = status.Error(codes.Unavailable, "fakecri: runtime is down")
 
-// call makes one call of the CRI: it asks for the call's fault and does what
-// that says, and do in between. do gets a context that ends also when the
-// daemon goes down; it changes things only after [Runtime.begin] let it.
+// call runs do with the fault of the call. The context of do is also done when the
+// daemon goes down; do must call [Runtime.begin] before it changes the state.
 func call[T any](ctx context.Context, r *Runtime, c Call, do func(context.Context) (T, error)) (T, error) {
 	return callAged(ctx, r, c, func(ctx context.Context, _ time.Duration) (T, error) { return do(ctx) })
 }
@@ -25,7 +24,7 @@ func act(ctx context.Context, r *Runtime, c Call, do func(context.Context) error
 	return err
 }
 
-// callAged is call for lists, which are told how old their answer is to be.
+// callAged is call for lists; the second argument of do is Fault.Stale.
 func callAged[T any](ctx context.Context, r *Runtime, c Call, do func(context.Context, time.Duration) (T, error)) (T, error) {
 	var none T
 	ctx, n, err := r.enter(ctx, &c)
@@ -46,19 +45,19 @@ func callAged[T any](ctx context.Context, r *Runtime, c Call, do func(context.Co
 		}
 	}
 	res, err := do(ctx, f.Stale)
-	if down(ctx) { // whatever came of it
+	if down(ctx) { // regardless of the result
 		return none, errDown
 	}
 	if f.Lost {
 		if err := f.hit(ctx); err != nil {
 			return none, err
 		}
-		return none, status.Errorf(codes.Unavailable, "fakecri: the answer of %s was lost", c.Method)
+		return none, status.Errorf(codes.Unavailable, "fakecri: response of %s was lost", c.Method)
 	}
 	return res, err
 }
 
-// hit is the part of a fault that fails a call.
+// hit applies Hang and Err.
 func (f Fault) hit(ctx context.Context) error {
 	if f.Hang {
 		<-ctx.Done()
@@ -67,7 +66,7 @@ func (f Fault) hit(ctx context.Context) error {
 	return f.Err
 }
 
-// enter lets a call in, and numbers it.
+// enter registers and numbers a call.
 func (r *Runtime) enter(ctx context.Context, c *Call) (context.Context, int, error) {
 	if ctx.Err() != nil {
 		return nil, 0, ended(ctx)
@@ -96,7 +95,8 @@ func (r *Runtime) leave(n int) {
 	}
 }
 
-// begin locks r for a change that a call makes, if the call is not off by now.
+// begin locks r for a change by a call. It returns an error, without the lock, if the
+// call is canceled.
 func (r *Runtime) begin(ctx context.Context) error {
 	r.mu.Lock()
 	if ctx.Err() != nil {
@@ -106,7 +106,7 @@ func (r *Runtime) begin(ctx context.Context) error {
 	return nil
 }
 
-// pause waits, until the call is off.
+// pause waits for d or until the call is canceled.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -121,10 +121,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// down reports whether the daemon went down while a call was under way.
+// down reports whether the daemon went down during the call.
 func down(ctx context.Context) bool { return context.Cause(ctx) == errDown }
 
-// ended is the error of a call that is off.
+// ended returns the error of a canceled call.
 func ended(ctx context.Context) error {
 	if down(ctx) {
 		return errDown
@@ -132,7 +132,7 @@ func ended(ctx context.Context) error {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// ofSandbox and ofContainer say whom a call is about.
+// ofSandbox and ofContainer return the Call for an ID.
 func (r *Runtime) ofSandbox(method, id string) Call {
 	c := Call{Method: method, ID: id}
 	r.mu.Lock()

@@ -13,8 +13,8 @@ var (
 	errAmbiguousID = errors.New("multiple IDs found with provided prefix")
 )
 
-// A chain holds objects in the order in which they were made, and finds them by
-// ID. The zero value is empty.
+// A chain is a list of objects in the order of their creation, with an index by ID.
+// The zero value is empty.
 type chain[T any] struct {
 	byID        map[string]*link[T]
 	first, last *link[T]
@@ -57,8 +57,8 @@ func (c *chain[T]) remove(id string) {
 	}
 }
 
-// find returns the object whose ID begins so, as containerd does. Only whole
-// IDs are found at once.
+// find returns the object with a complete ID or a unique prefix of one, as in
+// containerd. Prefixes take a search of all objects.
 func (c *chain[T]) find(id string) (T, error) {
 	l, err := c.lookup(id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *chain[T]) lookup(id string) (*link[T], error) {
 	return found, nil
 }
 
-// all are the objects, oldest first. The one at hand may be removed meanwhile.
+// all yields the objects, oldest first. The yielded object may be removed.
 func (c *chain[T]) all() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for l := c.first; l != nil; {
@@ -107,7 +107,7 @@ func (c *chain[T]) all() iter.Seq[T] {
 	}
 }
 
-// only is the object with this ID, if it is there.
+// only yields the object with this ID, if any.
 func (c *chain[T]) only(id string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l, ok := c.byID[id]; ok {
@@ -116,8 +116,7 @@ func (c *chain[T]) only(id string) iter.Seq[T] {
 	}
 }
 
-// whole returns the ID that begins so, or what it was given: lists then match
-// nothing.
+// whole returns the complete ID for a prefix, or the argument if there is none.
 func (c *chain[T]) whole(id string) string {
 	if l, err := c.lookup(id); err == nil {
 		return l.id

@@ -8,25 +8,25 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Exit ends the running container of this name in the pod by itself, with a
-// code. It is an error if there is none that runs.
+// Exit makes the running container with this name in the pod exit with the code. It
+// returns an error if none runs.
 func (r *Runtime) Exit(podUID, container string, code int32) error {
 	return r.endRunning(podUID, container, code, reasonOf(code))
 }
 
-// Kill ends it as KILL from inside the machine does, with 137.
+// Kill makes it exit with 137, as a SIGKILL inside the machine does.
 func (r *Runtime) Kill(podUID, container string) error {
 	return r.endRunning(podUID, container, codeKill, reasonOf(codeKill))
 }
 
-// OOM ends it as the kernel does when its memory is over: 137, OOMKilled.
+// OOM makes it exit with 137 and reason OOMKilled.
 func (r *Runtime) OOM(podUID, container string) error {
 	return r.endRunning(podUID, container, codeKill, "OOMKilled")
 }
 
-// Hang lets the running container of this name in the pod do nothing more by
-// itself: it does not end, and ignores TERM, also if it got that already. It is
-// an error if there is none that runs.
+// Hang makes the running container with this name in the pod ignore SIGTERM, including
+// one that it got before, and cancels its pending exit. It returns an error if none
+// runs.
 func (r *Runtime) Hang(podUID, container string) error {
 	r.mu.Lock()
 	defer r.unlock()
@@ -39,10 +39,9 @@ func (r *Runtime) Hang(podUID, container string) error {
 	return nil
 }
 
-// Linger lets the running container of this name in the pod take this long to
-// exit after a TERM that is to come, whatever its behaviour says of that: it has
-// connections that it serves to their end. It is an error if there is none that
-// runs.
+// Linger sets the time from a later SIGTERM to the exit of the running container with
+// this name in the pod, in place of its Behaviour, as for a server that drains its
+// connections. It returns an error if none runs.
 func (r *Runtime) Linger(podUID, container string, stopDelay time.Duration) error {
 	r.mu.Lock()
 	defer r.unlock()
@@ -68,8 +67,7 @@ func (r *Runtime) endRunning(uid, name string, code int32, reason string) error 
 	return nil
 }
 
-// runningLocked returns the newest container of this name that runs, nil if none
-// does.
+// runningLocked returns the newest running container with this name, or nil.
 func (r *Runtime) runningLocked(uid, name string) *container {
 	var found *container
 	for c := range r.containersOfPodLocked(uid) {
@@ -80,8 +78,8 @@ func (r *Runtime) runningLocked(uid, name string) *container {
 	return found
 }
 
-// KillSandbox ends what holds the pod's newest sandbox together, so that it is
-// not ready. Its containers go on. It is an error if none is ready.
+// KillSandbox makes the pod's newest ready sandbox not ready. Its containers continue to
+// run. It returns an error if none is ready.
 func (r *Runtime) KillSandbox(podUID string) error {
 	r.mu.Lock()
 	defer r.unlock()
@@ -98,8 +96,7 @@ func (r *Runtime) KillSandbox(podUID string) error {
 	return nil
 }
 
-// A Container is what is true of one, whatever faults make callers of the CRI
-// see.
+// A Container is the actual state of a container, regardless of faults.
 type Container struct {
 	Pod, Name, ID, SandboxID string
 	Attempt                  uint32
@@ -107,14 +104,14 @@ type Container struct {
 	ExitCode                 int32
 	Reason                   string
 
-	Created, Started, Ended time.Time // zero: it was not
+	Created, Started, Ended time.Time // zero if it has not happened
 
-	// Config is what it was created with, to be read only.
+	// Config is the configuration. It must not be modified.
 	Config *runtimeapi.ContainerConfig
 }
 
-// Containers returns those of a pod, oldest first, or of all pods where podUID
-// is empty. It works while the daemon is down, too.
+// Containers returns the containers of a pod, oldest first, or of all pods if podUID is
+// empty. It works also while the daemon is down.
 func (r *Runtime) Containers(podUID string) []Container {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,17 +127,17 @@ func (r *Runtime) Containers(podUID string) []Container {
 	return list
 }
 
-// A Sandbox is as a Container.
+// A Sandbox is the actual state of a sandbox.
 type Sandbox struct {
 	Pod, Name, Namespace, ID string
 	Attempt                  uint32
 	State                    State
-	IP                       string // empty: the host's, or there is none any more
+	IP                       string // empty on the host network and when it is not ready
 	Created                  time.Time
-	Config                   *runtimeapi.PodSandboxConfig // as of a Container
+	Config                   *runtimeapi.PodSandboxConfig // must not be modified
 }
 
-// Sandboxes is as Containers.
+// Sandboxes returns the sandboxes of a pod, like Containers.
 func (r *Runtime) Sandboxes(podUID string) []Sandbox {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -45,7 +45,7 @@ type container struct {
 
 func (c *container) name() string { return c.config.GetMetadata().GetName() }
 
-// asked is the image that the container was to be of.
+// asked returns the image in the container's config.
 func (c *container) asked() string {
 	if name := c.config.GetImage().GetUserSpecifiedImage(); name != "" {
 		return name
@@ -55,7 +55,7 @@ func (c *container) asked() string {
 
 func (c *container) running() bool { return c.state == runtimeapi.ContainerState_CONTAINER_RUNNING }
 
-// goneLocked returns a channel that is closed once the container has ended.
+// goneLocked returns a channel that is closed when the container has exited.
 func (c *container) goneLocked() <-chan struct{} {
 	if c.gone == nil {
 		c.gone = make(chan struct{})
@@ -63,7 +63,7 @@ func (c *container) goneLocked() <-chan struct{} {
 	return c.gone
 }
 
-// CreateContainer makes a container in a sandbox, of an image that is there.
+// CreateContainer creates a container in a sandbox. Its image must be present.
 func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
 	c := r.ofSandbox("CreateContainer", podSandboxID)
 	c.Container = config.GetMetadata().GetName()
@@ -121,7 +121,7 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 	})
 }
 
-// containerName is what containerd reserves for a container.
+// containerName returns the name that containerd reserves for a container.
 func containerName(m *runtimeapi.ContainerMetadata, s *runtimeapi.PodSandboxMetadata) string {
 	return strings.Join([]string{
 		m.GetName(), s.GetName(), s.GetNamespace(), s.GetUid(), strconv.FormatUint(uint64(m.GetAttempt()), 10),
@@ -149,8 +149,8 @@ func stateOf(s runtimeapi.ContainerState) State {
 	return Exited
 }
 
-// RemoveContainer removes the container, and kills it first if it runs. One that
-// is not known is no error; one that is being started is refused.
+// RemoveContainer removes the container, after killing it if it runs. An unknown ID is
+// not an error; a container that is being started cannot be removed.
 func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("RemoveContainer", containerID), func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
@@ -166,7 +166,7 @@ func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error
 	})
 }
 
-// removeLocked forgets a container that does not run.
+// removeLocked removes a container that does not run.
 func (r *Runtime) removeLocked(c *container) error {
 	if c.starting != 0 {
 		return refused("remove container %s: it is being started", c.id)
@@ -184,7 +184,7 @@ func (r *Runtime) removeLocked(c *container) error {
 	return nil
 }
 
-// showLocked renews what lists show of the container.
+// showLocked updates the container in lists.
 func (r *Runtime) showLocked(c *container) {
 	was := c.item
 	c.item = &runtimeapi.Container{

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// at returns the use t after the start, and none before it.
+// at returns the usage at t after the start; it is 0 before the start.
 func (c Curve) at(t time.Duration) float64 {
 	if len(c.Points) == 0 || t < 0 {
 		return 0
@@ -21,8 +21,8 @@ func (c Curve) at(t time.Duration) float64 {
 	return before.Value
 }
 
-// used returns the use over time from the start until t: for a use in cores, in
-// core-nanoseconds. As t grows it does not fall, but for a rounding of one.
+// used returns the integral from the start until t, for cores in core-nanoseconds. It
+// does not decrease, except by a rounding error of one.
 func (c Curve) used(t time.Duration) uint64 {
 	if len(c.Points) == 0 || t <= 0 {
 		return 0
@@ -31,8 +31,8 @@ func (c Curve) used(t time.Duration) uint64 {
 	if turns == 0 {
 		return whole(c.area(rest))
 	}
-	// Whole turns are counted in integers, so that the rounding of a sum over
-	// many of them does not make it fall where one ends.
+	// Complete periods are counted as integers, so that rounding does not make the
+	// sum decrease.
 	one := whole(c.area(c.period()))
 	if float64(turns)*float64(one) > math.MaxInt64/2 {
 		return math.MaxInt64
@@ -40,8 +40,7 @@ func (c Curve) used(t time.Duration) uint64 {
 	return uint64(turns)*one + min(one, whole(c.area(rest)))
 }
 
-// period is how long one turn of a curve that repeats takes; zero if it does
-// not.
+// period returns the period of a curve that repeats, else zero.
 func (c Curve) period() time.Duration {
 	if !c.Repeat || len(c.Points) == 0 {
 		return 0
@@ -49,7 +48,7 @@ func (c Curve) period() time.Duration {
 	return c.Points[len(c.Points)-1].At
 }
 
-// turn returns how many turns are over at t, and the time within the turn.
+// turn returns the number of complete periods at t, and the rest.
 func (c Curve) turn(t time.Duration) (turns int64, rest time.Duration) {
 	if p := c.period(); p > 0 {
 		return int64(t / p), t % p
@@ -57,7 +56,7 @@ func (c Curve) turn(t time.Duration) (turns int64, rest time.Duration) {
 	return 0, t
 }
 
-// area is the integral from 0 to t in the first turn, in nanoseconds.
+// area returns the integral from 0 to t in the first period.
 func (c Curve) area(t time.Duration) float64 {
 	before := Point{Value: c.Points[0].Value}
 	var sum float64
@@ -72,7 +71,7 @@ func (c Curve) area(t time.Duration) float64 {
 	return sum + before.Value*float64(t-before.At)
 }
 
-// between is the value at t on the line from a to b.
+// between returns the interpolated value at t between a and b.
 func between(a, b Point, t time.Duration) float64 {
 	if b.At <= a.At {
 		return b.Value
@@ -80,7 +79,7 @@ func between(a, b Point, t time.Duration) float64 {
 	return a.Value + (b.Value-a.Value)*float64(t-a.At)/float64(b.At-a.At)
 }
 
-// whole is v as a count: what is negative, or too much to count, is cut off.
+// whole converts v to an integer, limited to the valid range.
 func whole(v float64) uint64 {
 	switch {
 	case !(v > 0): // NaN too

@@ -1,8 +1,7 @@
 package fakecri
 
-// Down ends the daemon, as a kill of its process does: calls under way and those
-// to come fail with Unavailable, streams of events end. Sandboxes and containers
-// go on, and end as they would.
+// Down stops the daemon, as a kill of its process does: calls in progress and later ones
+// fail with Unavailable, and streams of events end. Sandboxes and containers continue.
 func (r *Runtime) Down() {
 	r.mu.Lock()
 	defer r.unlock()
@@ -17,20 +16,20 @@ func (r *Runtime) downLocked() {
 	clear(r.inflight)
 	clear(r.watchers)
 	for c := range r.containers.all() {
-		c.starting = 0 // still created, when the daemon is back
+		c.starting = 0 // it remains created
 	}
 }
 
-// Up starts the daemon again, which knows what has happened since.
+// Up starts the daemon again, with the current state.
 func (r *Runtime) Up() {
 	r.mu.Lock()
 	defer r.unlock()
 	r.down = false
 }
 
-// Reboot restarts the machine, and the daemon, which is up then: no sandbox is
-// ready, and what ran has exited with 255 and reason Unknown, as containerd has
-// it. What was created still is, and cannot be started.
+// Reboot restarts the machine and the daemon: no sandbox is ready, and running containers
+// have exited with 255 and reason Unknown, as in containerd. Created containers remain
+// created but cannot be started.
 func (r *Runtime) Reboot() {
 	r.mu.Lock()
 	defer r.unlock()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// serving is what a running container has that others connect to.
+// serving holds the listeners and connections of a running container.
 type serving struct {
 	r         *Runtime
 	id        string
@@ -28,7 +28,7 @@ type serving struct {
 	timers    []*time.Timer
 }
 
-// serve lets a container have its endpoints.
+// serve opens the endpoints of a container.
 func (r *Runtime) serve(c *container) {
 	if len(c.behaviour.Endpoints) == 0 {
 		return
@@ -55,7 +55,8 @@ func (r *Runtime) serve(c *container) {
 	}
 }
 
-// laterLocked does something with mu held, unless the container has ended.
+// laterLocked calls a function with mu held after a delay, unless the container has
+// exited.
 func (s *serving) laterLocked(after time.Duration, do func()) {
 	s.timers = append(s.timers, time.AfterFunc(after, func() {
 		s.mu.Lock()
@@ -97,7 +98,7 @@ func (s *serving) deafenLocked(e Endpoint) {
 	}
 }
 
-// end closes everything. The goroutines of what is closed return at once.
+// end closes all listeners and connections, whose goroutines then return.
 func (s *serving) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +115,8 @@ func (s *serving) end() {
 	clear(s.conns)
 }
 
-// take keeps a connection, to close it when the container ends. It closes it at
-// once if the container has.
+// take registers a connection, which is closed when the container exits, or immediately
+// if it has exited.
 func (s *serving) take(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,15 +159,15 @@ func (s *serving) talk(conn net.Conn, e Endpoint) {
 	}
 }
 
-// ready reports whether the endpoint is ready so long after its container's
-// start.
+// ready reports whether the endpoint is ready at the given time after the start of its
+// container.
 func (e Endpoint) ready(age time.Duration) bool {
 	return age >= e.ReadyAfter && (e.UnreadyAfter == 0 || age < e.UnreadyAfter)
 }
 
-// Endpoint returns the address on loopback at which a running container of a pod
-// listens for its endpoint with a port. There is none without Config.Listen, or
-// if another listens there; or, if it is not HTTP, while it is not ready.
+// Endpoint returns the loopback address of an endpoint of a running container of a pod.
+// There is none without Config.Listen, if the port was in use, and, unless it is HTTP,
+// while the endpoint is not ready.
 func (r *Runtime) Endpoint(podUID, container string, port int32) (addr string, ok bool) {
 	r.mu.Lock()
 	var s *serving
@@ -187,10 +188,10 @@ func (r *Runtime) Endpoint(podUID, container string, port int32) (addr string, o
 }
 
 // DialContext connects to an endpoint at the address of its pod, such as
-// "10.0.0.1:8080", or at that of loopback for pods on the host's network. No
-// packet is sent, so that it works in a testing/synctest bubble, and as
-// DialContext of an http.Transport. Where nothing serves, and where what is not
-// HTTP is not ready, the connection is refused.
+// "10.0.0.1:8080", or on loopback for pods on the host network. It uses no network, so
+// that it works in a testing/synctest bubble, and has the signature of DialContext of an
+// http.Transport. The connection is refused if no container serves the port, or if an
+// endpoint that is not HTTP is not ready.
 func (r *Runtime) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	fail := func(err error) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: podAddr(address), Err: err}
@@ -215,13 +216,13 @@ func (r *Runtime) DialContext(ctx context.Context, network, address string) (net
 	return conn, nil
 }
 
-// podAddr is an address as errors show it.
+// podAddr is an address in errors.
 type podAddr string
 
 func (podAddr) Network() string  { return "tcp" }
 func (a podAddr) String() string { return string(a) }
 
-// atLocked returns the sandboxes that have an address.
+// atLocked returns the sandboxes with an address.
 func (r *Runtime) atLocked(host string) []*sandbox {
 	if s := r.byIP[host]; s != nil {
 		return []*sandbox{s}
@@ -238,8 +239,9 @@ func (r *Runtime) atLocked(host string) []*sandbox {
 	return list
 }
 
-// connectLocked connects to a port of sandboxes; nil if that is refused. Closing
-// the connection ends the goroutine that serves it, and so does the container.
+// connectLocked connects to a port of sandboxes; it returns nil if that is refused. The
+// goroutine that serves the connection returns when the connection is closed or the
+// container exits.
 func (r *Runtime) connectLocked(sandboxes []*sandbox, port int32) net.Conn {
 	for _, s := range sandboxes {
 		for _, c := range s.containers {

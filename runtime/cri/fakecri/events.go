@@ -8,19 +8,18 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// eventsMax is how many events wait for one slow reader. One that falls further
-// behind has its stream ended.
+// eventsMax is the maximum number of queued events per reader. Beyond it the stream is
+// terminated.
 const eventsMax = 4096
 
-// A watcher is one GetContainerEvents under way. Runtime.mu guards queue and
-// late.
+// A watcher is one call of GetContainerEvents. Runtime.mu guards queue and late.
 type watcher struct {
 	queue []*runtimeapi.ContainerEventResponse
 	late  bool
 	more  chan struct{} // of one element: there is something in queue, or it is late
 }
 
-// publishLocked tells whoever watches, and never waits for them.
+// publishLocked queues an event for all watchers. It does not block.
 func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, subject string) {
 	if len(r.watchers) == 0 {
 		return
@@ -45,13 +44,12 @@ func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, 
 	}
 }
 
-// GetContainerEvents sends an event to the channel for each sandbox and
-// container that is created, started, stopped or removed from now on, as the pod
-// was then, until ctx ends or the daemon goes down. It does not close the
-// channel. The callback, which may be nil, is called with nil (there is no
-// stream) once no event is missed any more.
+// GetContainerEvents sends an event, with the state of the pod at that time, for each
+// sandbox and container that is created, started, stopped or removed, until ctx is done
+// or the daemon goes down. It does not close the channel. The callback, which may be nil,
+// is called with nil (there is no stream) as soon as no further event can be missed.
 //
-// A reader that falls 4096 events behind gets ResourceExhausted.
+// It returns ResourceExhausted to a reader that is 4096 events behind.
 func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan *runtimeapi.ContainerEventResponse, connectionEstablishedCallback func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	return act(ctx, r, Call{Method: "GetContainerEvents"}, func(ctx context.Context) error {
 		w := &watcher{more: make(chan struct{}, 1)}
@@ -83,13 +81,13 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 				}
 			}
 			if late {
-				return status.Errorf(codes.ResourceExhausted, "fakecri: the reader of container events is more than %d behind", eventsMax)
+				return status.Errorf(codes.ResourceExhausted, "fakecri: reader of container events is more than %d events behind", eventsMax)
 			}
 		}
 	})
 }
 
-// take returns what waits for a watcher.
+// take returns the queued events of a watcher.
 func (r *Runtime) take(w *watcher) ([]*runtimeapi.ContainerEventResponse, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// maxExecOutput is how much ExecSync returns of each output, in bytes; the rest
-// is thrown away, as by containerd.
+// maxExecOutput is the maximum number of bytes that ExecSync returns of each output; the
+// rest is discarded, as by containerd.
 const maxExecOutput = 16 << 20
 
-// ExecSync runs a command as [Behaviour].Exec or its ExecRules say, and returns
-// what it printed, of which the first 16 MiB count. A code other than 0 is an
-// utilexec.CodeExitError, as of the CRI's client. A timeout above 0 that is over
-// is DeadlineExceeded. A command whose container ends is killed with 137.
+// ExecSync runs a command with [Behaviour].Exec or ExecRules, and returns its output, at
+// most 16 MiB each. For an exit code other than 0 the error is a utilexec.CodeExitError,
+// as from the CRI client. After a timeout above 0 it returns DeadlineExceeded. If the
+// container exits, the command is killed with 137.
 func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	var out, errOut capped
 	code, err := call(ctx, r, r.ofContainer("ExecSync", containerID), func(ctx context.Context) (int32, error) {
@@ -49,17 +49,16 @@ func (r *Runtime) ExecSync(ctx context.Context, containerID string, cmd []string
 	return out.data, errOut.data, err
 }
 
-// StreamExec runs a command as ExecSync does, with its streams in the caller's
-// hands. Faults know it by this name.
+// StreamExec runs a command like ExecSync, connected to the streams. Its name in
+// Call.Method is StreamExec.
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
 	return call(ctx, r, r.ofContainer("StreamExec", containerID), func(ctx context.Context) (int32, error) {
 		return r.exec(ctx, containerID, cmd, s)
 	})
 }
 
-// Exec finds out whether a command could be run, and is Unimplemented if so:
-// there is no server of streams here. StreamExec runs one in process, and package
-// runtime/cri/serve for clients.
+// Exec returns Unimplemented if the command could be run, because there is no streaming
+// server. Use StreamExec, or package runtime/cri/serve for clients.
 func (r *Runtime) Exec(ctx context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
 	return call(ctx, r, r.ofContainer("Exec", req.GetContainerId()), func(context.Context) (*runtimeapi.ExecResponse, error) {
 		if _, _, err := r.running("exec in", req.GetContainerId()); err != nil {
@@ -69,10 +68,10 @@ func (r *Runtime) Exec(ctx context.Context, req *runtimeapi.ExecRequest) (*runti
 	})
 }
 
-// errEnded is why commands end whose container does.
-var errEnded = errors.New("the container has ended")
+// errEnded is the error of commands whose container exits.
+var errEnded = errors.New("container has exited")
 
-// exec runs a command until it, its container or ctx ends.
+// exec runs a command until it or its container exits or ctx is done.
 func (r *Runtime) exec(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	c, gone, err := r.running("exec in", id)
 	if err != nil {
@@ -100,8 +99,7 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, s runtime.S
 	return code, err
 }
 
-// running returns a container that runs, and a channel that is closed when it
-// does not any more.
+// running returns a running container, and a channel that is closed when it exits.
 func (r *Runtime) running(what, id string) (*container, <-chan struct{}, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +113,7 @@ func (r *Runtime) running(what, id string) (*container, <-chan struct{}, error) 
 	return c, c.goneLocked(), nil
 }
 
-// complete gives a command all the streams that there are, so that nobody has to
-// ask: an input that is empty, and outputs that are thrown away.
+// complete replaces nil streams: by an empty input, and outputs that discard.
 func complete(s runtime.Streams) runtime.Streams {
 	if s.Stdin == nil {
 		s.Stdin = strings.NewReader("")
@@ -133,7 +130,7 @@ func complete(s runtime.Streams) runtime.Streams {
 	return s
 }
 
-// answer does what the container's behaviour says to a command.
+// answer runs a command as specified by the behavior of the container.
 func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runtime.Streams) (int32, error) {
 	if do := c.behaviour.Exec; do != nil {
 		return do(ctx, slices.Clone(cmd), s)
@@ -166,7 +163,7 @@ func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runt
 	return rule.ExitCode, nil
 }
 
-// capped takes the first maxExecOutput bytes.
+// capped keeps the first maxExecOutput bytes.
 type capped struct{ data []byte }
 
 func (c *capped) Write(p []byte) (int, error) {

@@ -13,88 +13,79 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Config says what a [Runtime] is like. The zero value is a runtime on which
-// everything works, containers run until they are stopped, and every image can
-// be pulled at once.
+// Config configures a [Runtime]. With the zero value all calls succeed, containers run
+// until they are stopped, and any image can be pulled immediately.
 type Config struct {
-	// Name is what the runtime calls itself, and the scheme of container IDs in
-	// pod statuses. Empty: "fakecri".
+	// Name is the name that Version reports, and the scheme of container IDs in pod
+	// statuses. If empty, it is "fakecri".
 	Name string
 
-	// Behaviours say what containers do.
+	// Behaviours specifies how containers run.
 	Behaviours Behaviours
 
-	// Images say what images are like, by the names that pods use. One without
-	// tag and digest is every tag that is not named itself, and "*" is every
-	// image that is not named; those of which nothing is said can be pulled, and
-	// are as the zero ImageBehaviour.
+	// Images specifies images by the names that pods use. A name without tag and digest
+	// matches all tags that have no entry, and "*" all images that have none. Images
+	// that do not match behave like the zero ImageBehaviour.
 	Images map[string]ImageBehaviour
 
-	// Handlers are the runtime handlers that there are, besides the default one,
-	// which has the names "" and "runc".
+	// Handlers are the runtime handlers in addition to the default one, which has the
+	// names "" and "runc".
 	Handlers []string
 
-	// Faults is asked for the fault of each call, and may be called by many
-	// goroutines at once. Nil: none. [Always], [Every], [Random] and the like
-	// make such functions.
+	// Faults returns the fault of a call. It is called concurrently. See [Always],
+	// [Every] and [Random]. If nil, there are no faults.
 	Faults func(Call) Fault
 
-	// Observe is told every change of a sandbox or container: one at a time, in
-	// order, at the instant of the change. No lock is held: it may call the
-	// Runtime. While one goroutine is in it, others leave their changes to that
-	// one and go on; so if it waits, what is told next is told late. Nil: nobody
-	// is told.
+	// Observe is called for each change of a sandbox or container, in order and never
+	// concurrently, at the time of the change, without locks held. It may call the
+	// Runtime. While it blocks, changes by other goroutines are queued. May be nil.
 	Observe func(Change)
 
-	// Seed is what IDs are made from: the same calls in the same order give the
-	// same ones.
+	// Seed determines IDs: the same calls in the same order have the same IDs.
 	Seed uint64
 
-	// WriteLogs: what containers print is written to the files of their logs, as
-	// LogDirectory of the sandbox and LogPath of the container say, at the times
-	// at which it is printed.
+	// WriteLogs writes the output of containers to their log files, given by
+	// LogDirectory of the sandbox and LogPath of the container, at the time of the
+	// output.
 	WriteLogs bool
 
-	// Listen: endpoints of containers really listen on 127.0.0.1, and
-	// Runtime.Endpoint tells where. It cannot be in a testing/synctest bubble,
-	// whose time would stand still for as long as somebody listens; what is in
-	// one reaches endpoints with Runtime.DialContext, which needs no Listen.
+	// Listen makes endpoints of containers listen on 127.0.0.1; Runtime.Endpoint
+	// returns the address. It cannot be used in a testing/synctest bubble, whose time
+	// does not advance while a goroutine listens; use Runtime.DialContext there.
 	Listen bool
 
-	// Logger is told of what cannot be told otherwise, such as a log file that
-	// cannot be written, and must not call the Runtime. Nil: it is lost.
+	// Logger receives errors that cannot be returned, for example of writing a log
+	// file. Its handler must not call the Runtime. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// A Runtime is a runtime of the CRI in memory. All its methods may be called by
-// many goroutines at once. It has no goroutine while nothing happens (unless it
-// listens), and needs no end.
+// A Runtime is an in-memory CRI runtime. Safe for concurrent use. It has no goroutines
+// unless it listens or serves connections, and need not be closed.
 //
-// The messages that it returns may be shared by many answers: they are to be
-// read only.
+// Returned messages may be shared between responses and must not be modified.
 type Runtime struct {
 	cfg Config
 	log *slog.Logger
 
-	mu          sync.Mutex // guards what follows; nobody waits or calls out with it
+	mu          sync.Mutex // guards the fields below; not held while blocking or calling callbacks
 	ids         *rand.ChaCha8
 	down        bool
 	calls       map[string]int                  // of each method, since New
-	inflight    map[int]context.CancelCauseFunc // the calls under way
-	entered     int                             // calls let in since New
-	starts      int                             // of containers that were begun since New
+	inflight    map[int]context.CancelCauseFunc // the calls in progress
+	entered     int                             // number of calls since New
+	starts      int                             // number of container starts since New
 	pods        map[string]*pod                 // by UID
 	names       map[string]string               // of sandboxes and containers, to the IDs that have them
 	sandboxes   chain[*sandbox]
 	containers  chain[*container]
 	lastIP      uint32
-	mislabelled int // how much there is whose label of its pod's UID is not that
+	mislabelled int // number of objects whose pod UID label differs from the UID
 	watchers    map[*watcher]struct{}
-	changes     []Change // not told yet
-	telling     bool     // somebody is at it
+	changes     []Change // not passed to Observe yet
+	telling     bool     // a goroutine is calling Observe
 	past        history
 	images      images
-	annotated   map[string]*Behaviour // by what annotations say
+	annotated   map[string]*Behaviour // by annotation value
 	byIP        map[string]*sandbox
 
 	behaviours repertoire // never changed
@@ -105,21 +96,21 @@ var (
 	_ internalapi.ImageManagerService = (*Runtime)(nil)
 )
 
-// New returns a Runtime that holds nothing.
+// New returns an empty Runtime. It returns an error if cfg is invalid.
 func New(cfg Config) (*Runtime, error) {
 	if cfg.Name == "" {
 		cfg.Name = "fakecri"
 	}
 	for _, h := range cfg.Handlers {
 		if h == "" || h == defaultHandler {
-			return nil, errors.New("fakecri: Config.Handlers names the default handler, which is there anyway")
+			return nil, errors.New("fakecri: Config.Handlers names the default handler, which always exists")
 		}
 	}
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("fakecri: Config: %w", err)
 	}
 	if cfg.Listen && inBubble() {
-		return nil, errors.New("fakecri: Config.Listen in a testing/synctest bubble, where Runtime.DialContext has to do")
+		return nil, errors.New("fakecri: Config.Listen is set in a testing/synctest bubble; use Runtime.DialContext")
 	}
 	r := &Runtime{
 		cfg:      cfg,
@@ -143,7 +134,7 @@ func New(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// Version tells the name of the runtime, and version v1 of the CRI.
+// Version returns the name of the runtime and the CRI version v1.
 func (r *Runtime) Version(ctx context.Context, _ string) (*runtimeapi.VersionResponse, error) {
 	return call(ctx, r, Call{Method: "Version"}, func(context.Context) (*runtimeapi.VersionResponse, error) {
 		return &runtimeapi.VersionResponse{
@@ -155,7 +146,7 @@ func (r *Runtime) Version(ctx context.Context, _ string) (*runtimeapi.VersionRes
 // defaultHandler is the other name of the handler "".
 const defaultHandler = "runc"
 
-// Status is that the runtime and its network are ready.
+// Status reports that the runtime and its network are ready.
 func (r *Runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
 	return call(ctx, r, Call{Method: "Status"}, func(context.Context) (*runtimeapi.StatusResponse, error) {
 		resp := &runtimeapi.StatusResponse{
@@ -178,7 +169,7 @@ func (r *Runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusR
 	})
 }
 
-// RuntimeConfig tells the driver of cgroups.
+// RuntimeConfig returns the cgroup driver.
 func (r *Runtime) RuntimeConfig(ctx context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
 	return call(ctx, r, Call{Method: "RuntimeConfig"}, func(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
 		return &runtimeapi.RuntimeConfigResponse{
@@ -187,13 +178,13 @@ func (r *Runtime) RuntimeConfig(ctx context.Context) (*runtimeapi.RuntimeConfigR
 	})
 }
 
-// UpdateRuntimeConfig does nothing: addresses of pods are not of a pod CIDR.
+// UpdateRuntimeConfig does nothing: pod addresses are not from the pod CIDR.
 func (r *Runtime) UpdateRuntimeConfig(ctx context.Context, _ *runtimeapi.RuntimeConfig) error {
 	return act(ctx, r, Call{Method: "UpdateRuntimeConfig"}, func(context.Context) error { return nil })
 }
 
-// Close does nothing: it ends a client's connection, of which there is none.
+// Close does nothing.
 func (r *Runtime) Close(context.Context) error { return nil }
 
-// now is the time of what happens, in nanoseconds as the CRI has it.
+// now returns the time in nanoseconds, as in the CRI.
 func now() int64 { return time.Now().UnixNano() }

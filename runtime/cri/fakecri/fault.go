@@ -6,40 +6,39 @@ import (
 
 // A Call is one call of a method of the CRI.
 type Call struct {
-	// Method is its name in the CRI: RunPodSandbox, PullImage. StreamExec,
-	// StreamAttach and StreamPortForward are the streams themselves, where Exec,
-	// Attach and PortForward only ask for them.
+	// Method is the name in the CRI, for example RunPodSandbox or PullImage.
+	// StreamExec, StreamAttach and StreamPortForward are the streams themselves; Exec,
+	// Attach and PortForward request their URLs.
 	Method string
 
-	// Pod is the UID, and Container the name, of what it concerns; Image is what
-	// PullImage, ImageStatus and RemoveImage are about. Empty for lists and
-	// where the ID in the request is not known.
+	// Pod is the UID of the pod and Container the name of the container. Image is the
+	// image of PullImage, ImageStatus and RemoveImage. They are empty for lists and if
+	// the ID in the request is unknown.
 	Pod, Container, Image string
 
-	// ID is that of the sandbox or container in the request, as it stands there,
-	// whether or not it is known; empty where there is none.
+	// ID is the sandbox or container ID in the request, unchanged, or empty.
 	ID string
 
-	// Number of the call of this method since New, from 1.
+	// Number is the number of the call among those of this method since New, from 1.
 	Number int
 }
 
-// A Fault is what goes wrong with one call. The zero value is no fault.
+// A Fault is applied to one call. The zero value is no fault.
 type Fault struct {
-	// Delay is how long the call is held up before it does anything.
+	// Delay is how long the call is delayed before it takes effect.
 	Delay time.Duration
 
-	// Lost: the call takes effect, and its answer is lost: Err, or Hang, hits it
-	// afterwards. Without it they hit it before it does anything.
+	// Lost makes the call take effect before Err or Hang is applied, as when the
+	// response is lost.
 	Lost bool
 
-	// Hang holds the call up until its context ends, as a half-dead socket does.
+	// Hang blocks the call until its context is done, like an unresponsive daemon.
 	Hang bool
 
-	// Err is what the call returns; one without a gRPC status gets code Unknown
-	// on its way over a socket. Nil: it goes on.
+	// Err is returned by the call, if not nil. Over a socket, an error without a gRPC
+	// status gets the code Unknown.
 	Err error
 
-	// Stale: a list answers what it would have answered this long ago.
+	// Stale makes a list return its result as of this long ago.
 	Stale time.Duration
 }

@@ -14,32 +14,31 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 )
 
-// A FaultRule is a fault of some calls. The zero value fails every call.
+// A FaultRule applies a fault to matching calls. The zero value fails every call.
 type FaultRule struct {
-	// Method, Pod (its UID), Container and Image are those of the calls that it
-	// is about; empty: any.
+	// Method, Pod (its UID), Container and Image select calls; empty matches any.
 	Method, Pod, Container, Image string
 
-	// After so many of those calls, it begins; Count, if above zero, is how many
-	// it hits. Probability, if above zero, is that with which it hits one, by the
-	// seed as in [Random].
+	// After is the number of matching calls without a fault at the beginning. Count, if
+	// above zero, is the maximum number of faults. Probability, if above zero, is the
+	// probability of a fault, determined by the seed as in [Random].
 	After, Count int
 	Probability  float64
 
-	// Delay, Lost, Hang and Stale are as in Fault.
+	// Delay, Lost, Hang and Stale are those of Fault.
 	Delay time.Duration
 	Lost  bool
 	Hang  bool
 	Stale time.Duration
 
-	// Error is the text, and Code the name of the gRPC code ("Unavailable"), of
-	// what the call fails with. Without any of the fields from Delay on it is
-	// "fault of a script", Unknown.
+	// Error is the message of the error and Code the name of its gRPC code, for example
+	// Unavailable. If all fields from Delay on are zero, the error is "fault of a
+	// script" with code Unknown.
 	Error string
 	Code  string
 }
 
-// faults follows the rules of the script, which must be right.
+// faults returns the fault function of the script, which must be valid.
 func (s Script) faults(seed uint64) func(Call) Fault {
 	rules := make([]func(Call) Fault, len(s.Faults))
 	for i, rule := range s.Faults {
@@ -62,7 +61,7 @@ func (f FaultRule) faults(seed uint64) func(Call) Fault {
 	return If(f.about, faults)
 }
 
-// after is faults once there were n calls.
+// after applies faults after n calls.
 func after(n int, faults func(Call) Fault) func(Call) Fault {
 	var calls atomic.Int64
 	return func(c Call) Fault {
@@ -79,7 +78,7 @@ func (f FaultRule) about(c Call) bool {
 		(f.Image == "" || c.Image != "" && sameImage(f.Image, c.Image))
 }
 
-// fault is what the rule says of a call that is hit.
+// fault returns the fault of the rule.
 func (f FaultRule) fault() Fault {
 	out := Fault{Delay: f.Delay, Lost: f.Lost, Hang: f.Hang, Stale: f.Stale}
 	code, ok := codeNamed(f.Code)
@@ -98,7 +97,7 @@ func (f FaultRule) fault() Fault {
 	return out
 }
 
-// check returns what is wrong with a rule, with its place.
+// check returns the errors in a rule, with their places.
 func (f FaultRule) check(at string) error {
 	err := errors.Join(checkTime(under(at, "delay"), f.Delay), checkTime(under(at, "stale"), f.Stale))
 	if f.Method != "" && !isMethod(f.Method) {
@@ -125,13 +124,13 @@ func (f FaultRule) check(at string) error {
 	return err
 }
 
-// staleLists are the lists that can be stale.
+// staleLists are the methods with Fault.Stale.
 var staleLists = []string{"ListPodSandbox", "ListContainers", "ListImages"}
 
-// isMethod reports whether the name is that of a call that can be faulty.
+// isMethod reports whether name is a method with faults.
 func isMethod(name string) bool {
 	switch name {
-	case "Close": // of the client, not of the CRI
+	case "Close": // a method of the client, not of the CRI
 		return false
 	case "StreamExec", "StreamAttach", "StreamPortForward":
 		return true
@@ -143,7 +142,7 @@ func isMethod(name string) bool {
 	return ok
 }
 
-// codeNamed returns the code of gRPC with a name as Go has it.
+// codeNamed returns the gRPC code with a name in Go.
 func codeNamed(name string) (codes.Code, bool) {
 	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
 		if c.String() == name {

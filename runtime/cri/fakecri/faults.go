@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// The functions here make what Config.Faults asks for, out of each other. They
-// may be called by many goroutines at once.
+// The functions below return fault functions for Config.Faults, which are safe for
+// concurrent use if their arguments are.
 
-// none reports whether nothing goes wrong. Errors need not be comparable.
+// none reports whether f is no fault. Errors need not be comparable.
 func (f Fault) none() bool {
 	return f.Delay == 0 && !f.Lost && !f.Hang && f.Err == nil && f.Stale == 0
 }
 
-// Always is this fault for every call.
+// Always returns f for every call.
 func Always(f Fault) func(Call) Fault {
 	return func(Call) Fault { return f }
 }
 
-// Every is this fault for each n-th call of a method.
+// Every returns f for every n-th call of each method.
 func Every(n int, f Fault) func(Call) Fault {
 	return If(func(c Call) bool { return n > 0 && c.Number%n == 0 }, Always(f))
 }
 
-// If is faults for calls that match only.
+// If applies faults to calls that match.
 func If(match func(Call) bool, faults func(Call) Fault) func(Call) Fault {
 	return func(c Call) Fault {
 		if !match(c) {
@@ -37,12 +37,12 @@ func If(match func(Call) bool, faults func(Call) Fault) func(Call) Fault {
 	}
 }
 
-// On is faults for calls of some methods only.
+// On applies faults to calls of the given methods.
 func On(faults func(Call) Fault, methods ...string) func(Call) Fault {
 	return If(func(c Call) bool { return slices.Contains(methods, c.Method) }, faults)
 }
 
-// Times is faults until n of them have happened.
+// Times applies faults until n calls had a fault.
 func Times(n int, faults func(Call) Fault) func(Call) Fault {
 	var mu sync.Mutex
 	return func(c Call) Fault {
@@ -60,12 +60,12 @@ func Times(n int, faults func(Call) Fault) func(Call) Fault {
 	}
 }
 
-// Until is faults until a time.
+// Until applies faults until end.
 func Until(end time.Time, faults func(Call) Fault) func(Call) Fault {
 	return If(func(Call) bool { return time.Now().Before(end) }, faults)
 }
 
-// First is the first of some faults that is one.
+// First returns the first result of faults that is a fault.
 func First(faults ...func(Call) Fault) func(Call) Fault {
 	return func(c Call) Fault {
 		for _, of := range faults {
@@ -77,13 +77,12 @@ func First(faults ...func(Call) Fault) func(Call) Fault {
 	}
 }
 
-// Random is one of some faults for each call with a probability between 0 and 1.
-// What happens to a call depends on the seed, on whom the call is about, and on
-// how many such calls there were before it: not on the order of calls about
-// different things.
+// Random returns one of faults with the given probability, from 0 to 1. The result for a
+// call depends on the seed, on its Method, Pod, Container and Image, and on the number of
+// earlier calls with the same ones; not on the order of other calls.
 func Random(seed uint64, probability float64, faults ...Fault) func(Call) Fault {
 	var mu sync.Mutex
-	calls := map[uint64]uint64{} // by hash, since pods come and go, and none is forgotten
+	calls := map[uint64]uint64{} // by hash, because entries are never deleted
 	return func(c Call) Fault {
 		about := hashCall(nil, c)
 		mu.Lock()
@@ -94,14 +93,14 @@ func Random(seed uint64, probability float64, faults ...Fault) func(Call) Fault 
 		binary.LittleEndian.PutUint64(num[:], seed)
 		binary.LittleEndian.PutUint64(num[8:], n)
 		x := mix(hashCall(num[:], c))
-		if len(faults) == 0 || !(float64(x)/math.MaxUint64 < probability) { // NaN is never
+		if len(faults) == 0 || !(float64(x)/math.MaxUint64 < probability) { // false for NaN
 			return Fault{}
 		}
 		return faults[mix(x)%uint64(len(faults))]
 	}
 }
 
-// hashCall is of some bytes and of whom a call is about.
+// hashCall hashes head and the identity of a call.
 func hashCall(head []byte, c Call) uint64 {
 	h := fnv.New64a()
 	h.Write(head)

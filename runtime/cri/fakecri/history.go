@@ -10,34 +10,32 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// pastMax is how many changes are remembered of sandboxes, and of containers,
-// so that lists can be stale. A list that is to be older than these is as old
-// as they are.
+// pastMax is the number of changes of sandboxes, and of containers, that are recorded for
+// stale lists. It limits the age of stale lists.
 const pastMax = 4096
 
-// A history remembers what objects looked like before they changed. It is kept
-// only where there are faults.
+// A history records the earlier states of objects, if Config.Faults is set.
 type history struct {
 	kept       bool
 	sandboxes  undo[*runtimeapi.PodSandbox]
 	containers undo[*runtimeapi.Container]
 }
 
-// An undo is a ring of the last changes of objects of one kind.
+// An undo is a ring buffer of the last changes of objects of one kind.
 type undo[T any] struct {
 	ring []before[T]
 	next int // where the next one goes, once the ring is full
 }
 
-// A before is what lists showed of an object until a change; the zero value of
-// T if it was not there.
+// A before is the state of an object in lists until a change; the zero value of T if it
+// did not exist.
 type before[T any] struct {
 	until time.Time
 	id    string
 	item  T
 }
 
-// note remembers what an object looked like until now.
+// note records the state of an object before a change.
 func note[T any](h *history, u *undo[T], id string, was T) {
 	if h.kept {
 		u.note(id, was)
@@ -54,8 +52,7 @@ func (u *undo[T]) note(id string, was T) {
 	u.next = (u.next + 1) % pastMax
 }
 
-// since returns what the objects that changed within age looked like before
-// that.
+// since returns the states, age ago, of the objects that have changed since then.
 func (u *undo[T]) since(age time.Duration) map[string]T {
 	then := time.Now().Add(-age)
 	was := map[string]T{}
@@ -69,15 +66,14 @@ func (u *undo[T]) since(age time.Duration) map[string]T {
 	return was
 }
 
-// An item is what lists show of an object.
+// An item is the representation of an object in lists.
 type item interface {
 	comparable
 	GetId() string
 	GetCreatedAt() int64
 }
 
-// aged lists what matched age ago, of objects that are there now and of those
-// that were, oldest first.
+// aged returns the list as of age ago, including objects removed since, oldest first.
 func aged[O any, T item](u *undo[T], age time.Duration, objects iter.Seq[O], shown func(O) T, match func(T) bool) []T {
 	was := u.since(age)
 	for o := range objects {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// idLength is that of every ID, in hexadecimal digits.
+// idLength is the number of hexadecimal digits of an ID.
 const idLength = 64
 
 func newIDs(seed uint64) *rand.ChaCha8 {
@@ -15,7 +15,7 @@ func newIDs(seed uint64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key)
 }
 
-// newIDLocked returns an ID as containerd makes them.
+// newIDLocked returns a new ID in the format of containerd.
 func (r *Runtime) newIDLocked() string {
 	var raw [idLength / 2]byte
 	_, _ = r.ids.Read(raw[:]) // never fails

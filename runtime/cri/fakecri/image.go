@@ -15,35 +15,35 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// images are those that are on the node, and what is known of others. Runtime.mu
+// images are the images on the node and the configuration of all images. Runtime.mu
 // guards them.
 type images struct {
-	said   map[string]*ImageBehaviour // by full name, as byFullName makes it
+	said   map[string]*ImageBehaviour // by full name, see byFullName
 	here   chain[*image]              // by ID, without "sha256:"
 	byName map[string]*image          // tags and digests
-	pulls  map[string]*pull           // under way, by full name
-	failed map[string]int             // pulls that failed, by full name, of images of which so many are to fail
+	pulls  map[string]*pull           // in progress, by full name
+	failed map[string]int             // number of failed pulls, by full name, of images with PullFails
 	past   undo[*runtimeapi.Image]
 }
 
-// An image is one that is on the node.
+// An image is an image on the node.
 type image struct {
 	id            string
-	tags, digests []string // full names, in the order in which they came
+	tags, digests []string // full names, in the order in which they were added
 	layers        []Layer  // each with a name
 	behaviour     *ImageBehaviour
-	item          *runtimeapi.Image // as it is shown; replaced, never changed
+	item          *runtimeapi.Image // in lists; replaced, not modified
 }
 
-// defaultLayer is the size of an image of which nothing is said.
+// defaultLayer is the size of an image without an ImageBehaviour.
 const defaultLayer = 1 << 20
 
 func newImages(behaviours map[string]ImageBehaviour) images {
-	said, _ := byFullName(behaviours) // Config.check has seen the error
+	said, _ := byFullName(behaviours) // the error was returned by Config.check
 	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
 }
 
-// of returns what is said of an image.
+// of returns the behavior of an image.
 func (i *images) of(named reference.Named) *ImageBehaviour {
 	if b := said(i.said, named); b != nil {
 		return b
@@ -51,7 +51,7 @@ func (i *images) of(named reference.Named) *ImageBehaviour {
 	return new(ImageBehaviour)
 }
 
-// addPresentLocked puts those on the node that are there from the beginning.
+// addPresentLocked adds the images with ImageBehaviour.Present.
 func (r *Runtime) addPresentLocked() {
 	for _, name := range slices.Sorted(maps.Keys(r.cfg.Images)) {
 		if named, err := parseImage(name); err == nil && r.cfg.Images[name].Present {
@@ -60,7 +60,7 @@ func (r *Runtime) addPresentLocked() {
 	}
 }
 
-// addImageLocked puts an image on the node, or one more name of it.
+// addImageLocked adds an image, or a name to an existing one.
 func (r *Runtime) addImageLocked(named reference.Named) *image {
 	manifest := digestOf(named)
 	id := imageID(manifest)
@@ -101,15 +101,15 @@ func (r *Runtime) addImageLocked(named reference.Named) *image {
 	return img
 }
 
-// noteImageLocked remembers what an image looked like until now.
+// noteImageLocked records the state of an image before a change.
 func (r *Runtime) noteImageLocked(img *image) {
 	if r.past.kept {
 		r.images.past.note(img.id, img.item)
 	}
 }
 
-// findImageLocked returns the image of a name or ID, or of the beginning of an
-// ID; nil if there is none. A beginning that is not the only one is an error.
+// findImageLocked returns the image with a name, an ID or a prefix of an ID, or nil. An
+// ambiguous prefix is an error.
 func (r *Runtime) findImageLocked(name string) (*image, error) {
 	if !strings.HasPrefix(name, "sha256:") {
 		if named, err := parseImage(name); err == nil {
@@ -130,16 +130,16 @@ func (r *Runtime) findImageLocked(name string) (*image, error) {
 
 func bareID(id string) string { return strings.TrimPrefix(id, "sha256:") }
 
-// A resolved image is what a container was made of.
+// A resolved image is the image that a container was created from.
 type resolved struct {
-	spec   *runtimeapi.ImageSpec // as statuses show it: by its name
+	spec   *runtimeapi.ImageSpec // in statuses: the name
 	ref    string                // with its digest
 	id     string
 	names  []string // of the image
 	layers []Layer
 }
 
-// resolveLocked finds an image that is there.
+// resolveLocked finds an image on the node.
 func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	img, err := r.findImageLocked(spec.GetImage())
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 	return resolved{spec: spec, ref: img.digests[0], id: img.id, names: img.tags, layers: img.layers}, nil
 }
 
-// ListImages lists what is on the node, in the order in which it came. The filter
-// is ignored: containerd 2.4 was seen to do that.
+// ListImages returns the images on the node, in the order in which they were added. The
+// filter is ignored, as by containerd 2.4.
 func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
@@ -180,15 +180,15 @@ func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]
 			delete(was, img.id)
 			add(item)
 		}
-		for _, id := range slices.Sorted(maps.Keys(was)) { // those that are gone
+		for _, id := range slices.Sorted(maps.Keys(was)) { // removed ones
 			add(was[id])
 		}
 		return list, nil
 	})
 }
 
-// ImageStatus tells of the image with a name or ID. One that is not there is no
-// error, and no image.
+// ImageStatus returns the image with a name or ID. If there is none, it returns no image
+// and no error.
 func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
 	return call(ctx, r, Call{Method: "ImageStatus", Image: spec.GetImage()}, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -210,9 +210,9 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 	})
 }
 
-// RemoveImage removes an image with all its names, also if containers were made
-// of it: then its layers take space until the last of them is removed. One that
-// is not there is no error.
+// RemoveImage removes an image with all its names, also if it is in use: then its layers
+// use disk space until the last of its containers is removed. An unknown image is not an
+// error.
 func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) error {
 	return act(ctx, r, Call{Method: "RemoveImage", Image: spec.GetImage()}, func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {

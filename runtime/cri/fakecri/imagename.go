@@ -13,9 +13,8 @@ import (
 	"github.com/distribution/reference"
 )
 
-// parseImage reads a name as pods use it as containerd does: "busybox" is
-// docker.io/library/busybox:latest, and where there are a tag and a digest the
-// digest counts.
+// parseImage parses an image name like containerd: "busybox" is
+// docker.io/library/busybox:latest, and a digest takes precedence over a tag.
 func parseImage(name string) (reference.Named, error) {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
@@ -27,8 +26,8 @@ func parseImage(name string) (reference.Named, error) {
 	return reference.TagNameOnly(named), nil
 }
 
-// sameImage reports whether two names are of the same image. One that is none is
-// like no other.
+// sameImage reports whether two names refer to the same image. It returns false for
+// invalid names.
 func sameImage(a, b string) bool {
 	if a == b {
 		return true
@@ -41,12 +40,11 @@ func sameImage(a, b string) bool {
 	return err == nil && x.String() == y.String()
 }
 
-// everyImage is the name in Config.Images of every image that is not named.
+// everyImage is the key in Config.Images for all images without an entry.
 const everyImage = "*"
 
-// byFullName returns what is said of images by their full names. A name without
-// tag and digest stands for all tags that are not named, and is without them in
-// the answer too.
+// byFullName returns the map with full names as keys. A name without tag and digest, for
+// all tags without an entry, remains without them.
 func byFullName[T any](images map[string]T) (map[string]*T, error) {
 	byName := make(map[string]*T, len(images))
 	saidOf := map[string]string{}
@@ -75,7 +73,7 @@ func byFullName[T any](images map[string]T) (map[string]*T, error) {
 	return byName, all
 }
 
-// said returns what is said of an image; nil if nothing is.
+// said returns the entry for an image, or nil.
 func said[T any](images map[string]*T, name reference.Named) *T {
 	for _, key := range []string{name.String(), name.Name(), everyImage} {
 		if img, ok := images[key]; ok {
@@ -85,7 +83,7 @@ func said[T any](images map[string]*T, name reference.Named) *T {
 	return nil
 }
 
-// checkLayers returns which layers have the same name and another size.
+// checkLayers returns an error for layers with the same name and different sizes.
 func checkLayers(images map[string]ImageBehaviour) error {
 	var err error
 	sizes := map[string]uint64{}
@@ -100,8 +98,8 @@ func checkLayers(images map[string]ImageBehaviour) error {
 	return err
 }
 
-// digestOf returns the digest of the manifest that a name leads to: its own, or
-// one that is made from the name.
+// digestOf returns the digest of the manifest for a name: its own, or one derived from the
+// name.
 func digestOf(name reference.Named) string {
 	if digested, ok := name.(reference.Canonical); ok {
 		return digested.Digest().String()
@@ -109,8 +107,7 @@ func digestOf(name reference.Named) string {
 	return hashOf("manifest " + name.String())
 }
 
-// imageID returns the ID of the image with a manifest: the digest of its
-// configuration.
+// imageID returns the image ID for the digest of a manifest.
 func imageID(manifest string) string { return hashOf("config " + manifest) }
 
 func hashOf(text string) string {
@@ -118,8 +115,8 @@ func hashOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// userOf splits an image's user as containerd does: a number is a UID, and
-// anything else a name; the group is left out.
+// userOf splits an image's user like containerd: a number is a UID, other text a name; the
+// group is ignored.
 func userOf(user string) (uid int64, name string, isUID bool) {
 	user, _, _ = strings.Cut(user, ":")
 	if user == "" {

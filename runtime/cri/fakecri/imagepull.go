@@ -11,7 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A pull is one that is under way, for all who wait for the same image.
+// A pull is a pull in progress, shared by all callers that pull the image.
 type pull struct {
 	ends    time.Time
 	waiting int
@@ -20,9 +20,9 @@ type pull struct {
 	err     error  // what came of it
 }
 
-// PullImage puts an image on the node and returns its ID. It takes as long as
-// the image's PullTime, unless it is there already. Pulls of one image at one
-// time are one, which ends early only if all of them are called off.
+// PullImage adds an image to the node and returns its ID. It takes PullTime, unless the
+// image is present. Concurrent pulls of an image are one, which is canceled only if all
+// of them are.
 func (r *Runtime) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
 	c := Call{Method: "PullImage", Pod: sandbox.GetMetadata().GetUid(), Image: spec.GetImage()}
 	return call(ctx, r, c, func(ctx context.Context) (string, error) {
@@ -51,7 +51,7 @@ func (r *Runtime) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, aut
 	})
 }
 
-// beginPull joins the pull of an image, or begins one.
+// beginPull joins or starts the pull of an image.
 func (r *Runtime) beginPull(ctx context.Context, named reference.Named, auth *runtimeapi.AuthConfig) (*pull, error) {
 	if err := r.begin(ctx); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (r *Runtime) beginPull(ctx context.Context, named reference.Named, auth *ru
 	defer r.mu.Unlock()
 	b := r.images.of(named)
 	if b.Auth != "" && !brings(auth, b.Auth) {
-		return nil, refused("pull image %q: the registry does not let this user in", named)
+		return nil, refused("pull image %q: authorization failed", named)
 	}
 	p := r.images.pulls[named.String()]
 	if p == nil {
@@ -90,7 +90,7 @@ func (r *Runtime) endPullLocked(p *pull, named reference.Named) {
 		if text == "" {
 			text = "fakecri: pull image " + name + ": it fails as its behaviour says"
 		}
-		// As it is, since the kubelet and we look at how it begins (img-9).
+		// Unchanged, because the kubelet and package images match its prefix.
 		p.err = status.Error(codes.Unknown, text)
 		return
 	}
@@ -103,7 +103,7 @@ func (r *Runtime) dropPullLocked(p *pull, named reference.Named) {
 	}
 }
 
-// brings reports whether credentials are "user:password".
+// brings reports whether credentials equal "user:password".
 func brings(auth *runtimeapi.AuthConfig, want string) bool {
 	if auth.GetUsername()+":"+auth.GetPassword() == want {
 		return true

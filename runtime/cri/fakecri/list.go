@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ListPodSandbox lists what the filter matches, oldest first. An ID may be the
-// beginning of one, if only one begins so; labels are compared whole.
+// ListPodSandbox returns the sandboxes that match the filter, oldest first. The ID may be a
+// unique prefix; labels must be equal.
 func (r *Runtime) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	return callAged(ctx, r, Call{Method: "ListPodSandbox"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.PodSandbox, error) {
 		if err := r.begin(ctx); err != nil {
@@ -29,7 +29,7 @@ func (r *Runtime) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSand
 	})
 }
 
-// ListContainers is as ListPodSandbox.
+// ListContainers returns the containers that match the filter, like ListPodSandbox.
 func (r *Runtime) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	return callAged(ctx, r, Call{Method: "ListContainers"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Container, error) {
 		if err := r.begin(ctx); err != nil {
@@ -63,8 +63,8 @@ func matching[O, T any](objects iter.Seq[O], shown func(O) T, match func(T) bool
 	return list
 }
 
-// sandboxesOfLocked are those that can match a filter, oldest first: all, or
-// fewer where that can be told at once. The ID is a whole one or empty.
+// sandboxesOfLocked yields the sandboxes that can match a filter, oldest first: all, or
+// fewer if an index can be used. The ID must be complete or empty.
 func (r *Runtime) sandboxesOfLocked(id string, labels map[string]string) iter.Seq[*sandbox] {
 	if id != "" {
 		return r.sandboxes.only(id)
@@ -76,7 +76,7 @@ func (r *Runtime) sandboxesOfLocked(id string, labels map[string]string) iter.Se
 	return r.sandboxesOfPodLocked(uid)
 }
 
-// containersOfLocked is as sandboxesOfLocked.
+// containersOfLocked is sandboxesOfLocked for containers.
 func (r *Runtime) containersOfLocked(id, sandboxID string, labels map[string]string) iter.Seq[*container] {
 	if id != "" {
 		return r.containers.only(id)
@@ -95,7 +95,7 @@ func (r *Runtime) containersOfLocked(id, sandboxID string, labels map[string]str
 	}
 }
 
-// selects reports whether labels have what is wanted.
+// selects reports whether labels contain all pairs of the selector.
 func selects(want, labels map[string]string) bool {
 	for k, v := range want {
 		if got, ok := labels[k]; !ok || got != v {

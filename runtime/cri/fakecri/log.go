@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// A logFile is the log of a running container. It has a timer while there are
-// lines to come, and no goroutine; the file is open only while something is
-// written. So what is printed after the file was moved away comes into the new
-// one, where a real runtime writes on into the old one until it is told of the
-// move; if the container ends before that, it is lost.
+// A logFile is the log of a running container. It has a timer while there are further lines,
+// and no goroutine; the file is open only during writes. So output after a rename goes to
+// the new file, whereas a real runtime writes to the old one until ReopenContainerLog. If
+// the container exits before the file exists, the output is lost.
 type logFile struct {
 	path  string
 	start time.Time
@@ -25,14 +24,14 @@ type logFile struct {
 	over    bool
 }
 
-// beginLocked is called when a container starts to run, with r.mu held.
+// beginLocked is called when a container starts. The caller must hold r.mu.
 func (r *Runtime) beginLocked(c *container) {
 	r.openLog(c)
 	r.serve(c)
 }
 
-// ceaseLocked is called when a running container ends, with r.mu held, before
-// its state changes.
+// ceaseLocked is called when a container exits, before its state changes. The caller must
+// hold r.mu.
 func (r *Runtime) ceaseLocked(c *container) {
 	now := time.Now()
 	c.sandbox.cpuUsed = min(c.sandbox.cpuUsed+c.cpuLocked(now), math.MaxInt64)
@@ -46,8 +45,8 @@ func (r *Runtime) ceaseLocked(c *container) {
 	}
 }
 
-// openLog makes the file, and whatever directories it lacks, as soon as the
-// container runs: there is one also if nothing is ever printed.
+// openLog creates the file and missing directories when the container starts, also if it
+// never prints.
 func (r *Runtime) openLog(c *container) {
 	path := c.logPath()
 	if !r.cfg.WriteLogs || path == "" {
@@ -76,9 +75,8 @@ func (l *logFile) makeLocked() error {
 	return f.Close()
 }
 
-// writeLocked writes the lines that are due, and sets the timer for the next
-// one. Where the file was moved away they wait until there is a new one: whoever
-// moved it calls ReopenContainerLog next.
+// writeLocked writes the lines that are due, and sets the timer for the next one. If the file
+// was renamed, they are kept until ReopenContainerLog creates the new one.
 func (l *logFile) writeLocked(r *Runtime, now time.Time) {
 	var text []byte
 	after := l.printer
@@ -140,7 +138,7 @@ func (l *logFile) stopLocked() {
 	}
 }
 
-// end writes what was printed until the container ended.
+// end writes the output until the exit of the container.
 func (l *logFile) end(r *Runtime, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +146,7 @@ func (l *logFile) end(r *Runtime, now time.Time) {
 	l.writeLocked(r, now)
 }
 
-// reopen begins a new file, after the old one was moved away.
+// reopen creates a new file, after the old one was renamed.
 func (l *logFile) reopen(r *Runtime, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +160,7 @@ func (l *logFile) reopen(r *Runtime, now time.Time) error {
 	return nil
 }
 
-// reopenLocked begins a new log file.
+// reopenLocked creates a new log file.
 func (r *Runtime) reopenLocked(c *container) error {
 	if c.log == nil {
 		return nil
@@ -173,9 +171,8 @@ func (r *Runtime) reopenLocked(c *container) error {
 	return nil
 }
 
-// follow calls emit for each line that a running container prints from now on,
-// until it ends, ctx does, or emit fails. It does so on the caller's goroutine,
-// and holds no lock.
+// follow calls emit for each line that a running container prints from now on, until it
+// exits, ctx is done, or emit fails. It calls emit on the caller's goroutine, without locks.
 func (r *Runtime) follow(ctx context.Context, c *container, emit func(line string, stderr bool) error) error {
 	r.mu.Lock()
 	if !c.running() {

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// maxLogEntry is how much of a line one entry of a log holds, in bytes; it is
-// containerd's default.
+// maxLogEntry is the maximum length in bytes of the text of one log entry, containerd's
+// default.
 const maxLogEntry = 16 << 10
 
 // logTime is RFC3339Nano with all nine digits, so that entries sort as text.
 const logTime = "2006-01-02T15:04:05.000000000Z07:00"
 
-// appendLogEntries appends a line as a log of the CRI has it:
+// appendLogEntries appends a line in the CRI's log format:
 //
 //	2026-01-02T03:04:05.000000006Z stdout F the line
 //
-// A line that is too long for one entry is in several, all but the last of
-// which are P (partial).
+// A line longer than one entry is split into several, of which all but the last have the
+// tag P (partial).
 func appendLogEntries(dst []byte, t time.Time, stderr bool, line string) []byte {
 	for {
 		text, kind := line, " F "
@@ -40,16 +40,15 @@ func appendLogEntries(dst []byte, t time.Time, stderr bool, line string) []byte 
 	}
 }
 
-// A printer goes through what a container prints. It is no more than a place in
-// the list, so any number of them may be on the way: one that writes the log,
-// and one for each who is attached.
+// A printer iterates over the output of a container. It is only a position, so that there can
+// be several: one for the log, and one for each attached client.
 type printer struct {
 	lines []LogLine
 	at    time.Duration // of the line that was printed last, since the start
 	n     int           // how often the first of lines was printed
 }
 
-// next is when the next line is printed, since the start; false if there is none.
+// next returns the time since the start of the next line, and false if there is none.
 func (p *printer) next() (time.Duration, bool) {
 	switch {
 	case len(p.lines) == 0:
@@ -60,7 +59,7 @@ func (p *printer) next() (time.Duration, bool) {
 	return p.at + p.lines[0].Every, true
 }
 
-// print returns that line and goes on to the one after it.
+// print returns that line and advances to the next one.
 func (p *printer) print() (text string, stderr bool) {
 	p.at, _ = p.next()
 	p.n++
@@ -72,7 +71,7 @@ func (p *printer) print() (text string, stderr bool) {
 	return text, l.Err
 }
 
-// skip goes on past what was printed until now.
+// skip advances past the lines printed until now.
 func (p *printer) skip(now time.Duration) {
 	for {
 		at, ok := p.next()
@@ -80,7 +79,7 @@ func (p *printer) skip(now time.Duration) {
 			return
 		}
 		if l := p.lines[0]; p.n > 0 && l.Every > 0 {
-			// Many at once: it may have been at it for years.
+			// In one step, because it may have run for years.
 			many := int((now - p.at) / l.Every)
 			if !l.endless() {
 				many = min(many, l.Times-p.n)
@@ -95,5 +94,5 @@ func (p *printer) skip(now time.Duration) {
 	}
 }
 
-// endless reports whether the line is printed for as long as the container runs.
+// endless reports whether the line is repeated until the container exits.
 func (l LogLine) endless() bool { return l.Every > 0 && l.Times == 0 }

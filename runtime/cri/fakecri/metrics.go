@@ -7,7 +7,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The metrics of containers that there are, with cAdvisor's names.
+// The metrics of containers, with cAdvisor's names.
 var (
 	cpuMetric = &runtimeapi.MetricDescriptor{
 		Name: "container_cpu_usage_seconds_total", Help: "Cumulative cpu time consumed in seconds.",
@@ -17,15 +17,15 @@ var (
 	}
 )
 
-// ListMetricDescriptors describes what ListPodSandboxMetrics has.
+// ListMetricDescriptors returns the descriptors of the metrics of ListPodSandboxMetrics.
 func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 		return []*runtimeapi.MetricDescriptor{cpuMetric, memoryMetric}, nil
 	})
 }
 
-// ListPodSandboxMetrics tells of the pods whose sandboxes are ready what
-// ListPodSandboxStats tells, in the form of metrics, which are whole numbers.
+// ListPodSandboxMetrics returns the values of ListPodSandboxStats for ready sandboxes as
+// metrics, which are integers.
 func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 		if err := r.begin(ctx); err != nil {

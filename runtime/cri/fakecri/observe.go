@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A State is that of a sandbox or a container.
+// A State is the state of a sandbox or a container.
 type State int
 
-// The states. Absent is before an object is made and after it is removed.
+// The states. Absent is the state before creation and after removal.
 const (
 	Absent   State = iota
 	Ready          // a sandbox
 	NotReady       // a sandbox
-	Created        // a container, and so below
+	Created        // this and the following: a container
 	Running
 	Exited
 )
@@ -36,29 +36,29 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// A Change is that a sandbox or a container went from one state into another.
+// A Change is a transition of a sandbox or a container from one state to another.
 type Change struct {
 	At  time.Time
 	Pod string // UID
 
-	// Container is its name, empty for a sandbox. ID and Attempt are the
-	// container's, or else the sandbox's.
+	// Container is its name, empty for a sandbox. ID and Attempt are those of the container,
+	// or else of the sandbox.
 	Container string
 	ID        string
 	Attempt   uint32
 
-	// Sandbox is the ID of the container's sandbox, and Image that which it was
-	// to be of, in the words of the pod where they were handed down.
+	// Sandbox is the ID of the container's sandbox, and Image its image, with the name in the
+	// pod if the client passed it.
 	Sandbox, Image string
 
 	From, To State
 
-	// ExitCode and Reason, of one whose To is Exited: "OOMKilled".
+	// ExitCode and Reason (for example OOMKilled) are set if To is Exited.
 	ExitCode int32
 	Reason   string
 }
 
-// changedLocked notes a change; unlock tells it.
+// changedLocked queues a change; unlock passes it to Observe.
 func (r *Runtime) changedLocked(c Change) {
 	if r.cfg.Observe != nil {
 		c.At = time.Now()
@@ -66,8 +66,8 @@ func (r *Runtime) changedLocked(c Change) {
 	}
 }
 
-// unlock ends what was done under mu, and tells who observes. Whoever changed
-// something unlocks with it.
+// unlock releases mu and calls Observe for the queued changes. It must be used after every
+// change.
 func (r *Runtime) unlock() {
 	if r.telling || len(r.changes) == 0 {
 		r.mu.Unlock()

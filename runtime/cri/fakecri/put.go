@@ -10,21 +10,19 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Put lets a sandbox be there, and containers in it, as their statuses say: what
-// another agent left on the node, or a dump of a real one. A sandbox that is
-// there already stays as it is and gets the containers.
+// Put adds a sandbox and its containers as in their statuses, for example those of another
+// agent or a dump of a real node. If the sandbox exists, it is not changed and the containers
+// are added to it.
 //
-// It is as if they had always been there: nobody is told, and a container that
-// runs does so until it is stopped, has a command or a test end it. Images need
-// not be there. Names may be taken, and metadata, labels and sandboxes may
-// contradict each other. Only IDs have to be there and to be new; if not, it is
-// an error and nothing is put.
+// No events are published. A container that runs does so until it is stopped or a test makes
+// it exit. Images need not exist, names may be in use, and metadata, labels and sandboxes may
+// be inconsistent. It returns an error and adds nothing if an ID is empty or in use.
 func (r *Runtime) Put(sandbox *runtimeapi.PodSandboxStatus, containers ...*runtimeapi.ContainerStatus) error {
 	sandbox = proto.CloneOf(sandbox)
 	r.mu.Lock()
 	defer r.unlock()
 	if sandbox.GetId() == "" {
-		return errors.New("fakecri: put a sandbox: it has no ID")
+		return errors.New("fakecri: put sandbox: ID is empty")
 	}
 	s := r.putSandbox(sandbox, containers)
 	put := map[string]bool{}
@@ -51,7 +49,7 @@ func (r *Runtime) Put(sandbox *runtimeapi.PodSandboxStatus, containers ...*runti
 	return nil
 }
 
-// putSandbox returns the sandbox of this ID, which is a new one if there is none.
+// putSandbox returns the sandbox with this ID, creating it if necessary.
 func (r *Runtime) putSandbox(status *runtimeapi.PodSandboxStatus, containers []*runtimeapi.ContainerStatus) *sandbox {
 	if l, known := r.sandboxes.byID[status.Id]; known {
 		return l.value
@@ -72,7 +70,7 @@ func (r *Runtime) putSandbox(status *runtimeapi.PodSandboxStatus, containers []*
 	if m := s.config.Metadata; m != nil {
 		s.name = sandboxName(m)
 	}
-	for _, c := range containers { // which alone tell of the directory
+	for _, c := range containers { // only they have the directory
 		if path := c.GetLogPath(); path != "" {
 			s.config.LogDirectory = filepath.Dir(filepath.Dir(path))
 		}
@@ -80,8 +78,7 @@ func (r *Runtime) putSandbox(status *runtimeapi.PodSandboxStatus, containers []*
 	return s
 }
 
-// reservePutLocked reserves a name for what was put and returns it, or the empty
-// one if there is none that is free.
+// reservePutLocked reserves a name and returns it, or "" if none is free.
 func (r *Runtime) reservePutLocked(name, id string) string {
 	if _, taken := r.names[name]; taken || name == "" {
 		return ""
@@ -90,7 +87,7 @@ func (r *Runtime) reservePutLocked(name, id string) string {
 	return name
 }
 
-// putContainerLocked returns what a status tells of.
+// putContainerLocked returns the container for a status.
 func (r *Runtime) putContainerLocked(s *sandbox, status *runtimeapi.ContainerStatus) (*container, error) {
 	c := &container{
 		id: status.Id, sandbox: s, state: status.GetState(),

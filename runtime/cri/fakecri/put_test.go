@@ -88,7 +88,7 @@ func TestContainersMayBePutIntoASandboxThatIsThere(t *testing.T) {
 func TestWhatCannotBePut(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox, containers := leftBehind()
-		assert.ErrorContains(n, n.Put(nil), "it has no ID")
+		assert.ErrorContains(n, n.Put(nil), "ID is empty")
 		assert.ErrorContains(n, n.Put(sandbox, containers[0], containers[0]), `container ID "c1" is taken or empty`)
 		assert.ErrorContains(n, n.Put(sandbox, &runtimeapi.ContainerStatus{}), `container ID "" is taken or empty`)
 		sandbox.Annotations = map[string]string{fakecri.AnnotationBehaviour: "{"}

@@ -11,16 +11,16 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// labelPodUID is the label by which the kubelet finds what a pod has.
+// labelPodUID is the label by which the kubelet lists the objects of a pod.
 const labelPodUID = "io.kubernetes.pod.uid"
 
-// A pod is what the sandboxes of one UID have in common.
+// A pod is the state shared by the sandboxes of one UID.
 type pod struct {
 	sandboxes []*sandbox
 	starts    map[string]int // of containers, by name
 }
 
-// started counts one more start of a container.
+// started counts a start of a container.
 func (p *pod) started(name string) int {
 	if p.starts == nil {
 		p.starts = map[string]int{}
@@ -29,7 +29,7 @@ func (p *pod) started(name string) int {
 	return p.starts[name]
 }
 
-// A sandbox is one that was run and not removed. Runtime.mu guards it.
+// A sandbox is one that was created and not removed. Runtime.mu guards it.
 type sandbox struct {
 	id      string
 	name    string // by which it is reserved
@@ -42,7 +42,7 @@ type sandbox struct {
 
 	containers []*container // oldest first
 
-	// resources and overhead as the last update has them, nil if none was.
+	// resources and overhead are those of the last update, or nil.
 	resources, overhead *runtimeapi.LinuxContainerResources
 
 	cpuUsed uint64 // core-nanoseconds of its containers that have ended
@@ -63,8 +63,8 @@ func (s *sandbox) state() runtimeapi.PodSandboxState {
 	return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
 }
 
-// RunPodSandbox makes a sandbox, which is ready at once and has an address of
-// 10.0.0.0/8, unless it uses the host's network.
+// RunPodSandbox creates a sandbox, which is ready immediately and has an address in 10.0.0.0/8,
+// unless it uses the host network.
 func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
 	return call(ctx, r, Call{Method: "RunPodSandbox", Pod: config.GetMetadata().GetUid()}, func(ctx context.Context) (string, error) {
 		meta := config.GetMetadata()
@@ -100,7 +100,7 @@ func (r *Runtime) addSandboxLocked(s *sandbox) {
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, s.id)
 }
 
-// enlistLocked lets a sandbox be found and shown.
+// enlistLocked adds a sandbox to the indexes.
 func (r *Runtime) enlistLocked(s *sandbox) {
 	s.pod = r.pods[s.uid()]
 	if s.pod == nil {
@@ -122,13 +122,13 @@ func (r *Runtime) sandboxChangedLocked(s *sandbox, from, to State) {
 	r.changedLocked(Change{Pod: s.uid(), ID: s.id, Attempt: s.config.GetMetadata().GetAttempt(), From: from, To: to})
 }
 
-// sandboxName is what containerd reserves for a sandbox.
+// sandboxName returns the name that containerd reserves for a sandbox.
 func sandboxName(m *runtimeapi.PodSandboxMetadata) string {
 	return strings.Join([]string{m.GetName(), m.GetNamespace(), m.GetUid(), strconv.FormatUint(uint64(m.GetAttempt()), 10)}, "_")
 }
 
-// newIPLocked returns an address that no sandbox has, and none of the last 16
-// million had. It leaves out those that read as a network's or a broadcast address.
+// newIPLocked returns an unused address that was not assigned to any of the last 16 million
+// sandboxes. It skips those that look like a network or broadcast address.
 func (r *Runtime) newIPLocked() string {
 	for {
 		r.lastIP = (r.lastIP + 1) & 0xffffff
@@ -143,8 +143,8 @@ func (r *Runtime) newIPLocked() string {
 	}
 }
 
-// StopPodSandbox makes the sandbox not ready, and kills what runs in it. One
-// that is stopped already or not known is no error.
+// StopPodSandbox makes the sandbox not ready, and kills its containers. A sandbox that is stopped
+// or unknown is not an error.
 func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error {
 	return act(ctx, r, r.ofSandbox("StopPodSandbox", podSandboxID), func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
@@ -180,9 +180,8 @@ func (r *Runtime) fellLocked(s *sandbox) {
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, s.id)
 }
 
-// RemovePodSandbox stops the sandbox, and removes it and its containers. One
-// that is not known is no error; one with a container that is being started is
-// stopped only.
+// RemovePodSandbox stops the sandbox and removes it and its containers. An unknown ID is not an
+// error. A sandbox with a container that is being started is stopped but not removed.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) error {
 	return act(ctx, r, r.ofSandbox("RemovePodSandbox", podSandboxID), func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
@@ -219,7 +218,7 @@ func (r *Runtime) dropSandboxLocked(s *sandbox) {
 	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT, s.id)
 }
 
-// showSandboxLocked renews what lists show of the sandbox.
+// showSandboxLocked updates the sandbox in lists.
 func (r *Runtime) showSandboxLocked(s *sandbox) {
 	was := s.item
 	s.item = &runtimeapi.PodSandbox{

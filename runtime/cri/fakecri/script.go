@@ -10,29 +10,27 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Behaviours say what containers do, by the names of containers, in any pod, and
-// of images, which are named as in Config.Images. The name of the container
-// counts before the image's, and an annotation of the pod before both: see
-// [AnnotationBehaviour].
+// Behaviours maps names of containers, in any pod, and of images, as in Config.Images, to
+// the behavior of containers. A container name takes precedence over an image, and an
+// annotation of the pod over both; see [AnnotationBehaviour].
 type Behaviours struct {
 	Containers map[string]Behaviour
 	Images     map[string]Behaviour
 }
 
-// Annotations of a pod that hold the YAML of a [Behaviour]: the first for its
-// containers, the second, with the container's name added, for one of them,
-// which counts before the first.
+// Annotations of a pod with a [Behaviour] in YAML: the first for all of its containers,
+// the second, followed by the name of a container, for this one. The second takes
+// precedence.
 const (
 	AnnotationBehaviour          = "fakecri.kubeparts.io/behaviour"
 	AnnotationContainerBehaviour = "behaviour.fakecri.kubeparts.io/"
 )
 
-// A Script says what a node is like, for tests that rather have it in a file. In
-// YAML its fields, and those of what it holds, have their Go names in camel
-// case. Durations are as "90s", sizes as "64Mi" and cores as "250m", and a
-// curve may be a list of points or one number. The fields of a container are those
-// of [Behaviour], of an image those of [ImageBehaviour] and run, of a fault those of
-// [FaultRule]; examples/fakecri/node.yaml is a longer one:
+// A Script is a configuration in YAML. Field names are the Go names in camel case.
+// Durations are written as "90s", sizes as "64Mi" and cores as "250m"; a curve may be a
+// list of points or one number. The fields of a container are those of [Behaviour], of an
+// image those of [ImageBehaviour] and run, of a fault those of [FaultRule].
+// examples/fakecri/node.yaml is a longer example:
 //
 //	containers:
 //	  web: {logs: [{text: "hello %d", every: 1s}], endpoints: [{port: 8080, http: true, readyAfter: 5s}]}
@@ -42,23 +40,21 @@ const (
 //	faults:
 //	  - {method: StartContainer, container: web, probability: 0.1, error: no shim, code: Unavailable}
 type Script struct {
-	// Containers is as Behaviours.Containers.
+	// Containers is Behaviours.Containers.
 	Containers map[string]Behaviour
-	// Images is as Config.Images.
+	// Images is Config.Images, with Behaviours.Images in the field run.
 	Images map[string]ScriptImage
-	// Faults are looked through in order for each call; the first that hits it
-	// is what goes wrong.
+	// Faults are the fault rules. For each call the first matching rule applies.
 	Faults []FaultRule
 }
 
-// A ScriptImage is an image and what containers of it do.
+// A ScriptImage is an image and the behavior of its containers.
 type ScriptImage struct {
 	ImageBehaviour
-	Run *Behaviour // nil: nothing is said
+	Run *Behaviour // may be nil
 }
 
-// Config returns the configuration of a runtime that is as the script says, with
-// chance from the seed.
+// Config returns the configuration of a runtime, with random faults determined by seed.
 func (s Script) Config(seed uint64) Config {
 	cfg := Config{Seed: seed, Behaviours: Behaviours{Containers: s.Containers}}
 	for name, img := range s.Images {
@@ -79,9 +75,8 @@ func (s Script) Config(seed uint64) Config {
 	return cfg
 }
 
-// ParseScript reads a script of YAML. What it does not know, or what no node can
-// be like, is an error with the place of it: "containers.web.runFor: -1s is
-// negative".
+// ParseScript parses a script. Unknown fields and invalid values are errors that contain
+// their place: "containers.web.runFor: -1s is negative".
 func ParseScript(data []byte) (Script, error) {
 	var s Script
 	if err := readYAML(data, &s); err != nil {
@@ -93,8 +88,8 @@ func ParseScript(data []byte) (Script, error) {
 	return s, nil
 }
 
-// ParseBehaviour reads the YAML of one container's behaviour, as annotations of
-// pods have it: "{runFor: 2s, exitCode: 1}".
+// ParseBehaviour parses the behavior of one container in YAML, as in annotations of pods:
+// "{runFor: 2s, exitCode: 1}".
 func ParseBehaviour(data []byte) (Behaviour, error) {
 	var b Behaviour
 	if err := readYAML(data, &b); err != nil {
@@ -115,8 +110,7 @@ func (s Script) check() error {
 	return err
 }
 
-// check returns what is wrong with what is said of containers and images, with
-// its place in a script.
+// check returns the errors of containers and images, with their places in a script.
 func (cfg Config) check() error {
 	_, err := byFullName(cfg.Images)
 	if err == nil {
@@ -139,7 +133,7 @@ func (cfg Config) check() error {
 	return err
 }
 
-// A repertoire is Behaviours, made ready to be looked up.
+// A repertoire is Behaviours, indexed.
 type repertoire struct {
 	containers map[string]*Behaviour
 	images     map[string]*Behaviour // by full name
@@ -154,12 +148,11 @@ func newRepertoire(b Behaviours) repertoire {
 	return rep
 }
 
-// zero is the behaviour of what has none.
+// zero is the default behavior.
 var zero Behaviour
 
-// behaviourOf, with r.mu held, returns what a container of an image does: never nil, and never
-// changed. An annotation that cannot be read is an error, so that whoever wrote
-// it sees it.
+// behaviourOf returns the behavior of a container, which is not nil and must not be
+// modified. An invalid annotation is an error. The caller must hold r.mu.
 func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of resolved) (*Behaviour, error) {
 	name := config.GetMetadata().GetName()
 	for _, key := range []string{AnnotationContainerBehaviour + name, AnnotationBehaviour} {
@@ -174,8 +167,8 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 	if b, ok := r.behaviours.containers[name]; ok {
 		return b, nil
 	}
-	// The image is mostly given by its ID, beside the name that the pod has for
-	// it, which says more than the names that the image has.
+	// The image is usually given by its ID, and by its name in the pod, which is more
+	// specific than the names of the image.
 	for _, name := range slices.Concat([]string{config.GetImage().GetUserSpecifiedImage(), config.GetImage().GetImage()}, of.names) {
 		if strings.HasPrefix(name, "sha256:") {
 			continue
@@ -189,10 +182,10 @@ func (r *Runtime) behaviourOf(s *sandbox, config *runtimeapi.ContainerConfig, of
 	return &zero, nil
 }
 
-// maxAnnotated is how many behaviours of annotations are remembered.
+// maxAnnotated is the maximum number of cached annotations.
 const maxAnnotated = 1000
 
-// annotatedLocked reads an annotation. Thousands of pods have the same, mostly.
+// annotatedLocked parses an annotation. It is cached because many pods have the same.
 func (r *Runtime) annotatedLocked(text string) (*Behaviour, error) {
 	if b, ok := r.annotated[text]; ok {
 		return b, nil

@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// What is beyond these is a slip of the pen: they are far above what any node
-// has, and sums of them do not overflow.
+// Limits far above the values of any node, whose sums do not overflow.
 const (
 	maxTime  = 10 * 365 * 24 * time.Hour
 	maxCores = 1e4
 	maxBytes = 1 << 50
 )
 
-// check returns what is wrong with a behaviour, with its place.
+// check returns the errors in a behavior, with their places.
 func (b Behaviour) check(at string) error {
 	err := errors.Join(
 		checkTime(under(at, "startDelay"), b.StartDelay),

@@ -20,15 +20,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxScript is how long a script may be, in bytes: it is what a person writes.
+// maxScript is the maximum length of a script in bytes.
 const maxScript = 1 << 20
 
-// readYAML reads the only document of data into the struct that into points to,
-// and into nothing else if there is an error. The fields of structs have the
-// names that they have in Go, in camel case: RunFor is runFor, OOM is oom.
-// Durations are as "90s", other numbers may be quantities as "64Mi" and "250m".
-// What a Go value cannot hold, and a field that it has not, is an error with
-// the place of it.
+// readYAML decodes the only document of data into the struct that into points to, and
+// does not change it if there is an error. Field names are the Go names in camel case:
+// RunFor is runFor, OOM is oom. Durations are written as "90s"; other numbers may be
+// quantities such as "64Mi" and "250m". Unknown fields and invalid values are errors with
+// their place.
 func readYAML(data []byte, into any) error {
 	if len(data) > maxScript {
 		return fmt.Errorf("is longer than %d bytes", maxScript)
@@ -65,7 +64,7 @@ func readYAML(data []byte, into any) error {
 	return nil
 }
 
-// skipped takes any YAML value and keeps nothing of it.
+// skipped accepts and discards any YAML value.
 type skipped struct{}
 
 func (*skipped) UnmarshalYAML(func(any) error) error { return nil }
@@ -75,8 +74,7 @@ var (
 	typeCurve    = reflect.TypeFor[Curve]()
 )
 
-// decode puts a value of JSON at a place of the script into one of Go. What is
-// null is left as it is.
+// decode sets to from a JSON value at a place of the script. A null changes nothing.
 func decode(from any, to reflect.Value, at string) error {
 	if from == nil {
 		return nil
@@ -133,7 +131,7 @@ func decodeStruct(from any, to reflect.Value, at string) error {
 	if !ok {
 		return wrong(at, from, "a map of fields")
 	}
-	known := map[string][]int{} // their indices
+	known := map[string][]int{} // index by YAML name
 	for _, f := range reflect.VisibleFields(to.Type()) {
 		if f.IsExported() && !f.Anonymous && f.Type.Kind() != reflect.Func {
 			known[camel(f.Name)] = f.Index
@@ -180,8 +178,7 @@ func decodeDuration(from any, to reflect.Value, at string) error {
 	return nil
 }
 
-// decodeCurve takes a Curve, its points alone, or one number: a use that does
-// not change.
+// decodeCurve decodes a Curve, a list of points, or one number for constant usage.
 func decodeCurve(from any, to reflect.Value, at string) error {
 	switch v := from.(type) {
 	case map[string]any:
@@ -239,8 +236,7 @@ func decodeNumber(from any, to reflect.Value, at string) error {
 	return nil
 }
 
-// isHuge reports whether reading the number would take long: it does for
-// exponents of many digits.
+// isHuge reports whether a number has an exponent that would be slow to parse.
 func isHuge(text string) bool {
 	if len(text) > 40 {
 		return true
@@ -253,14 +249,14 @@ func isHuge(text string) bool {
 	return err == nil && (n > 30 || n < -30) || errors.Is(err, strconv.ErrRange)
 }
 
-// wholeOf returns a quantity that is a whole number of 64 bits.
+// wholeOf returns the value of a quantity and whether it is an integer of 64 bits.
 func wholeOf(q resource.Quantity) (int64, bool) {
-	n := q.Value() // rounded, and cut off
+	n := q.Value() // rounded and limited to int64
 	return n, resource.NewQuantity(n, q.Format).Cmp(q) == 0
 }
 
-// camel is the name of a field in YAML: what is in capitals at its beginning is
-// in small letters, but for the one that begins the next word.
+// camel returns the YAML name of a field: its leading capitals are in lower case, except
+// one that begins the next word.
 func camel(name string) string {
 	letters := []rune(name)
 	for i, c := range letters {
@@ -272,7 +268,7 @@ func camel(name string) string {
 	return string(letters)
 }
 
-// under is the place of a field, or of an entry, of what is at a place.
+// under returns the place of a field or map entry below another place.
 func under(at, name string) string {
 	if strings.ContainsAny(name, ". []\n\"") || name == "" {
 		return at + "[" + strconv.Quote(name) + "]"

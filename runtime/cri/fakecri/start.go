@@ -10,7 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Exit codes that containerd makes up, and those of signals.
+// Exit codes set by containerd, and those of signals.
 const (
 	codeStartError = 128
 	codeUnknown    = 255
@@ -18,8 +18,8 @@ const (
 	codeKill       = 128 + 9
 )
 
-// StartContainer starts a container that was created. It takes as long as its
-// behaviour says; a start that is called off or fails leaves it exited.
+// StartContainer starts a created container. It takes Behaviour.StartDelay; a start that fails or
+// is canceled leaves the container exited.
 func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("StartContainer", containerID), func(ctx context.Context) error {
 		c, start, err := r.beginStart(ctx, containerID)
@@ -39,7 +39,7 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 	})
 }
 
-// beginStart finds out whether the container can be started.
+// beginStart checks whether the container can be started.
 func (r *Runtime) beginStart(ctx context.Context, id string) (c *container, start int, err error) {
 	if err := r.begin(ctx); err != nil {
 		return nil, 0, err
@@ -61,7 +61,7 @@ func (r *Runtime) beginStart(ctx context.Context, id string) (c *container, star
 	return c, r.starts, nil
 }
 
-// startedLocked ends a start.
+// startedLocked completes a start.
 func (r *Runtime) startedLocked(c *container, err error) error {
 	c.starting = 0
 	if err == nil && !c.sandbox.ready {
@@ -87,11 +87,11 @@ func (r *Runtime) runLocked(c *container) {
 	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT, c.id)
 }
 
-// shortest is how long a container runs at least that ends by itself, so that
-// its end is after its start.
+// shortest is the minimum run time of a container that exits without being stopped, so that its
+// finish is after its start.
 const shortest = time.Millisecond
 
-// finish ends a container as its behaviour says.
+// finish makes a container exit as specified by its behavior.
 func (r *Runtime) finish(c *container) {
 	b := c.behaviour
 	code, reason := b.ExitCode, reasonOf(b.ExitCode)
@@ -104,8 +104,7 @@ func (r *Runtime) finish(c *container) {
 	r.exit(c, code, reason, true)
 }
 
-// exit ends a container by itself, if it runs; if that is due, unless it was
-// taken back.
+// exit makes a container exit, if it runs; if due is set, only if the pending exit was not canceled.
 func (r *Runtime) exit(c *container, code int32, reason string, due bool) bool {
 	r.writeMessage(c)
 	r.mu.Lock()
@@ -124,7 +123,7 @@ func reasonOf(code int32) string {
 	return "Error"
 }
 
-// endLocked ends a container that runs.
+// endLocked makes a running container exit.
 func (r *Runtime) endLocked(c *container, code int32, reason string) {
 	r.ceaseLocked(c)
 	c.stayLocked()
@@ -136,7 +135,7 @@ func (r *Runtime) endLocked(c *container, code int32, reason string) {
 	r.publishLocked(c.sandbox, runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT, c.id)
 }
 
-// stayLocked takes back the ends that are to come.
+// stayLocked cancels the pending exits.
 func (c *container) stayLocked() {
 	for _, t := range []*time.Timer{c.end, c.dying} {
 		if t != nil {
@@ -146,8 +145,7 @@ func (c *container) stayLocked() {
 	c.end, c.dying = nil, nil
 }
 
-// endedLocked makes a container exited. That one could not be started is no
-// event, as with containerd.
+// endedLocked makes a container exited. A failed start has no event, as in containerd.
 func (r *Runtime) endedLocked(c *container, code int32, reason, message string) {
 	from := stateOf(c.state)
 	c.state, c.ended, c.code, c.reason, c.message = runtimeapi.ContainerState_CONTAINER_EXITED, now(), code, reason, message
@@ -155,8 +153,7 @@ func (r *Runtime) endedLocked(c *container, code int32, reason, message string) 
 	r.containerChangedLocked(c, from, Exited)
 }
 
-// writeMessage writes what a container says at its end, where it has a mount of
-// a file for that.
+// writeMessage writes the termination message, if a file is mounted for it.
 func (r *Runtime) writeMessage(c *container) {
 	if c.behaviour.Message == "" {
 		return

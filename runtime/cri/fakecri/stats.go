@@ -9,13 +9,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// fsMountpoint is a directory that exists, so that clients can measure the file system.
+// fsMountpoint is an existing directory, because clients get its file system usage.
 const fsMountpoint = "/"
 
-// bytesPerInode is how many bytes of a layer there are for each file.
+// bytesPerInode is the number of bytes of a layer per inode.
 const bytesPerInode = 16 << 10
 
-// ContainerStats tells what a running container uses.
+// ContainerStats returns the resource usage of a running container.
 func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runtimeapi.ContainerStats, error) {
 	return call(ctx, r, r.ofContainer("ContainerStats", containerID), func(ctx context.Context) (*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -33,8 +33,8 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 	})
 }
 
-// ListContainerStats tells what the containers that the filter matches use,
-// oldest first: those that do not run have nothing but their writable layers.
+// ListContainerStats returns the usage of the containers that match the filter, oldest first;
+// for those that do not run only that of their writable layers.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -54,8 +54,8 @@ func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.Con
 	})
 }
 
-// PodSandboxStats tells what a pod whose sandbox is ready uses: its containers
-// together, those that have ended included where use adds up.
+// PodSandboxStats returns the usage of a pod whose sandbox is ready: the sum over its containers,
+// for cumulative values including exited ones.
 func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*runtimeapi.PodSandboxStats, error) {
 	return call(ctx, r, r.ofSandbox("PodSandboxStats", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -73,8 +73,7 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 	})
 }
 
-// ListPodSandboxStats tells what the pods that the filter matches and whose
-// sandboxes are ready use, oldest first.
+// ListPodSandboxStats returns the usage of the ready sandboxes that match the filter, oldest first.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
 	return call(ctx, r, Call{Method: "ListPodSandboxStats"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error) {
 		if err := r.begin(ctx); err != nil {
@@ -93,10 +92,9 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 	})
 }
 
-// ImageFsInfo tells how much space the layers of images take, each once however
-// many images have it, with those of removed images that containers are made of,
-// and the writable layers of containers. It is one file system, so that there is
-// none of containers.
+// ImageFsInfo returns the disk usage of image layers, each counted once, including those of removed
+// images in use, and of the writable layers of containers. It is one file system, so that there
+// is no separate one for containers.
 func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 	return call(ctx, r, Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -124,8 +122,8 @@ func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRespo
 	})
 }
 
-// age is how long the container has run, or had when it ended; below zero if it
-// did not start.
+// age returns how long the container has run, or had run when it exited; negative if it was not
+// started.
 func (c *container) age(now time.Time) time.Duration {
 	switch {
 	case c.started == 0:
@@ -136,7 +134,7 @@ func (c *container) age(now time.Time) time.Duration {
 	return time.Duration(now.UnixNano() - c.started)
 }
 
-// cpuLocked is the time of cores that the container has used. It does not fall.
+// cpuLocked returns the CPU time that the container has used. It does not decrease.
 func (c *container) cpuLocked(now time.Time) uint64 {
 	c.cpuUsed = max(c.cpuUsed, c.behaviour.CPU.used(c.age(now)))
 	return c.cpuUsed
@@ -194,7 +192,7 @@ func cpuUsage(now time.Time, used uint64, cores float64) *runtimeapi.CpuUsage {
 	return &runtimeapi.CpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: number(used), UsageNanoCores: number(whole(cores * 1e9))}
 }
 
-// memoryUsage is of memory all of which is in use and none of which is a cache.
+// memoryUsage returns usage without a page cache.
 func memoryUsage(now time.Time, bytes uint64, limit int64) *runtimeapi.MemoryUsage {
 	m := &runtimeapi.MemoryUsage{
 		Timestamp: now.UnixNano(), WorkingSetBytes: number(bytes), UsageBytes: number(bytes), RssBytes: number(bytes),

@@ -7,7 +7,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// PodSandboxStatus tells of one sandbox. A stopped one has no address.
+// PodSandboxStatus returns the status of a sandbox. A stopped one has no address.
 func (r *Runtime) PodSandboxStatus(ctx context.Context, podSandboxID string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	return call(ctx, r, r.ofSandbox("PodSandboxStatus", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStatusResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -39,7 +39,7 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 	}
 }
 
-// ContainerStatus tells of one container.
+// ContainerStatus returns the status of a container.
 func (r *Runtime) ContainerStatus(ctx context.Context, containerID string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
 	return call(ctx, r, r.ofContainer("ContainerStatus", containerID), func(ctx context.Context) (*runtimeapi.ContainerStatusResponse, error) {
 		if err := r.begin(ctx); err != nil {
@@ -72,7 +72,7 @@ func (c *container) status() *runtimeapi.ContainerStatus {
 	return st
 }
 
-// logPath is where the container's log is, empty if it has none.
+// logPath returns the path of the container's log, or "".
 func (c *container) logPath() string {
 	if c.config.LogPath == "" || c.sandbox.config.LogDirectory == "" {
 		return ""
@@ -87,7 +87,7 @@ func (c *container) stopSignal() runtimeapi.Signal {
 	return runtimeapi.Signal_SIGNAL_SIGTERM
 }
 
-// user is whom the container runs as.
+// user returns the user that the container runs as.
 func (c *container) user() *runtimeapi.ContainerUser {
 	sc := c.config.GetLinux().GetSecurityContext()
 	uid, gid := sc.GetRunAsUser().GetValue(), sc.GetRunAsGroup().GetValue()

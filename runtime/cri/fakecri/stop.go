@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// StopContainer sends TERM, once however often it is called, waits until the
-// container has exited or the timeout (seconds) is over, and then kills it. A
-// timeout of 0 kills at once. Of calls that overlap the one whose time is over
-// first kills.
+// StopContainer sends SIGTERM, only once for several calls, waits until the container has exited or
+// for timeout seconds, and then kills it. A timeout of 0 kills it immediately. Of concurrent calls
+// the one with the earliest deadline kills.
 //
-// As with containerd the call waits for the grace itself: one that is called
-// off before kills nothing, though the container may still obey TERM.
+// As in containerd, the call itself waits for the grace period: a canceled call does not kill,
+// although the container may still exit because of the SIGTERM.
 //
-// A container that does not run or is not known is no error.
+// A container that does not run or is unknown is not an error.
 func (r *Runtime) StopContainer(ctx context.Context, containerID string, timeout int64) error {
 	return act(ctx, r, r.ofContainer("StopContainer", containerID), func(ctx context.Context) error {
 		gone, err := r.term(ctx, containerID, timeout)
@@ -41,8 +40,7 @@ func (r *Runtime) StopContainer(ctx context.Context, containerID string, timeout
 	})
 }
 
-// term begins to stop a container. There is nothing to wait for if it returns
-// no channel.
+// term sends SIGTERM. It returns no channel if there is no exit to wait for.
 func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan struct{}, error) {
 	if err := r.begin(ctx); err != nil {
 		return nil, err
@@ -68,7 +66,7 @@ func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan st
 	return c.goneLocked(), nil
 }
 
-// termLocked lets a container have TERM.
+// termLocked delivers SIGTERM to a container.
 func (r *Runtime) termLocked(c *container) {
 	b := c.behaviour
 	ignores, delay := b.IgnoreTerm, b.StopDelay
@@ -95,7 +93,7 @@ func (r *Runtime) termLocked(c *container) {
 	})
 }
 
-// killLocked lets a container have KILL, if it runs.
+// killLocked delivers SIGKILL to a container, if it runs.
 func (r *Runtime) killLocked(c *container) {
 	if c.running() {
 		r.endLocked(c, codeKill, reasonOf(codeKill))

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Attach is as Exec.
+// Attach returns Unimplemented like Exec.
 func (r *Runtime) Attach(ctx context.Context, req *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
 	return call(ctx, r, r.ofContainer("Attach", req.GetContainerId()), func(context.Context) (*runtimeapi.AttachResponse, error) {
 		if _, _, err := r.running("attach to", req.GetContainerId()); err != nil {
@@ -22,7 +22,7 @@ func (r *Runtime) Attach(ctx context.Context, req *runtimeapi.AttachRequest) (*r
 	})
 }
 
-// PortForward is as Exec: the sandbox has to be ready.
+// PortForward returns Unimplemented like Exec, if the sandbox is ready.
 func (r *Runtime) PortForward(ctx context.Context, req *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
 	return call(ctx, r, r.ofSandbox("PortForward", req.GetPodSandboxId()), func(context.Context) (*runtimeapi.PortForwardResponse, error) {
 		r.mu.Lock()
@@ -34,7 +34,7 @@ func (r *Runtime) PortForward(ctx context.Context, req *runtimeapi.PortForwardRe
 	})
 }
 
-// readyLocked returns a sandbox whose ports can be connected to.
+// readyLocked returns a sandbox if it is ready.
 func (r *Runtime) readyLocked(id string) (*sandbox, error) {
 	s, err := r.sandboxes.find(id)
 	if err != nil {
@@ -46,9 +46,9 @@ func (r *Runtime) readyLocked(id string) (*sandbox, error) {
 	return s, nil
 }
 
-// StreamPortForward connects to a port of the pod: to an [Endpoint] of one of its
-// containers that run, or else to their Forward. Where nobody listens the
-// connection is refused. Faults know it by this name. It closes conn.
+// StreamPortForward connects to a port of the pod: to an [Endpoint] of one of its running containers,
+// or else to their Forward. If there is neither, the connection is refused. It closes conn. Its name
+// in Call.Method is StreamPortForward.
 func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	return act(ctx, r, r.ofSandbox("StreamPortForward", sandboxID), func(ctx context.Context) error {
@@ -73,7 +73,7 @@ func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port 
 	})
 }
 
-// listener finds who answers at a port: a connection, or a func.
+// listener returns the connection or the function that serves a port.
 func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Conn, serve func(context.Context, int32, io.ReadWriteCloser) error, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +91,7 @@ func (r *Runtime) listener(sandboxID string, port int32) (s *sandbox, to net.Con
 	return s, nil, nil, nil
 }
 
-// join copies between a pod's end and a client's, until the pod's has no more to
-// say.
+// join copies between the pod and the client until the pod closes its side.
 func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
 	defer context.AfterFunc(ctx, func() { to.Close(); conn.Close() })()
 	var sending sync.WaitGroup
@@ -104,9 +103,8 @@ func join(ctx context.Context, to net.Conn, conn io.ReadWriteCloser) error {
 	return err
 }
 
-// StreamAttach passes on what the container prints from now on, until it ends.
-// Its input is thrown away, for as long as reading it gives some, also after that.
-// Faults know it by this name.
+// StreamAttach writes the output of the container from now on, until it exits. Input is read and
+// discarded, also after StreamAttach has returned. Its name in Call.Method is StreamAttach.
 func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error {
 	return act(ctx, r, r.ofContainer("StreamAttach", containerID), func(ctx context.Context) error {
 		c, _, err := r.running("attach to", containerID)

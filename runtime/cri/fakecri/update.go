@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// UpdateContainerResources changes the resources of a container, whatever its
-// state. Those that are zero stay as they are.
+// UpdateContainerResources changes the resources of a container in any state. Zero values are
+// ignored.
 func (r *Runtime) UpdateContainerResources(ctx context.Context, containerID string, resources *runtimeapi.ContainerResources) error {
 	return act(ctx, r, r.ofContainer("UpdateContainerResources", containerID), func(ctx context.Context) error {
 		resources := proto.CloneOf(resources)
@@ -29,8 +29,7 @@ func (r *Runtime) UpdateContainerResources(ctx context.Context, containerID stri
 	})
 }
 
-// UpdatePodSandboxResources notes what the pod as a whole has; a verbose status
-// shows it.
+// UpdatePodSandboxResources records the resources of the pod, which are in its verbose status.
 func (r *Runtime) UpdatePodSandboxResources(ctx context.Context, request *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 	return call(ctx, r, r.ofSandbox("UpdatePodSandboxResources", request.GetPodSandboxId()), func(ctx context.Context) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 		request := proto.CloneOf(request)
@@ -47,7 +46,7 @@ func (r *Runtime) UpdatePodSandboxResources(ctx context.Context, request *runtim
 	})
 }
 
-// updated returns old with what change sets.
+// updated returns old with the values that change sets.
 func updated[T proto.Message](old, change T) T {
 	if !change.ProtoReflect().IsValid() {
 		return old
@@ -64,8 +63,7 @@ func updated[T proto.Message](old, change T) T {
 	return out
 }
 
-// ReopenContainerLog asks for nothing here: files are opened for each line. The
-// container has to run.
+// ReopenContainerLog creates a new log file. The container must run.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("ReopenContainerLog", containerID), func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
@@ -83,8 +81,7 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) er
 	})
 }
 
-// CheckpointContainer is refused as by a containerd without criu, whether or not
-// there is such a container.
+// CheckpointContainer returns the error of containerd without criu, also for unknown containers.
 func (r *Runtime) CheckpointContainer(ctx context.Context, options *runtimeapi.CheckpointContainerRequest) error {
 	return act(ctx, r, r.ofContainer("CheckpointContainer", options.GetContainerId()), func(context.Context) error {
 		return refused("checkpoint container %s: there is no criu", options.GetContainerId())

@@ -8,16 +8,16 @@ import (
 	"math"
 )
 
-// A cursor is a place in a segment.
+// A cursor is a position in a segment.
 type cursor struct {
 	d    *reading
 	s    *segment
 	scan *scanner
-	from *[3]int64 // of each stream, what comes before is not wanted
+	from *[3]int64 // for each stream, the offset of the first line
 }
 
-// cursor begins to read a segment. whole: what is written to it from now on is not
-// wanted.
+// cursor returns a cursor for a segment. If whole is set, data written from now on is
+// not read.
 func (d *reading) cursor(s *segment, from *[3]int64, whole bool) (*cursor, error) {
 	c := &cursor{d: d, s: s, from: from}
 	if s.gz {
@@ -40,12 +40,12 @@ func (d *reading) cursor(s *segment, from *[3]int64, whole bool) (*cursor, error
 	return c, nil
 }
 
-// failing is what a compressed file reads as that does not even begin as one.
+// failing replaces a compressed file with an invalid header.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// copy prints what there is of whole lines.
+// copy prints the complete lines.
 func (c *cursor) copy(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -72,8 +72,8 @@ func (c *cursor) copy(ctx context.Context) error {
 	}
 }
 
-// finish prints a last line that has no end (la-13). more: other files follow, and a
-// line cannot go on in them.
+// finish prints a last line without a newline. more is set if other files follow, in
+// which the line cannot continue.
 func (c *cursor) finish(more bool) error {
 	p, ok := c.scan.rest()
 	if !ok {

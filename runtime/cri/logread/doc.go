@@ -1,11 +1,9 @@
-// Package logread reads the logs of containers, where a runtime writes them to files of
-// this host: what kubectl logs shows.
+// Package logread reads container logs that a runtime writes to files on this
+// host, as for kubectl logs.
 //
-// # What it decides
-//
-// Which lines are wanted (section 14): by stream, time, number and size; where the last
-// lines begin, in files that can only be read forwards as well; and where a log goes on
-// when its file was rotated, compressed or removed under the reader.
+// A [Reader] selects lines by stream, time, number and size, finds the start of
+// the last lines also in compressed files, and follows a log while its files are
+// rotated, compressed or removed.
 //
 // # Usage
 //
@@ -13,55 +11,60 @@
 //	path, err := rt.LogPath(ctx, containerID) // runtime.LogReader
 //	err = reader.Read(ctx, logread.Request{Path: path, Tail: &n, Follow: true, Running: running}, w)
 //
-// [Parse] alone reads a line, of the CRI's format or of Docker's.
+// [Parse] parses a single line in the CRI's or Docker's format.
 //
 // # Concurrency
 //
-// A [Reader] can be used from many goroutines. Read uses w, Running and Gap from the
-// one that called it; a follow has another that listens to the file system, which has
-// ended when Read returns. A writer that is slow holds up its own reading only.
+// A [Reader] is safe for concurrent use. Read calls w, Running and Gap on the
+// goroutine of its caller. A following Read has one more goroutine, which watches
+// the file system and has returned when Read returns. A slow writer delays only
+// its own Read.
 //
 // # Guarantees and limits
 //
-//   - All files of a log are one stream, the oldest line first: those that were rotated
-//     to <log>.<YYYYMMDD-HHMMSS>, compressed or not, and the live one (F-36). No line is
-//     lost and none comes twice, whatever rotation and compression do meanwhile. What
-//     cannot be had, because it was removed, is damaged or was truncated, is told, at its
-//     place (Request.Gap).
-//   - Without Follow a reading is of one moment: the files are opened together, and what
-//     is written later is not read. With it, files are held open only until they have
-//     been read; a follower that is slower than MaxFiles rotations finds a gap. The
-//     newest 100 files of a log are read.
-//   - A follow leaves a file that was rotated when nobody has written to it for
-//     Config.Settle; a runtime that is later than that loses the line.
-//   - Memory is bounded, some 400 KiB, whatever files hold. A line of the CRI's format may
-//     be of any length; one of Docker's beyond 128 KiB is skipped, as are lines of no known
-//     format. A log that has no other lines is an error, ErrFormat.
-//   - Tail looks at no more than it must: from the end of the files that are not compressed;
-//     at a compressed one twice. For a line whose beginning is further from its last known
-//     piece than 1 MiB, it begins in its middle.
-//   - Pieces of lines of two streams that were written at the same time stand between each
-//     other, as they do in the file.
-//   - Where files cannot be renamed while they are open, as on Windows, a runtime cannot
-//     rotate while somebody reads.
+//   - All files of a log are one stream, oldest line first: the files that were
+//     rotated to <log>.<YYYYMMDD-HHMMSS>, compressed or not, and the live file. No
+//     line is lost or repeated by concurrent rotation and compression. Lines that
+//     were removed, damaged or truncated are reported at their place
+//     (Request.Gap).
+//   - Without Follow, Read returns the log as of one moment: the files are opened
+//     together, and later lines are not read. With Follow, files are open only
+//     until they have been read; a reader that is slower than MaxFiles rotations
+//     gets a gap. The newest 100 files of a log are read.
+//   - With Follow, a rotated file is read until it was not written for
+//     Config.Settle; lines written later are lost.
+//   - Memory is limited to about 400 KiB. A line in the CRI's format may have any
+//     length; one in Docker's format above 128 KiB is skipped, as are lines in
+//     neither format. A log with no valid lines is an error, ErrFormat.
+//   - Tail reads uncompressed files from the end and only as far as necessary, and
+//     compressed files twice. If the beginning of a line is more than 1 MiB before
+//     the last part of it that was found, the output starts in the middle of the
+//     line.
+//   - Parts of lines that were written to both streams concurrently are
+//     interleaved, as in the file.
+//   - Where open files cannot be renamed, as on Windows, a runtime cannot rotate a
+//     log that is being read.
 //
 // # Differences from the kubelet
 //
-//   - It reads the live file only (la-14), loses lines at a rotation, and counts the pieces
-//     of a long line as lines (la-10, la-7): Config.LiveOnly and PhysicalLines do as it does.
-//   - Its first line decides the format of a log, and the log cannot be read if that is
-//     damaged (la-6). Here each line is of the format that it looks like.
-//   - It reads a line of any length into memory.
-//   - It gives up if the file system cannot be listened to, or after six errors (la-12). Here
-//     a log is looked at from time to time then.
-//   - It notices neither that a file was truncated nor that the last file of a container
-//     that has ended is missing.
+//   - The kubelet reads only the live file, loses lines at a rotation, and counts
+//     the parts of a long line as lines; Config.LiveOnly and PhysicalLines select
+//     this behavior.
+//   - In the kubelet the first line determines the format of a log, and a log with
+//     a damaged first line cannot be read. Here the format is detected for each
+//     line.
+//   - The kubelet reads lines of any length into memory.
+//   - The kubelet fails if the file system cannot be watched, and after six errors.
+//     Here the log is polled.
+//   - The kubelet detects neither a truncated file nor that the last file of a
+//     terminated container is missing.
 //
 // # Testing
 //
-// Random logs of many files against a model; a hundred rotations by logrotate under
-// readers that are quick, slow, and too slow, in virtual time and in real time; files
-// that lie; fuzzed lines and files; throughput as a benchmark.
+// Random logs of many files are compared with a model. A hundred rotations by
+// logrotate run under readers that are fast, slow and too slow, in virtual time and
+// in real time. There are tests with malformed files, fuzz tests of lines and files,
+// and a benchmark of the throughput.
 //
 // # Stability
 //

@@ -8,13 +8,13 @@ import (
 	"github.com/kubeparts/kubeparts/internal/pause"
 )
 
-// A follower waits for something to happen to a log.
+// A follower waits for changes of a log.
 type follower struct {
-	changed chan struct{} // holds one
+	changed chan struct{} // buffered, size 1
 	stop    func()
 	recheck time.Duration
 	asked   time.Time
-	ended   bool // the container has
+	ended   bool // the container has terminated
 }
 
 func (r *Reader) newFollower(req Request) *follower {
@@ -26,14 +26,14 @@ func (r *Reader) newFollower(req Request) *follower {
 		}
 	})
 	if err != nil {
-		r.cfg.Logger.Warn("a log is looked at from time to time, because nobody tells of changes", "path", req.Path, "err", err)
+		r.cfg.Logger.Warn("Failed to watch log directory; polling the log", "path", req.Path, "err", err)
 		stop = func() {}
 	}
 	f.stop = stop
 	return f
 }
 
-// wait returns when something has changed, or when it is time to look.
+// wait blocks until a change, until d has passed, or until ctx is done.
 func (f *follower) wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -46,7 +46,7 @@ func (f *follower) wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// ask finds out whether the container has ended, not more often than it is rechecked.
+// ask calls Request.Running and sets ended, at most once per recheck.
 func (f *follower) ask(ctx context.Context, req Request) error {
 	if req.Running == nil || f.ended || !f.asked.IsZero() && time.Since(f.asked) < f.recheck {
 		return nil
@@ -60,11 +60,11 @@ func (f *follower) ask(ctx context.Context, req Request) error {
 	return nil
 }
 
-// follow goes on at c, in the files that will be written. It closes them.
+// follow reads from c on, including files created later. It closes the files.
 func (d *reading) follow(ctx context.Context, f *follower, c *cursor) error {
 	defer func() { c.s.close() }()
 	for {
-		ended := f.ended // whatever was written then is there now
+		ended := f.ended // if so, drain reads the rest
 		if err := d.drain(ctx, c); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (d *reading) follow(ctx context.Context, f *follower, c *cursor) error {
 	}
 }
 
-// drain prints all there is of a file that may grow.
+// drain prints the rest of a file that may grow.
 func (d *reading) drain(ctx context.Context, c *cursor) error {
 	if err := c.copy(ctx); err != nil {
 		return err
@@ -118,11 +118,11 @@ func (d *reading) drain(ctx context.Context, c *cursor) error {
 	return d.gap(ErrTruncated)
 }
 
-// rotated returns where to go on if c's file is not the live one any more and has
-// been read to its end: otherwise nil. It prints the files between them.
+// rotated returns a cursor for the live file if c's file was rotated and has been
+// read to its end; otherwise nil. It prints the files between them.
 func (d *reading) rotated(ctx context.Context, f *follower, c *cursor) (*cursor, error) {
 	if same, there := c.s.is(d.req.Path); same || !there {
-		return nil, nil // not there: the runtime has not opened it yet, or never will
+		return nil, nil // if missing, the runtime has not created it yet
 	}
 	if err := d.settle(ctx, c); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (d *reading) rotated(ctx context.Context, f *follower, c *cursor) (*cursor,
 	unused := segments[:len(segments)-len(later)]
 	closeAll(unused)
 	if len(later) == 0 {
-		return nil, nil // it got its name back
+		return nil, nil // the rotation was undone
 	}
 	defer func() { closeAll(later) }()
 	if err := c.finish(true); err != nil {
@@ -166,8 +166,8 @@ func (d *reading) rotated(ctx context.Context, f *follower, c *cursor) (*cursor,
 	return nil, nil
 }
 
-// settle prints what is still being written to a file that was renamed, until nobody
-// has for a while. One that was renamed before another was is complete.
+// settle prints what is still written to a renamed file, until it was not written
+// for Config.Settle. A file with a newer rotated file is complete.
 func (d *reading) settle(ctx context.Context, c *cursor) error {
 	names, err := d.r.rotated(d.req.Path)
 	if err != nil {

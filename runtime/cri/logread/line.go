@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// A Stream is where a container wrote a line to.
+// A Stream is an output stream of a container.
 type Stream uint8
 
-// The streams. All, the zero value, is for requests only.
+// The streams. All, the zero value, is valid only in a Request.
 const (
 	All Stream = iota
 	Stdout
@@ -30,35 +30,36 @@ func (s Stream) String() string {
 	return fmt.Sprintf("Stream(%d)", uint8(s))
 }
 
-// A Line is one line of a log file. A line of the container that was too long for
-// its runtime is several: all but the last are partial.
+// A Line is one line of a log file. An output line that was too long for the runtime
+// is written as several lines, of which all but the last are partial.
 type Line struct {
-	// Stamp is when the runtime read the line, as the file has it: RFC 3339.
+	// Stamp is the time at which the runtime read the line, in RFC 3339.
 	Stamp []byte
 
 	Stream  Stream
 	Partial bool
 
-	// Content is what the container wrote, without the end of the line.
+	// Content is the output of the container without the newline.
 	Content []byte
 }
 
 // Time returns the stamp as a time.
 func (l Line) Time() (time.Time, error) { return time.Parse(time.RFC3339Nano, string(l.Stamp)) }
 
-// ErrFormat is why a line cannot be read: it is neither of the CRI's format nor of
-// Docker's.
-var ErrFormat = errors.New("not a line of a container's log")
+// ErrFormat is returned for a line that is neither in the CRI's nor in Docker's
+// format.
+var ErrFormat = errors.New("not a container log line")
 
-// A file may be full of lines that are none; each costs no memory.
+// Preallocated, because a file may contain many invalid lines.
 var (
-	errTime   = fmt.Errorf("%w: no time at its beginning", ErrFormat)
-	errStream = fmt.Errorf("%w: no stream after its time", ErrFormat)
-	errTags   = fmt.Errorf("%w: no tags after its stream", ErrFormat)
+	errTime   = fmt.Errorf("%w: no timestamp", ErrFormat)
+	errStream = fmt.Errorf("%w: no stream after the timestamp", ErrFormat)
+	errTags   = fmt.Errorf("%w: no tags after the stream", ErrFormat)
 )
 
-// Parse reads a line, without the newline at its end: of the CRI's format, or an
-// object of Docker's (la-6). What it returns of the former shares memory with text.
+// Parse parses a line without its newline, in the CRI's format or as a JSON object
+// of Docker's. In the CRI's format the result shares memory with text. It returns
+// ErrFormat for other lines.
 func Parse(text []byte) (Line, error) {
 	var p parser
 	var l Line
@@ -68,12 +69,12 @@ func Parse(text []byte) (Line, error) {
 	return l, nil
 }
 
-// A parser parses lines that follow each other, whose seconds are mostly the same.
+// A parser parses consecutive lines. It caches the seconds of the last timestamp.
 type parser struct {
-	seconds [len("2006-01-02T15:04:05")]byte // of the last stamp, if it was one
+	seconds [len("2006-01-02T15:04:05")]byte // of the last valid stamp
 }
 
-// parse makes *l the line that text is.
+// parse parses text into *l.
 func (p *parser) parse(l *Line, text []byte) error {
 	if len(text) > 0 && text[0] == '{' {
 		return p.docker(l, text)
@@ -100,7 +101,7 @@ func (p *parser) cri(l *Line, text []byte) error {
 		return errStream
 	}
 	text = text[7:]
-	if len(text) >= 2 && text[1] == ' ' { // nearly always
+	if len(text) >= 2 && text[1] == ' ' { // the usual case
 		l.Partial, l.Content = text[0] == 'P', text[2:]
 		return nil
 	}
@@ -125,7 +126,7 @@ func (p *parser) docker(l *Line, text []byte) error {
 	}
 	l.Stamp, l.Content = []byte(entry.Time), []byte(entry.Log)
 	if !p.isStamp(l.Stamp) {
-		return fmt.Errorf("%w: no time", ErrFormat)
+		return fmt.Errorf("%w: no timestamp", ErrFormat)
 	}
 	switch entry.Stream {
 	case "stdout":
@@ -141,8 +142,8 @@ func (p *parser) docker(l *Line, text []byte) error {
 	return nil
 }
 
-// isStamp reports whether time.Parse would take b as RFC 3339. Mostly it knows
-// without asking.
+// isStamp reports whether time.Parse accepts b as RFC 3339, using the cached seconds
+// if possible.
 func (p *parser) isStamp(b []byte) bool {
 	n := len(p.seconds)
 	if len(b) > n+2 && b[0] != 0 && string(b[:n]) == string(p.seconds[:]) && b[n] == '.' && b[len(b)-1] == 'Z' {
@@ -154,7 +155,7 @@ func (p *parser) isStamp(b []byte) bool {
 			return true
 		}
 	}
-	if len(b) < n || b[4] != '-' { // time.Parse takes longer to say no
+	if len(b) < n || b[4] != '-' { // time.Parse is slower to reject it
 		return false
 	}
 	if _, err := time.Parse(time.RFC3339Nano, string(b)); err != nil {

@@ -11,117 +11,116 @@ import (
 	"time"
 )
 
-// Config configures a [Reader]. The zero value will do.
+// Config configures a [Reader]. The zero value is valid.
 type Config struct {
-	// LiveOnly reads the file that is written now, and none that was rotated, as
-	// the kubelet does (la-14).
+	// LiveOnly ignores rotated files, as the kubelet does.
 	LiveOnly bool
 
-	// PhysicalLines counts the pieces of a line that was too long for the runtime
-	// as lines, as the kubelet does (la-10): for Tail and for Since.
+	// PhysicalLines makes Tail and Since count the parts of a line that was too
+	// long for the runtime as lines, as the kubelet does.
 	PhysicalLines bool
 
-	// Recheck is how often it is looked at a log that is followed, whatever the
-	// file system tells, and how often it is asked whether the container runs.
-	// Zero: 1 second (la-12).
+	// Recheck is the interval at which a followed log is read without a
+	// notification from the file system, and at which Running is called. Zero
+	// means 1 second.
 	Recheck time.Duration
 
-	// Settle is how long nobody must have written to a file that was rotated before a
-	// follow leaves it: a runtime that opens a log anew may finish a line in the old
-	// file. Zero: 100 milliseconds.
+	// Settle is how long a rotated file must not have been written before Follow
+	// continues with the next one: a runtime may write to the old file until it has
+	// opened the new one. Zero means 100 milliseconds.
 	Settle time.Duration
 
-	// Watch tells of changes in a directory: it calls changed, which does not
-	// block, until stop is called, which waits for that. An error, and there is
-	// Recheck alone. Nil: the file system is listened to.
+	// Watch calls changed after each change in a directory, until stop is called;
+	// changed does not block, and stop waits for a call in progress. If Watch
+	// returns an error, the log is read every Recheck. If nil, the file system is
+	// watched with fsnotify.
 	Watch func(dir string, changed func()) (stop func(), err error)
 
-	// Hooks are told of what was read.
+	// Hooks are called for each Read.
 	Hooks Hooks
 
-	// Logger, nil discards.
+	// Logger receives log messages. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// Hooks are told what a Reader does. Any may be nil; they must not block.
+// Hooks report what a Reader does. Any of them may be nil. They must not block.
 type Hooks struct {
-	// Read is called when a reading has ended.
+	// Read is called at the end of each Read.
 	Read func(ReadInfo)
 }
 
-// A ReadInfo tells of one reading.
+// A ReadInfo describes one call of Read.
 type ReadInfo struct {
 	Path    string
 	Follow  bool
 	Bytes   int64         // written
-	Lines   int64         // looked at, wanted or not
-	Skipped int64         // lines of no known format
-	Gaps    int           // how often something was missing
-	Took    time.Duration //
-	Err     error         // nil: all is well
+	Lines   int64         // read, including those not selected
+	Skipped int64         // lines in neither format
+	Gaps    int           // number of gaps
+	Took    time.Duration // duration of the call
+	Err     error         // result of the call
 }
 
-// A Request says what is wanted of a log.
+// A Request selects lines of a log.
 type Request struct {
-	// Path is where the runtime writes the log (runtime.LogReader). The files that
-	// were rotated from it are beside it. Required.
+	// Path is the log file (runtime.LogReader). Rotated files are in the same
+	// directory. Required.
 	Path string
 
-	// Stream is which lines: All, the zero value, or those of one.
+	// Stream selects one stream, or All, the zero value.
 	Stream Stream
 
-	// Since leaves out lines that are older. Zero: none (la-7).
+	// Since skips older lines. Zero means no limit.
 	Since time.Time
 
-	// Tail is how many lines from the end; those that Since leaves out count
-	// (la-11). Of lines that somebody asks for of one stream only, those of that
-	// stream count. Nil: all.
+	// Tail is the number of lines at the end. Lines skipped because of Since count;
+	// lines of a stream that is not selected do not. Nil means all lines.
 	Tail *int64
 
-	// Limit is how many bytes are written at most. Nil: any number (la-9).
+	// Limit is the maximum number of bytes written. Nil means no limit.
 	Limit *int64
 
-	// Timestamps puts the time before each line (la-8).
+	// Timestamps writes the time before each line.
 	Timestamps bool
 
-	// Follow goes on with what will be written, until the container has ended.
+	// Follow continues with lines as they are written, until the container has
+	// terminated.
 	Follow bool
 
-	// Running tells whether the container can still write. It is asked while a
-	// log is followed, at the end of what there is. An error ends the reading;
-	// a runtime that does not answer (la-15) is not one. Nil: it always can.
+	// Running reports whether the container can still write. It is called while a
+	// log is followed, at the end of the file. An error is returned by Read; if the
+	// runtime does not respond, Running should return true. If nil, the container
+	// always runs.
 	Running func(context.Context) (bool, error)
 
-	// Gap is told where something is missing between what was written and what
-	// follows, with ErrRemoved, ErrDamaged or ErrTruncated. What it prints comes
-	// at that place. Nil: nobody is.
+	// Gap is called with ErrRemoved, ErrDamaged or ErrTruncated where lines are
+	// missing. All lines before the gap have been written to w. May be nil.
 	Gap func(error)
 }
 
-// Why something is missing from what was read.
+// The errors passed to Request.Gap.
 var (
-	// ErrRemoved: the log was rotated so often that files were, or may have been,
-	// removed before they were read.
+	// ErrRemoved: rotated files were, or may have been, removed before they were
+	// read.
 	ErrRemoved = errors.New("rotated files were removed before they were read")
 
-	// ErrDamaged: a compressed file is not whole.
-	ErrDamaged = errors.New("a compressed file is damaged")
+	// ErrDamaged: a compressed file is damaged or incomplete.
+	ErrDamaged = errors.New("compressed file is damaged")
 
-	// ErrTruncated: somebody made the file shorter while it was read. It is read
-	// from its new beginning.
-	ErrTruncated = errors.New("the file was truncated while it was read")
+	// ErrTruncated: a file became shorter while it was read. It is read from its
+	// beginning.
+	ErrTruncated = errors.New("file was truncated while it was read")
 )
 
-// A Reader reads logs. It can be used from many goroutines.
+// A Reader reads logs. Safe for concurrent use.
 type Reader struct {
 	cfg Config
 }
 
-// New returns a Reader, or an error that says what is wrong with cfg. It starts
-// nothing.
+// New returns a Reader for cfg. It returns an error if a duration is negative.
 func New(cfg Config) (*Reader, error) {
 	if cfg.Recheck < 0 || cfg.Settle < 0 {
-		return nil, fmt.Errorf("logread: out of bounds: Recheck %v, Settle %v", cfg.Recheck, cfg.Settle)
+		return nil, fmt.Errorf("logread: Config.Recheck (%v) or Config.Settle (%v) is negative", cfg.Recheck, cfg.Settle)
 	}
 	if cfg.Settle == 0 {
 		cfg.Settle = 100 * time.Millisecond
@@ -152,17 +151,17 @@ func (q *Request) check() error {
 	return nil
 }
 
-// Read writes to w what req asks for: all files of the log are one stream. It
-// returns nil at the end of that, ctx's error if ctx ends first, one that is
-// fs.ErrNotExist if there is no such log, and w's error if w fails. w gets many
-// lines at once where there are many, and what there is before Read waits.
+// Read writes the lines that req selects to w. It returns nil at the end of the log,
+// ctx's error if ctx is done, an error that wraps fs.ErrNotExist if the log does
+// not exist, and w's error if a write fails. It writes many lines at once if
+// available, and all available lines before it waits.
 func (r *Reader) Read(ctx context.Context, req Request, w io.Writer) error {
 	began := time.Now()
 	if err := req.check(); err != nil {
 		return fmt.Errorf("logread: %w", err)
 	}
 	if real, err := filepath.EvalSymlinks(req.Path); err == nil {
-		req.Path = real // rotated files are beside the file itself
+		req.Path = real // rotated files are in the directory of the target
 	}
 	rd := reading{r: r, req: req, out: newPrinter(w, req, r.cfg.PhysicalLines)}
 	err := rd.run(ctx)
@@ -170,10 +169,10 @@ func (r *Reader) Read(ctx context.Context, req Request, w io.Writer) error {
 		err = nil
 	}
 	if err == nil && rd.out.lines == 0 && rd.out.skipped > 0 {
-		err = fmt.Errorf("%s: %w: it begins with %q", req.Path, ErrFormat, rd.out.bad)
+		err = fmt.Errorf("%s: %w: begins with %q", req.Path, ErrFormat, rd.out.bad)
 	}
 	if rd.out.skipped > 0 {
-		r.cfg.Logger.Warn("lines of a log were skipped", "path", req.Path, "lines", rd.out.skipped, "first", string(rd.out.bad))
+		r.cfg.Logger.Warn("Skipped log lines with unknown format", "path", req.Path, "lines", rd.out.skipped, "first", string(rd.out.bad))
 	}
 	if err != nil {
 		err = fmt.Errorf("logread: %w", err)
@@ -197,7 +196,7 @@ type reading struct {
 
 func (d *reading) run(ctx context.Context) error {
 	var f *follower
-	if d.req.Follow { // it listens before it looks, so that nothing changes between
+	if d.req.Follow { // watches before it lists, so that no change is missed
 		f = d.r.newFollower(d.req)
 		defer f.stop()
 	}
@@ -239,19 +238,19 @@ func (d *reading) run(ctx context.Context) error {
 	return d.out.flush()
 }
 
-// slack is how much later than a line's time its file may have been written to,
-// before since.
+// slack is the assumed maximum difference between the time of a line and the
+// modification time of its file.
 const slack = time.Minute
 
-// old reports whether nothing in a file can be new enough.
+// old reports whether all lines of a file are older than Since.
 func (d *reading) old(s *segment) bool {
 	return !d.req.Since.IsZero() && s.mtime.Before(d.req.Since.Add(-slack))
 }
 
-// gap tells that something is missing here.
+// gap reports a gap at this place.
 func (d *reading) gap(err error) error {
 	d.gaps++
-	d.r.cfg.Logger.Warn("something of a log is missing", "path", d.req.Path, "err", err)
+	d.r.cfg.Logger.Warn("Log is incomplete; continuing after the gap", "path", d.req.Path, "err", err)
 	if d.req.Gap == nil {
 		return nil
 	}

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// stampLayout is how lines begin whose time was asked for (la-8).
+// stampLayout is the format of Request.Timestamps.
 const stampLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// errLimit: all has been written that may be.
+// errLimit: Request.Limit is reached.
 var errLimit = errors.New("limit reached")
 
-// A printer writes the lines that were asked for.
+// A printer writes the selected lines.
 type printer struct {
 	w          io.Writer
 	stream     Stream
 	timestamps bool
 	since      time.Time
 	second     string // of since, in UTC
-	physical   bool   // pieces of a line are lines of their own, as to since
-	left       int64  // how much may be written; negative: as much as there is
+	physical   bool   // since applies to each part of a line
+	left       int64  // bytes until the limit; negative: no limit
 
 	buf     []byte // not written yet
 	written int64
-	lines   int64 // that were in the files, wanted or not
+	lines   int64 // read, including those not selected
 	parser  parser
 	streams [3]struct {
-		inside bool // a line of it has been begun
-		drop   bool // and is not wanted
+		inside bool // in the middle of a line
+		drop   bool // that is not selected
 	}
-	line    Line // the last one; of the stream All, if it is not wanted
+	line    Line // the last one; its stream is All if it is not selected
 	skipped int64
-	bad     []byte // the beginning of the first line that could not be read
+	bad     []byte // the beginning of the first invalid line
 }
 
-// batch is how much is written at once, if there is as much.
+// batch is the number of bytes per write, if available.
 const batch = 64 << 10
 
 func newPrinter(w io.Writer, req Request, physical bool) *printer {
@@ -50,10 +50,10 @@ func newPrinter(w io.Writer, req Request, physical bool) *printer {
 	return p
 }
 
-// piece prints a piece of a file. What comes before from is not wanted, of each stream.
+// piece prints a piece of a file that is not before from of its stream.
 func (p *printer) piece(c piece, from *[3]int64) error {
 	l := &p.line
-	if !c.head { // it goes on
+	if !c.head { // continuation of a line
 		if l.Stream == All {
 			return nil
 		}
@@ -76,7 +76,7 @@ func (p *printer) piece(c piece, from *[3]int64) error {
 	return p.print(l, true, c.tail)
 }
 
-// print prints a line or a part of one: its head, its tail, or both.
+// print prints a line or a part of one, which may have the head, the tail, or both.
 func (p *printer) print(l *Line, head, tail bool) error {
 	s := &p.streams[l.Stream]
 	begins := head && !s.inside
@@ -100,8 +100,8 @@ func (p *printer) print(l *Line, head, tail bool) error {
 	return nil
 }
 
-// older reports whether a line is too old (la-7): mostly by the text of its second, as
-// reading times takes longer than all else.
+// older reports whether a line is before Since. It compares the text of the seconds
+// first, because parsing times is slow.
 func (p *printer) older(l *Line) bool {
 	if n := len(p.second); l.Stamp[len(l.Stamp)-1] == 'Z' && string(l.Stamp[:n]) != p.second {
 		return string(l.Stamp[:n]) < p.second
@@ -112,14 +112,14 @@ func (p *printer) older(l *Line) bool {
 
 func (p *printer) stamp(l *Line) {
 	if n := len(stampLayout) - len("07:00"); len(l.Stamp) == n && l.Stamp[n-1] == 'Z' {
-		p.buf = append(p.buf, l.Stamp...) // it has the form
+		p.buf = append(p.buf, l.Stamp...) // already in this format
 	} else if at, err := l.Time(); err == nil {
 		p.buf = at.AppendFormat(p.buf, stampLayout)
 	}
 	p.buf = append(p.buf, ' ')
 }
 
-// flush writes what has been printed: all of it, or up to the limit (la-9).
+// flush writes the buffered output, up to the limit.
 func (p *printer) flush() error {
 	out, last := p.buf, false
 	if p.left >= 0 && int64(len(out)) >= p.left {
@@ -142,7 +142,7 @@ func (p *printer) flush() error {
 	return nil
 }
 
-// A writeError is of who reads, not of what is read.
+// A writeError is an error of the writer, as opposed to the log.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return "write: " + e.err.Error() }

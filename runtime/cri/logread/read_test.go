@@ -72,7 +72,7 @@ func TestWhatIsWantedOfAFileIsRead(t *testing.T) {
 
 func TestRequestsThatCannotBe(t *testing.T) {
 	_, err := logread.New(logread.Config{Recheck: -1})
-	assert.EqualError(t, err, "logread: out of bounds: Recheck -1ns, Settle 0s")
+	assert.EqualError(t, err, "logread: Config.Recheck (-1ns) or Config.Settle (0s) is negative")
 	r, err := logread.New(logread.Config{})
 	require.NoError(t, err)
 	for want, req := range map[string]logread.Request{

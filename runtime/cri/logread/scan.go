@@ -5,33 +5,33 @@ import (
 	"io"
 )
 
-// maxLine is how much of a line is looked at as one. What a runtime writes is far
-// shorter: it cuts lines at 16 KiB, which in Docker's format can be 96.
+// maxLine is the buffer size for a line. Runtimes split lines at 16 KiB, which can be
+// 96 KiB in Docker's format.
 const maxLine = 128 << 10
 
-// A scanner cuts what a file has into lines. It can go on after the end of the file,
-// when that has grown. A line longer than its buffer comes in pieces.
+// A scanner splits a file into lines. It can continue after the end of a file that
+// has grown. A line longer than its buffer is returned in pieces.
 type scanner struct {
 	r        io.Reader
 	buf      []byte
-	from, to int   // of buf, what has not been returned
-	searched int   // of it, what has no newline
-	at       int64 // where buf[from] is in the file
+	from, to int   // the part of buf that has not been returned
+	searched int   // length of the part without a newline
+	at       int64 // offset of buf[from] in the file
 	inside   bool  // buf[from] is not the beginning of a line
 }
 
-// A piece is a line without its newline, or a part of one that is too long.
+// A piece is a line without its newline, or a part of a long line.
 type piece struct {
-	text       []byte // until the next call
+	text       []byte // valid until the next call
 	at         int64
-	head, tail bool // it has the line's beginning, and its end
+	head, tail bool // includes the beginning, the end of the line
 }
 
 func newScanner(r io.Reader, at int64) *scanner {
 	return &scanner{r: r, buf: make([]byte, maxLine), at: at}
 }
 
-// next returns the next piece. io.EOF: there is no more that ends with a newline.
+// next returns the next piece, or io.EOF if no further one ends with a newline.
 func (s *scanner) next() (piece, error) {
 	for {
 		if i := bytes.IndexByte(s.buf[s.from+s.searched:s.to], '\n'); i >= 0 {
@@ -54,8 +54,7 @@ func (s *scanner) next() (piece, error) {
 	}
 }
 
-// rest returns what comes after the last newline, as the line that it is if nobody
-// goes on writing it. It is not ok if there is nothing.
+// rest returns the text after the last newline. It is not ok if there is none.
 func (s *scanner) rest() (piece, bool) {
 	p := piece{text: s.buf[s.from:s.to], at: s.at, head: !s.inside, tail: false}
 	s.take(s.to - s.from)
@@ -80,7 +79,7 @@ func (s *scanner) fill() error {
 	n, err := s.r.Read(s.buf[s.to:])
 	s.to += n
 	if n > 0 {
-		return nil // an error comes again
+		return nil // the error is returned again
 	}
 	if err == nil {
 		err = io.ErrNoProgress
@@ -88,20 +87,20 @@ func (s *scanner) fill() error {
 	return err
 }
 
-// backward calls visit with the lines of the first size bytes of f, the last one
-// first, until it returns false. Of long lines it gets the beginning. ended tells
-// that the last line has a newline.
+// backward calls visit with the lines of the first size bytes of f, last one first,
+// until it returns false. Of long lines it passes the beginning. ended reports
+// whether the line has a newline.
 func backward(f io.ReaderAt, size int64, visit func(at int64, text []byte, ended bool) bool) error {
 	const block = 32 << 10
 	buf, long := make([]byte, block), []byte(nil)
 	ended := false
-	end := size // of the line that is looked for
+	end := size // of the line searched for
 	for lo, hi, loaded := size, size, size; ; {
 		p := -1
 		if hi > lo {
 			p = bytes.LastIndexByte(buf[:hi-lo], '\n')
 		}
-		if p < 0 && lo > 0 { // its beginning is further ahead
+		if p < 0 && lo > 0 { // its beginning is before lo
 			hi, loaded = lo, lo
 			lo = max(lo-block, 0)
 			if _, err := f.ReadAt(buf[:hi-lo], lo); err != nil {
@@ -109,7 +108,7 @@ func backward(f io.ReaderAt, size int64, visit func(at int64, text []byte, ended
 			}
 			continue
 		}
-		start := lo + int64(p) + 1 // of the file, if there is no newline
+		start := lo + int64(p) + 1 // 0 if there is no newline
 		if start < end || ended {
 			n := min(end-start, maxLine)
 			var text []byte

@@ -20,11 +20,11 @@ import (
 
 const (
 	gzipSuffix = ".gz"
-	nameLayout = "YYYYMMDD-HHMMSS" // of what a rotated file has after the log's name (lg-6)
+	nameLayout = "YYYYMMDD-HHMMSS" // suffix of rotated files
 )
 
-// stamps returns what is between the name of a log and .gz in the names of its
-// rotated files, the oldest first, each once.
+// stamps returns the timestamps in the names of the rotated files of a log, oldest
+// first, without duplicates.
 func stamps(log string, names []string) (found []string) {
 	for _, name := range names {
 		stamp, ok := strings.CutPrefix(name, log+".")
@@ -44,32 +44,32 @@ func isStampName(s string) bool {
 	return strings.Trim(s[:8], "0123456789") == "" && strings.Trim(s[9:], "0123456789") == ""
 }
 
-// A segment is one file of a log, open.
+// A segment is an open file of a log.
 type segment struct {
 	file  *os.File
-	stamp string // empty: it had the log's name when it was opened
+	stamp string // empty if it was the live file when it was opened
 	gz    bool
 	size  int64     // when it was opened
-	mtime time.Time // then
-	known string    // the last stamp that there was then
+	mtime time.Time // when it was opened
+	known string    // the last stamp when it was opened
 }
 
 func (s *segment) close() { _ = s.file.Close() }
 
-// reader returns what is in s, from its beginning.
+// reader returns a reader of the content of s.
 func (s *segment) reader() (io.Reader, error) {
 	if !s.gz {
 		return io.NewSectionReader(s.file, 0, math.MaxInt64), nil
 	}
 	r, err := gzip.NewReader(io.NewSectionReader(s.file, 0, math.MaxInt64))
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // it is empty, which no compressed file is
+		err = io.ErrUnexpectedEOF // an empty file is not a gzip file
 	}
 	return r, err
 }
 
-// open opens a regular file. A link is followed, because some runtimes keep their
-// logs in another directory.
+// open opens a regular file. It follows links, because some runtimes keep logs in
+// another directory.
 func open(name, stamp string) (*segment, error) {
 	f, err := untrusted.OpenFollow(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(name, stamp string) (*segment, error) {
 	return &segment{file: f, stamp: stamp, gz: strings.HasSuffix(name, gzipSuffix), size: info.Size(), mtime: info.ModTime()}, nil
 }
 
-// is reports whether path is the file that s is, and whether there is one.
+// is reports whether path is the file s, and whether it exists.
 func (s *segment) is(path string) (same, there bool) {
 	at, err := os.Stat(path)
 	if err != nil {
@@ -94,12 +94,12 @@ func (s *segment) is(path string) (same, there bool) {
 }
 
 const (
-	maxOpen    = 100    // files of a log that are read, the newest ones
-	maxEntries = 10_000 // of the directory of a log; more is an error
+	maxOpen    = 100    // number of files of a log that are read, newest first
+	maxEntries = 10_000 // limit for the directory of a log
 )
 
-// list opens all files of a log, in the order in which they were written, as they
-// are at one moment: if one is renamed meanwhile, it looks again.
+// list opens all files of a log, in the order in which they were written, as of one
+// moment: if one is renamed meanwhile, it starts again.
 func (r *Reader) list(ctx context.Context, path string) (segments []*segment, err error) {
 	for ctx.Err() == nil {
 		segments, same, err := r.look(path)
@@ -117,7 +117,7 @@ func closeAll(segments []*segment) {
 	}
 }
 
-// look is one look of list. same tells that nothing was rotated meanwhile.
+// look is one attempt of list. same reports that there was no rotation meanwhile.
 func (r *Reader) look(path string) (segments []*segment, same bool, err error) {
 	live, err := open(path, "")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func (r *Reader) look(path string) (segments []*segment, same bool, err error) {
 		}
 	}
 	for _, stamp := range names[max(len(names)-maxOpen, 0):] {
-		// The file may be compressed at this moment; then it has the other name.
+		// The file may be compressed concurrently, which changes its name.
 		for try := range 4 {
 			name := path + "." + stamp
 			if try%2 == 1 {
@@ -148,10 +148,10 @@ func (r *Reader) look(path string) (segments []*segment, same bool, err error) {
 				break
 			}
 			if !errors.Is(err, fs.ErrNotExist) {
-				r.cfg.Logger.Warn("a rotated log cannot be read", "path", name, "err", err)
+				r.cfg.Logger.Warn("Failed to open rotated log; skipping it", "path", name, "err", err)
 				break
 			}
-		} // otherwise it was too old, and is gone
+		} // otherwise it was removed
 	}
 	if live == nil {
 		_, err := os.Stat(path)
@@ -165,7 +165,7 @@ func (r *Reader) look(path string) (segments []*segment, same bool, err error) {
 	return segments, same, nil
 }
 
-// rotated returns the stamps of the rotated files of a log.
+// rotated returns the stamps of the rotated files of a log, oldest first.
 func (r *Reader) rotated(path string) ([]string, error) {
 	entries, err := untrusted.ReadDir(filepath.Dir(path), maxEntries)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -181,8 +181,8 @@ func (r *Reader) rotated(path string) ([]string, error) {
 	return stamps(filepath.Base(path), names), nil
 }
 
-// after returns those of segments that were written after s, and whether it is sure
-// that none is missing between them and s.
+// after returns the segments that were written after s. sure reports that none is
+// missing between them and s.
 func after(s *segment, segments []*segment) (later []*segment, sure bool) {
 	for i, c := range segments {
 		if c.stamp != "" && (s.stamp != "" && c.stamp < s.stamp || s.stamp == "" && c.stamp <= s.known) {
@@ -196,8 +196,8 @@ func after(s *segment, segments []*segment) (later []*segment, sure bool) {
 	return later, false
 }
 
-// same reports whether two segments are one, though one may have been compressed
-// since.
+// same reports whether two segments have the same content, although one may be
+// compressed.
 func same(a, b *segment) bool {
 	if a.gz == b.gz {
 		ai, err := a.file.Stat()
@@ -207,8 +207,8 @@ func same(a, b *segment) bool {
 	if a.gz {
 		a, b = b, a
 	}
-	// What is in a compressed file begins as the other one did, with the time of
-	// the first line, and is as long.
+	// A compressed file has the same length and the same beginning, which contains
+	// the time of the first line.
 	info, err := a.file.Stat()
 	if err != nil {
 		return false

@@ -5,20 +5,20 @@ import (
 	"math"
 )
 
-// reach is how far it is looked back for the beginning of a line whose end is
-// wanted, from the last that was found of it.
+// reach is the maximum distance, from the last part found, at which the beginning of
+// a line is searched.
 const reach = 1 << 20
 
-// A start is where reading begins: of each stream in a segment of its own.
+// A start is the position where reading begins, for each stream.
 type start struct {
 	segment [3]int
 	at      [3]int64
 }
 
-// first is the segment that is read first.
+// first returns the first segment that is read.
 func (s start) first() int { return min(s.segment[Stdout], s.segment[Stderr]) }
 
-// in returns from where on each stream is wanted in a segment, nil: all of it.
+// in returns the offset for each stream in a segment, or nil for 0.
 func (s start) in(segment int) *[3]int64 {
 	var from [3]int64
 	for _, stream := range []Stream{Stdout, Stderr} {
@@ -35,21 +35,21 @@ func (s start) in(segment int) *[3]int64 {
 	return &from
 }
 
-// A locator finds where the last lines begin. It is told of the lines of a log, the
-// last one first.
+// A locator finds the position of the last lines. Lines are passed to it in reverse
+// order.
 type locator struct {
-	need     int64 // lines that are wanted still
-	physical bool  // pieces are lines (la-10), and all is of Stdout
+	need     int64 // number of lines still to be found
+	physical bool  // parts are lines, and all count as Stdout
 	stream   Stream
 	start    start
-	open     [3]bool // what is wanted of a stream may begin earlier still
-	mark     int64   // where something was last found in this segment
+	open     [3]bool // the first line of a stream may begin earlier
+	mark     int64   // offset of the last part found in this segment
 
-	ctx    context.Context // of the one search: nobody may want the answer any more
-	looked int             // lines
+	ctx    context.Context // of the search
+	looked int             // number of lines
 }
 
-// locate returns where the last n lines of segments begin (F-37).
+// locate returns the position of the last n lines of segments.
 func locate(ctx context.Context, segments []*segment, n int64, stream Stream, physical, follow bool) (start, error) {
 	l := &locator{ctx: ctx, need: n, physical: physical, stream: stream}
 	last := len(segments) - 1
@@ -70,7 +70,7 @@ func locate(ctx context.Context, segments []*segment, n int64, stream Stream, ph
 		return start{}, err
 	}
 	if l.need > 0 {
-		return start{}, nil // there are fewer
+		return start{}, nil // the log has fewer lines
 	}
 	if l.physical {
 		l.start.segment[Stderr], l.start.at[Stderr] = l.start.segment[Stdout], l.start.at[Stdout]
@@ -86,7 +86,7 @@ func (l *locator) exclude(segment int, at int64) {
 
 func (l *locator) done() bool { return l.need == 0 && !l.open[Stdout] && !l.open[Stderr] }
 
-// plain looks through a file from its end.
+// plain searches a file from its end.
 func (l *locator) plain(i int, s *segment, last, follow bool) error {
 	l.mark = s.size
 	if last {
@@ -94,7 +94,7 @@ func (l *locator) plain(i int, s *segment, last, follow bool) error {
 	}
 	return backward(s.file, s.size, func(at int64, text []byte, ended bool) bool {
 		if last && !ended && follow {
-			l.exclude(i, at) // somebody is writing it
+			l.exclude(i, at) // it is not complete yet
 			return !l.done()
 		}
 		stream, partial := Stdout, false
@@ -110,7 +110,8 @@ func (l *locator) plain(i int, s *segment, last, follow bool) error {
 	})
 }
 
-// near gives up what is looked for too far away.
+// near stops the search for the beginning of a line beyond reach, and reports whether
+// to continue.
 func (l *locator) near(at int64) bool {
 	if l.need == 0 && l.mark-at > reach {
 		l.open = [3]bool{}
@@ -118,7 +119,7 @@ func (l *locator) near(at int64) bool {
 	return !l.done() && !l.calledOff()
 }
 
-// calledOff looks from time to time whether somebody still waits.
+// calledOff checks every 1024 lines whether ctx is done.
 func (l *locator) calledOff() bool {
 	l.looked++
 	return l.looked%1024 == 0 && l.ctx.Err() != nil
@@ -126,7 +127,7 @@ func (l *locator) calledOff() bool {
 
 func (l *locator) line(segment int, at int64, s Stream, partial bool) {
 	if !partial {
-		l.open[s] = false // what comes after it has been found whole
+		l.open[s] = false // the line after it is complete
 	}
 	if !l.open[s] {
 		if l.need == 0 {
@@ -138,16 +139,16 @@ func (l *locator) line(segment int, at int64, s Stream, partial bool) {
 	l.start.segment[s], l.start.at[s], l.mark = segment, at, at
 }
 
-// compressed looks through a file that can only be read from its beginning, twice if
-// it has more lines than are wanted: first it counts them.
+// compressed searches a file that can only be read from its beginning. It counts the
+// lines, and reads the file again if it has more than needed.
 func (l *locator) compressed(i int, s *segment) {
-	wanted, more := l.open, l.need > 0 // the streams of which something is looked for
+	wanted, more := l.open, l.need > 0 // the streams to search
 	if more {
 		wanted = [3]bool{Stdout: true, Stderr: true}
 	}
 	var count int64
 	var any, partial [3]bool
-	var last [3]int64 // pieces
+	var last [3]int64 // offset of the last part
 	size := l.forward(s, func(at, _ int64, stream Stream, part bool) bool {
 		any[stream], partial[stream], last[stream] = true, part, at
 		if !part {
@@ -155,7 +156,7 @@ func (l *locator) compressed(i int, s *segment) {
 		}
 		return true
 	})
-	var unfinished [3]bool // lines whose last piece ends them, though it does not say so
+	var unfinished [3]bool // streams whose last line ends with a partial one
 	for _, stream := range []Stream{Stdout, Stderr} {
 		if unfinished[stream] = partial[stream] && !l.open[stream] && more; unfinished[stream] {
 			count++
@@ -178,7 +179,7 @@ func (l *locator) compressed(i int, s *segment) {
 		case !wanted[stream]:
 		case !any[stream]:
 			l.open[stream] = l.open[stream] && (more || size <= reach)
-		case !more && !partial[stream]: // what is open is whole
+		case !more && !partial[stream]: // the open line is complete
 			l.open[stream] = false
 		default:
 			l.start.segment[stream], l.start.at[stream] = i, ends[stream]
@@ -188,16 +189,16 @@ func (l *locator) compressed(i int, s *segment) {
 }
 
 // forward calls visit with the lines of a compressed file that count, until it
-// returns false, and returns how far it came.
+// returns false, and returns the offset it reached.
 func (l *locator) forward(s *segment, visit func(at, end int64, stream Stream, partial bool) bool) int64 {
 	r, err := s.reader()
 	if err != nil {
-		return 0 // it is damaged, which is told when it is read
+		return 0 // the error is reported when it is read
 	}
 	var p parser
 	for sc := newScanner(r, 0); ; {
 		c, err := sc.next()
-		last := err != nil // what there is of a damaged file counts
+		last := err != nil // the readable part of a damaged file counts
 		if last {
 			var ok bool
 			if c, ok = sc.rest(); !ok {

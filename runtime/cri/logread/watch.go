@@ -6,7 +6,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// listen is the Watch that asks the file system.
+// listen is the default of Config.Watch.
 func listen(dir string, changed func()) (func(), error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -29,7 +29,7 @@ func listen(dir string, changed func()) (func(), error) {
 				if !ok {
 					return
 				}
-				changed() // something was missed
+				changed() // events were lost
 			}
 		}
 	})

@@ -1,48 +1,47 @@
-// Package logrotate keeps the logs of containers from growing without end, where a
-// runtime writes them to files of this host in the CRI's format.
+// Package logrotate rotates container logs that a runtime writes to files on this
+// host in the CRI's format.
 //
-// # What it decides
-//
-// When a log is full, and what becomes of it (section 5): it is renamed to
-// <log>.<YYYYMMDD-HHMMSS>, the runtime goes on in a new file, rotated files beyond
-// MaxFiles are removed, and all but the newest of them are compressed. The newest
-// stays as it is until the next rotation, for readers that are at it (lg-7).
+// A log that has reached MaxSize is renamed to <log>.<YYYYMMDD-HHMMSS>, and the
+// runtime reopens the log. Rotated files beyond MaxFiles are removed, and all but
+// the newest are compressed. The newest is compressed at the next rotation,
+// because readers may have it open.
 //
 // # Usage
 //
 //	r, err := logrotate.New(logrotate.Config{Runtime: rt, MaxSize: 10 << 20, MaxFiles: 5})
 //	go r.Run(ctx)
 //
-// [Rotator.Pass] is one look at all logs, for who has a loop of his own.
+// [Rotator.Pass] checks all logs once, for callers with a loop of their own.
 //
 // # Concurrency
 //
-// Run is called once; Pass only without it. Run has a goroutine per worker, one
-// that compresses, and one that listens to the file system.
+// Run must be called only once, and Pass must not be called concurrently with it.
+// Run starts a goroutine per worker, one that compresses, and one that watches the
+// file system.
 //
 // # Guarantees and limits
 //
-//   - How often a log is looked at follows from how fast it grows: what is written
-//     beyond MaxSize is a few hundredths of it, also at 50 MB/s (F-35), as long
-//     as the machine is not overloaded and the runtime reopens logs quickly. On Linux a log that nobody writes to costs
-//     nothing until somebody does; elsewhere it is looked at each second.
-//   - Compression comes behind rotation, never before it, and takes half of one CPU
-//     at most.
-//   - No rotated file takes the place of another, also if a log is full several
-//     times in a second: then its name is of the next second that is free.
-//   - A log that cannot be reopened gets its name back, and is tried again.
-//   - The logs of containers that do not run are left alone (lg-3); whoever
-//     collects garbage removes them (lg-8).
+//   - The interval at which the size of a log is checked depends on its growth
+//     rate, so that a log exceeds MaxSize by a few percent, also at 50 MB/s, if
+//     the machine is not overloaded and the runtime reopens logs quickly. On Linux
+//     a log that is not written is not polled; elsewhere it is checked every
+//     second.
+//   - Compression does not delay rotation and uses at most half of one CPU.
+//   - A rotated file never replaces another, also if a log is rotated several times
+//     in a second: its name is that of the next unused second.
+//   - If a log cannot be reopened, the rename is undone and the rotation retried.
+//   - Logs of containers that do not run are not changed; garbage collection
+//     removes them.
 //
 // # Differences from the kubelet
 //
-// It looks each 10 seconds, whatever is written in between, and compresses before
-// it renames.
+// The kubelet checks logs every 10 seconds, independent of their growth, and
+// compresses before it renames.
 //
 // # Testing
 //
-// Rotations on real files with a runtime in memory; the looks in virtual time; a
-// writer of 50 MB/s as a benchmark.
+// Tests rotate real files with an in-memory runtime; the intervals are tested in
+// virtual time, and a benchmark writes 50 MB/s.
 //
 // # Stability
 //

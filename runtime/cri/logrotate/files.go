@@ -23,12 +23,12 @@ const (
 	temporary   = ".tmp"
 )
 
-// maxEntries bounds the directory of a log; more entries are an error.
+// maxEntries is the maximum number of entries in the directory of a log.
 const maxEntries = 10_000
 
-// rotated returns the rotated files of a log, the oldest first, and removes what
-// an interrupted compression has left: files that are not whole, and sources of
-// those that are (lg-5).
+// rotated returns the rotated files of a log, oldest first. It removes the remains of
+// an interrupted compression: incomplete files, and files whose compression is
+// complete.
 func rotated(log string) ([]string, error) {
 	entries, err := untrusted.ReadDir(filepath.Dir(log), maxEntries)
 	if err != nil {
@@ -54,7 +54,7 @@ func rotated(log string) ([]string, error) {
 	return names, errors.Join(errs...)
 }
 
-// remove removes a file that may be gone already.
+// remove removes a file. It is not an error if the file does not exist.
 func remove(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -62,8 +62,8 @@ func remove(name string) error {
 	return nil
 }
 
-// stamped returns the name that a full log gets: one that is free, and comes after
-// those of all rotated before.
+// stamped returns the name for a log that is rotated: an unused one that sorts after
+// those of all rotated files.
 func stamped(log string, now time.Time) (string, error) {
 	old, err := rotated(log)
 	if err != nil {
@@ -77,14 +77,14 @@ func stamped(log string, now time.Time) (string, error) {
 		last := strings.TrimPrefix(strings.TrimSuffix(old[len(old)-1], compressed), log+".")
 		at, err := time.ParseInLocation(stampLayout, last, now.Location())
 		if err != nil {
-			old = old[:len(old)-1] // not one of ours
+			old = old[:len(old)-1] // not a rotated file
 			continue
 		}
 		now = at.Add(time.Second)
 	}
 }
 
-// prune removes the oldest rotated files but keep.
+// prune removes all but the newest keep rotated files.
 func prune(log string, keep int) error {
 	old, err := rotated(log)
 	if err != nil {
@@ -97,7 +97,7 @@ func prune(log string, keep int) error {
 	return errors.Join(errs...)
 }
 
-// compressOld compresses the rotated files of a log but the newest.
+// compressOld compresses all rotated files of a log except the newest.
 func compressOld(ctx context.Context, log string, share float64) error {
 	old, err := rotated(log)
 	if err != nil {
@@ -112,15 +112,15 @@ func compressOld(ctx context.Context, log string, share float64) error {
 	return errors.Join(errs...)
 }
 
-// chunk is how much is compressed between two pauses.
+// chunk is the number of bytes compressed between two pauses.
 const chunk = 256 << 10
 
-// compress replaces a file by its compressed form, at no moment of which there is
-// neither. It pauses as long as it takes to leave the rest of the CPU's share.
+// compress replaces a file by its compressed form; at any moment at least one of them
+// exists. It pauses so that it uses only the given share of a CPU.
 func compress(ctx context.Context, name string, share float64) (err error) {
 	in, err := untrusted.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // removed since
+		return nil // removed meanwhile
 	}
 	if err != nil {
 		return err
@@ -155,13 +155,13 @@ func compress(ctx context.Context, name string, share float64) (err error) {
 			return err
 		}
 	}
-	// What was compressed is on the disk before what it was made from goes: after a
-	// power cut there is one of them.
+	// Sync before the original is removed, so that a power failure does not lose
+	// both.
 	if err := errors.Join(zip.Close(), out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("compress %s: %w", name, err)
 	}
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return remove(tmp) // it was one too many meanwhile
+		return remove(tmp) // pruned meanwhile
 	}
 	if err := os.Rename(tmp, name+compressed); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Runtime has containers whose logs are files. runtime/cri's is one.
+// A Runtime has containers with log files. The one of package runtime/cri
+// implements it.
 type Runtime interface {
 	Pods(ctx context.Context) ([]*runtime.Pod, error)
 	LogPath(ctx context.Context, containerID string) (string, error)
@@ -24,52 +25,52 @@ type Runtime interface {
 
 // Config configures a [Rotator].
 type Config struct {
-	// Runtime is whose logs are rotated. Required.
+	// Runtime has the containers whose logs are rotated. Required.
 	Runtime Runtime
 
-	// MaxSize is at how many bytes a log is full. Zero: 10 MiB; negative: logs
-	// are not rotated (lg-2).
+	// MaxSize is the size in bytes at which a log is rotated. Zero means 10 MiB. A
+	// negative value disables rotation.
 	MaxSize int64
 
-	// MaxFiles is how many files there are of a log, the live one included. Zero:
-	// 5. It must be more than 1 (lg-2).
+	// MaxFiles is the maximum number of files of a log, including the live one. It
+	// must be greater than 1. Zero means 5.
 	MaxFiles int
 
-	// Workers is how many logs are rotated at the same time. Zero: 1.
+	// Workers is the number of logs that are rotated concurrently. Zero means 1.
 	Workers int
 
-	// Period is how often it is looked for containers that are new, and for logs
-	// that are missing. Zero: 10 seconds.
+	// Period is the interval at which containers are listed and missing logs are
+	// reopened. Zero means 10 seconds.
 	Period time.Duration
 
-	// CPUShare is how much of one CPU compression may take, above 0 and at most
-	// 1. Zero: a half.
+	// CPUShare is the fraction of one CPU that compression may use, above 0 and at
+	// most 1. Zero means 0.5.
 	CPUShare float64
 
-	// Rotated is told of each rotation, on the goroutine that did it; it must not
-	// block. Nil: nobody is.
+	// Rotated is called after each rotation, on the goroutine of the worker. It must
+	// not block. May be nil.
 	Rotated func(Rotation)
 
-	// Logger, nil discards.
+	// Logger receives log messages. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// A Rotation tells of a log that was full.
+// A Rotation describes one rotation.
 type Rotation struct {
 	ContainerID string
 	Path        string // of the log
-	To          string // what it is called now
-	Size        int64  // how large it had become, when it was found to be full
+	To          string // the new path of the rotated file
+	Size        int64  // in bytes, when it was checked
 }
 
-// A Rotator rotates logs.
+// A Rotator rotates logs. Run and Pass must not be called concurrently.
 type Rotator struct {
 	cfg Config
 	ran runonce.Guard
 }
 
-// New returns a Rotator for cfg, or an error that says what is wrong with it. It
-// starts nothing.
+// New returns a Rotator for cfg. It returns an error if Runtime is nil or a value is
+// out of range.
 func New(cfg Config) (*Rotator, error) {
 	if cfg.MaxFiles == 0 {
 		cfg.MaxFiles = 5
@@ -85,7 +86,7 @@ func New(cfg Config) (*Rotator, error) {
 		errs = append(errs, fmt.Errorf("invalid MaxFiles %d, must be > 1", cfg.MaxFiles))
 	}
 	if cfg.Workers < 0 || cfg.Period < 0 || !(cfg.CPUShare > 0 && cfg.CPUShare <= 1) {
-		errs = append(errs, fmt.Errorf("out of bounds: Workers %d, Period %v, CPUShare %v", cfg.Workers, cfg.Period, cfg.CPUShare))
+		errs = append(errs, fmt.Errorf("Workers (%d), Period (%v) or CPUShare (%v) out of range", cfg.Workers, cfg.Period, cfg.CPUShare))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("logrotate: %w", err)
@@ -108,8 +109,8 @@ func New(cfg Config) (*Rotator, error) {
 	return &Rotator{cfg: cfg}, nil
 }
 
-// Pass looks at the log of each running container once, and rotates and compresses
-// what has to be. It goes on after a failure, and joins the errors.
+// Pass checks the log of each running container once, and rotates and compresses it
+// if necessary. It continues after an error and joins the errors.
 func (r *Rotator) Pass(ctx context.Context) error {
 	if r.cfg.MaxSize < 0 {
 		return nil
@@ -136,7 +137,7 @@ func (r *Rotator) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ignore drops what is no failure: a container that is gone, or has no log here.
+// ignore returns nil if the container was removed or has no log file.
 func ignore(err error) error {
 	if errors.Is(err, runtime.ErrNotFound) || errors.Is(err, runtime.ErrUnsupported) {
 		return nil
@@ -144,7 +145,7 @@ func ignore(err error) error {
 	return err
 }
 
-// running returns the IDs of the containers that run (lg-3).
+// running returns the IDs of the running containers.
 func (r *Rotator) running(ctx context.Context) (map[string]bool, error) {
 	pods, err := r.cfg.Runtime.Pods(ctx)
 	if err != nil {
@@ -161,12 +162,12 @@ func (r *Rotator) running(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// size returns how large a log is. One that is missing is opened anew (lg-4).
+// size returns the size of a log. If the file is missing, the runtime reopens it.
 func (r *Rotator) size(ctx context.Context, id, path string) (int64, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := r.cfg.Runtime.ReopenLog(ctx, id); err != nil {
-			return 0, fmt.Errorf("it is missing: %w", err)
+			return 0, fmt.Errorf("reopen missing log: %w", err)
 		}
 		info, err = os.Stat(path)
 	}
@@ -176,8 +177,8 @@ func (r *Rotator) size(ctx context.Context, id, path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// rotate gives the runtime a new file for a log that is full (lg-6), and removes
-// those that are too many (lg-5).
+// rotate renames a log, makes the runtime reopen it, and removes surplus rotated
+// files.
 func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error {
 	to, err := stamped(path, time.Now())
 	if err != nil {
@@ -187,24 +188,24 @@ func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error
 		return err
 	}
 	if err := r.cfg.Runtime.ReopenLog(ctx, id); err != nil {
-		// The runtime still writes to it; it gets its name back, unless there is
-		// a new file all the same.
+		// The runtime still writes to it: undo the rename, unless the new file
+		// exists nevertheless.
 		if _, missing := os.Lstat(path); errors.Is(missing, fs.ErrNotExist) {
 			err = errors.Join(err, os.Rename(to, path))
 		}
-		return fmt.Errorf("it cannot be reopened: %w", err)
+		return fmt.Errorf("reopen log: %w", err)
 	}
 	r.cfg.Rotated(Rotation{ContainerID: id, Path: path, To: to, Size: size})
 	return prune(path, r.cfg.MaxFiles-1)
 }
 
-// Clean removes a log and all that was rotated from it (lg-8).
+// Clean removes a log and its rotated files. It is not an error if there are none.
 func Clean(log string) error {
 	entries, err := untrusted.ReadDir(filepath.Dir(log), maxEntries)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	errs := []error{err} // of too large a directory, some entries are known
+	errs := []error{err} // if the directory is too large, some entries are returned
 	for _, e := range entries {
 		if name := e.Name(); name == filepath.Base(log) || len(name) > len(filepath.Base(log)) && name[:len(filepath.Base(log))+1] == filepath.Base(log)+"." {
 			errs = append(errs, remove(filepath.Join(filepath.Dir(log), name)))

@@ -130,13 +130,13 @@ func b2i(b bool) int {
 
 func TestSettingsThatCannotBe(t *testing.T) { // lg-2
 	for want, cfg := range map[string]logrotate.Config{
-		"logrotate: Config.Runtime is nil":                                    {},
-		"logrotate: invalid MaxFiles 1, must be > 1":                          {Runtime: new(fake), MaxFiles: 1},
-		"logrotate: invalid MaxFiles -1, must be > 1":                         {Runtime: new(fake), MaxFiles: -1},
-		"logrotate: out of bounds: Workers -1, Period 0s, CPUShare 0.5":       {Runtime: new(fake), Workers: -1},
-		"logrotate: out of bounds: Workers 0, Period 0s, CPUShare 2":          {Runtime: new(fake), CPUShare: 2},
-		"logrotate: out of bounds: Workers 0, Period -1ns, CPUShare 0.5":      {Runtime: new(fake), Period: -1},
-		"logrotate: out of bounds: Workers 0, Period 0s, CPUShare -0.1000001": {Runtime: new(fake), CPUShare: -0.1000001},
+		"logrotate: Config.Runtime is nil":                                          {},
+		"logrotate: invalid MaxFiles 1, must be > 1":                                {Runtime: new(fake), MaxFiles: 1},
+		"logrotate: invalid MaxFiles -1, must be > 1":                               {Runtime: new(fake), MaxFiles: -1},
+		"logrotate: Workers (-1), Period (0s) or CPUShare (0.5) out of range":       {Runtime: new(fake), Workers: -1},
+		"logrotate: Workers (0), Period (0s) or CPUShare (2) out of range":          {Runtime: new(fake), CPUShare: 2},
+		"logrotate: Workers (0), Period (-1ns) or CPUShare (0.5) out of range":      {Runtime: new(fake), Period: -1},
+		"logrotate: Workers (0), Period (0s) or CPUShare (-0.1000001) out of range": {Runtime: new(fake), CPUShare: -0.1000001},
 	} {
 		_, err := logrotate.New(cfg)
 		assert.EqualError(t, err, want)
@@ -197,7 +197,7 @@ func TestALogThatCannotBeReopenedKeepsItsName(t *testing.T) { // lg-6
 	require.NoError(t, err)
 	f.write("full")
 	f.fail = errors.New("boom")
-	assert.EqualError(t, r.Pass(t.Context()), "logrotate: log of container c: it cannot be reopened: boom")
+	assert.EqualError(t, r.Pass(t.Context()), "logrotate: log of container c: reopen log: boom")
 	assert.Equal(t, []string{"0.log"}, f.files(t))
 	f.fail = nil
 	require.NoError(t, r.Pass(t.Context()))

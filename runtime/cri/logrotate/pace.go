@@ -2,36 +2,36 @@ package logrotate
 
 import "time"
 
-// The pace of looks.
+// Limits of the intervals between checks.
 const (
-	// fastest is how many bytes a second a writer is thought to write at most of
-	// whom nothing was heard so far.
+	// fastest is the assumed maximum rate, in bytes per second, of a writer whose
+	// rate is unknown.
 	fastest = 100 << 20
 
-	// part of MaxSize is what may be written beyond it between two looks.
+	// part is the fraction of MaxSize that may be written beyond it between two
+	// checks.
 	part = 0.02
 
 	leastPause = 2 * time.Millisecond
-	idlePause  = time.Second // where the file system tells of nothing
+	idlePause  = time.Second // where files cannot be watched
 )
 
-// A look is what was seen of a log.
+// A look is the result of one check.
 type look struct {
 	at   time.Time
 	size int64
 }
 
-// next says when to look again at a log of which the last two looks are known:
-// halfway to when it is full at its present rate, so that a growing one is caught
-// in time. listen says that it grows slowly or not at all: from then on the file
-// system may tell of the next one who writes, of whom any rate may be expected.
+// next returns the interval until the next check: half the time until the log is full
+// at its present rate. listen reports that it grows slowly or not at all, so that it
+// may be watched for the next write, which may have any rate.
 func next(last, now look, max int64, period time.Duration) (in time.Duration, listen bool) {
 	left := max - now.size
 	if left <= 0 {
 		return 0, false
 	}
 	grown := now.size - last.size
-	if grown < 0 { // somebody has cut it
+	if grown < 0 { // it was truncated
 		grown = now.size
 	}
 	took := now.at.Sub(last.at)
@@ -50,7 +50,7 @@ func next(last, now look, max int64, period time.Duration) (in time.Duration, li
 	return bound(half, period), false
 }
 
-// seconds is a duration, and of one that none can hold a very long one.
+// seconds returns a Duration, limited to what it can represent.
 func seconds(s float64) time.Duration {
 	const most = 1 << 32
 	return time.Duration(min(s, most) * float64(time.Second))

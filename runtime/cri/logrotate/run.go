@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// A tail is what is known of one log by the loop.
+// A tail is the state of one log in Run.
 type tail struct {
 	id, path string
 	last     look
 	due      time.Time
-	busy     bool          // a worker has it
-	rest     time.Duration // until it is looked at again, by the worker's word
-	listens  bool          // from due on the file system is asked to tell when somebody writes
+	busy     bool          // a worker rotates it
+	rest     time.Duration // until the next check, set by the worker
+	listens  bool          // from due on the file is watched for writes
 }
 
-// Run rotates logs until ctx ends, and returns nil when its goroutines have. A log
-// that cannot be rotated is logged and tried again. A second call returns an error.
+// Run rotates logs until ctx is done. It returns nil after its goroutines have
+// returned. Errors are logged and the rotation is retried. A second call returns an
+// error.
 func (r *Rotator) Run(ctx context.Context) error {
 	if err := r.ran.Enter("logrotate: Rotator"); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (r *Rotator) Run(ctx context.Context) error {
 	wg.Go(w.run)
 
 	tails := map[string]*tail{}
-	var queue []*tail // those that are full and wait for a worker
+	var queue []*tail // full logs that wait for a worker
 	list := time.Now()
 	for {
 		now := time.Now()
@@ -59,7 +60,7 @@ func (r *Rotator) Run(ctx context.Context) error {
 			if !now.Before(t.due) {
 				switch isFull, err := r.look(t, now, w); {
 				case err != nil:
-					r.cfg.Logger.Warn("a log cannot be looked at", "container", id, "path", t.path, "err", err)
+					r.cfg.Logger.Warn("Failed to check log size; retrying after the period", "containerID", id, "path", t.path, "err", err)
 					t.due = now.Add(r.cfg.Period)
 				case isFull:
 					t.busy = true
@@ -97,12 +98,12 @@ func (r *Rotator) Run(ctx context.Context) error {
 	}
 }
 
-// relist finds the containers that have come, and forgets those that do not run.
+// relist adds new running containers and deletes those that do not run.
 func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.Time) {
 	running, err := r.running(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.cfg.Logger.Warn("logs of new containers are not looked at", "err", err)
+			r.cfg.Logger.Warn("Failed to list containers; logs of new containers are not rotated", "err", err)
 		}
 		return
 	}
@@ -118,7 +119,7 @@ func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.T
 		path, err := r.cfg.Runtime.LogPath(ctx, id)
 		if err != nil {
 			if ignore(err) != nil && ctx.Err() == nil {
-				r.cfg.Logger.Warn("a log cannot be found", "container", id, "err", err)
+				r.cfg.Logger.Warn("Failed to get log path; the log is not rotated", "containerID", id, "err", err)
 			}
 			continue
 		}
@@ -126,14 +127,15 @@ func (r *Rotator) relist(ctx context.Context, tails map[string]*tail, now time.T
 	}
 }
 
-// look reports whether a worker has to see to a log, and says when to look again.
+// look reports whether a worker must handle the log, and sets the time of the next
+// check.
 func (r *Rotator) look(t *tail, now time.Time, w *watcher) (bool, error) {
-	// Who writes between this and the look is seen by the look.
+	// Watch before reading the size, so that no write is missed.
 	armed := t.listens && w.listen(t.path)
 	t.listens = false
 	info, err := os.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // lg-4
+		return true, nil // a worker makes the runtime reopen it
 	}
 	if err != nil {
 		return false, err
@@ -147,7 +149,7 @@ func (r *Rotator) look(t *tail, now time.Time, w *watcher) (bool, error) {
 	t.last = seen
 	switch {
 	case armed && quiet:
-		in = r.cfg.Period // the file system tells, if anybody writes
+		in = r.cfg.Period // a write is notified
 	case listen && w.works():
 		t.listens = true
 	case listen:
@@ -171,19 +173,19 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 		}
 		t.rest = 0
 		if err != nil && r.gone(t) {
-			t.rest = r.cfg.Period // the next list does not have it any more
+			t.rest = r.cfg.Period // the next relist removes it
 			err = nil
 		}
 		if err != nil && ctx.Err() == nil && r.ended(ctx, t) {
-			r.cfg.Logger.Debug("the log of a container that has ended is not rotated", "container", t.id, "path", t.path, "err", err)
+			r.cfg.Logger.Debug("Log of terminated container not rotated", "containerID", t.id, "path", t.path, "err", err)
 			t.rest = r.cfg.Period
 		} else if err != nil && ctx.Err() == nil {
-			r.cfg.Logger.Warn("a log cannot be rotated", "container", t.id, "path", t.path, "err", err)
-			t.rest = r.cfg.Period // not again and again
+			r.cfg.Logger.Warn("Failed to rotate log; retrying after the period", "containerID", t.id, "path", t.path, "err", err)
+			t.rest = r.cfg.Period // limits the retries
 		}
 		select {
 		case zip <- t.path:
-		default: // it is behind; the next rotation asks again
+		default: // the queue is full; the next rotation sends it again
 		}
 		select {
 		case <-ctx.Done():
@@ -193,15 +195,14 @@ func (r *Rotator) work(ctx context.Context, full <-chan *tail, rotated chan<- *t
 	}
 }
 
-// gone reports whether a container has been removed, with its logs, since it was
-// listed.
+// gone reports whether the log directory of the container was removed since the
+// container was listed.
 func (r *Rotator) gone(t *tail) bool {
 	_, err := os.Stat(filepath.Dir(t.path))
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// ended reports whether a container runs no longer, as who asks for a new log of it
-// may find out first.
+// ended reports whether the container does not run any more.
 func (r *Rotator) ended(ctx context.Context, t *tail) bool {
 	running, err := r.running(ctx)
 	return err == nil && !running[t.id]
@@ -214,7 +215,7 @@ func (r *Rotator) compressAll(ctx context.Context, zip <-chan string) {
 			return
 		case path := <-zip:
 			if err := compressOld(ctx, path, r.cfg.CPUShare); err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrNotExist) {
-				r.cfg.Logger.Warn("a rotated log cannot be compressed", "path", path, "err", fmt.Errorf("logrotate: %w", err))
+				r.cfg.Logger.Warn("Failed to compress rotated log; retrying after the next rotation", "path", path, "err", fmt.Errorf("logrotate: %w", err))
 			}
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A watcher hears of the next time that a file is written to, once.
+// A watcher reports the next write to a file, once.
 type watcher struct {
 	written chan string
 	closed  chan struct{}
-	events  *os.File // nil: the kernel has no more of them
+	events  *os.File // nil if the limit of inotify instances is reached
 
 	fd int
 	// mu guards the field below.
@@ -32,7 +32,7 @@ func newWatcher() *watcher {
 
 func (w *watcher) works() bool { return w.events != nil }
 
-// listen asks for the next write of a file, and reports whether it will be told.
+// listen watches a file for its next write. It reports whether that succeeded.
 func (w *watcher) listen(path string) bool {
 	if w.events == nil {
 		return false
@@ -41,7 +41,7 @@ func (w *watcher) listen(path string) bool {
 	defer w.mu.Unlock()
 	id, err := unix.InotifyAddWatch(w.fd, path, unix.IN_MODIFY|unix.IN_MOVE_SELF|unix.IN_ONESHOT)
 	if err != nil {
-		return false // no more watches may be had; it is looked at
+		return false // the limit of watches is reached; the log is polled
 	}
 	w.paths[int32(id)] = path
 	return true
@@ -54,7 +54,7 @@ func (w *watcher) close() {
 	}
 }
 
-// run passes on what is heard, until close.
+// run sends the paths of written files to w.written until close.
 func (w *watcher) run() {
 	if w.events == nil {
 		return

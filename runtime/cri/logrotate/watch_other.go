@@ -2,7 +2,7 @@
 
 package logrotate
 
-// A watcher hears of nothing here: logs are looked at.
+// A watcher reports nothing: logs are polled.
 type watcher struct {
 	written chan string
 	closed  chan struct{}

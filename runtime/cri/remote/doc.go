@@ -1,36 +1,32 @@
-// Package remote connects to a CRI runtime at a socket.
+// Package remote connects to a CRI runtime over a unix socket.
 //
-// # What it decides
-//
-// How to reach a runtime: the address, the time-outs of the calls, the size of the
-// messages, and that it answers a Version call at all. What is asked of it is the
-// caller's: package runtime/cri runs pods with what [Dial] returns.
+// [Dial] sets the timeouts of the calls and the message size, and checks that the
+// runtime answers a Version call. Package runtime/cri runs pods with the services of
+// the returned [Client].
 //
 // # Usage
 //
-// Dial "unix:///run/containerd/containerd.sock" and hand the [Client]'s two
-// services to cri.New. It is a package of its own so that the engine can be had
-// without it: over plain processes, or over a fake.
+// Dial "unix:///run/containerd/containerd.sock" and pass the [Client]'s two services
+// to cri.New. It is a separate package so that the engine can be imported without the
+// gRPC client, for plain processes or a fake.
 //
 // # Concurrency
 //
-// Both services may be used from many goroutines.
+// Both services are safe for concurrent use.
 //
 // # Guarantees and limits
 //
-// The work is done by k8s.io/cri-client, the kubelet's own. A connection that
-// breaks is made again by itself, with a back-off from 100 ms to 3 s. Tracing is
-// off.
+// The package wraps k8s.io/cri-client, the client of the kubelet. A lost connection is
+// reestablished automatically, with a back-off from 100 ms to 3 s. Tracing is disabled.
 //
 // # Differences from the kubelet
 //
-// What the client logs about failed calls, which it also returns, goes to
+// The log messages of the client about failed calls, which it also returns, go to
 // Config.Logger at the debug level.
 //
 // # Testing
 //
-// The example serves a runtime on a socket of its own; the integration suite
-// dials real ones.
+// The example serves a runtime on a socket; the integration suite dials real ones.
 //
 // # Stability
 //

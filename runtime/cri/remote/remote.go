@@ -14,43 +14,44 @@ import (
 	"github.com/kubeparts/kubeparts/internal/quiet"
 )
 
-// Config configures [Dial]. Its zero value is the kubelet's.
+// Config configures [Dial]. The zero value has the kubelet's defaults.
 type Config struct {
-	// ImageEndpoint, if images are served elsewhere than containers.
+	// ImageEndpoint is the endpoint of the image service. If empty, it is that of
+	// the runtime service.
 	ImageEndpoint string
 
-	// Timeout of a call that has none of its own: RunPodSandbox has twice
-	// that, StopContainer and ExecSync have it on top of their own times, a
-	// pull has none. It is also how long the runtime may take to answer
-	// first. Zero: 2 minutes, the kubelet's runtimeRequestTimeout; a short
-	// one makes calls fail that then succeed unseen.
+	// Timeout is the time limit of calls without one of their own. It is doubled for
+	// RunPodSandbox and added to the timeouts of StopContainer and ExecSync; a pull
+	// has no limit. It also limits the first Version call. Zero means 2 minutes, the
+	// kubelet's runtimeRequestTimeout. With a short one, calls fail that the runtime
+	// completes nevertheless.
 	Timeout time.Duration
 
-	// StreamLists has lists come in pieces, which have no limit of 16 MiB for
-	// all. A runtime that does not know how is asked once, and then for whole
-	// lists (rt-151). The kubelet's gate is CRIListStreaming.
+	// StreamLists requests lists as streams, which have no limit of 16 MiB. If the
+	// runtime does not support it, the first such call fails over to plain lists
+	// (rule rt-151). The kubelet's feature gate is CRIListStreaming.
 	StreamLists bool
 
-	// Logger gets what the client says of failed calls, at the debug level.
-	// Nil discards.
+	// Logger receives the messages of the client about failed calls at the debug
+	// level. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// A Client is a connection to a CRI runtime: what cri.Config.Runtime and
-// cri.Config.Images want.
+// A Client is a connection to a CRI runtime, for cri.Config.Runtime and
+// cri.Config.Images.
 type Client struct {
 	Runtime internalapi.RuntimeService
 	Images  internalapi.ImageManagerService
 
-	// Name that the runtime gives itself: "containerd".
+	// Name is the name reported by the runtime, for example "containerd".
 	Name string
 
 	log *slog.Logger
 }
 
-// Dial connects to a CRI v1 runtime at a unix socket ("unix:///run/…", or a
-// path). It fails unless the runtime answers a Version call in time; messages
-// may be up to 16 MiB (rt-144).
+// Dial connects to a CRI v1 runtime at a unix socket ("unix:///run/…" or a path). It
+// returns an error if the runtime does not answer a Version call in time. Messages may
+// have up to 16 MiB.
 func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 2 * time.Minute
@@ -63,7 +64,7 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 	}
 	for _, e := range []*string{&endpoint, &cfg.ImageEndpoint} {
 		if *e == "" {
-			return nil, errors.New("remote: no endpoint to connect to")
+			return nil, errors.New("remote: endpoint is empty")
 		}
 		if !strings.Contains(*e, "://") {
 			*e = "unix://" + *e
@@ -83,17 +84,17 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 	client := &Client{Runtime: rt, Images: images, log: cfg.Logger}
 	answer, err := rt.Version(ctx, version)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("remote: ask %s for its name: %w", endpoint, err), client.Close(ctx))
+		return nil, errors.Join(fmt.Errorf("remote: get version from %s: %w", endpoint, err), client.Close(ctx))
 	}
 	client.Name = answer.RuntimeName
 	return client, nil
 }
 
-// version is what the Version call asks for, for historical reasons the same
-// through all versions of the CRI.
+// version is the argument of the Version call, which is the same for all versions of
+// the CRI.
 const version = "0.1.0"
 
-// Close ends the connection. Pods go on running.
+// Close closes the connection. Pods continue to run.
 func (c *Client) Close(ctx context.Context) error {
 	ctx = quiet.Context(ctx, c.log)
 	return errors.Join(c.Runtime.Close(ctx), c.Images.Close(ctx))

@@ -71,7 +71,7 @@ func TestDialTakesAPathOrAURL(t *testing.T) {
 func TestDialNamesTheSocketThatDoesNotAnswer(t *testing.T) {
 	skipWindows(t)
 	_, err := remote.Dial(t.Context(), "", remote.Config{})
-	assert.EqualError(t, err, "remote: no endpoint to connect to")
+	assert.EqualError(t, err, "remote: endpoint is empty")
 
 	socket := filepath.Join(t.TempDir(), "s")
 	stop, err := serve(socket, &server{silent: true})

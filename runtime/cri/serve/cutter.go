@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A cutter is a listener whose connections can all be closed.
+// A cutter is a listener that can close all of its connections.
 type cutter struct {
 	net.Listener
 
@@ -14,13 +14,13 @@ type cutter struct {
 	conns map[net.Conn]struct{}
 }
 
-// cut closes the connections, and each that is accepted from now on.
+// cut closes all connections, including those accepted later.
 func (l *cutter) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
 	for conn := range l.conns {
-		_ = conn.Close() // nobody is there to hear of it
+		_ = conn.Close() // best effort
 	}
 	clear(l.conns)
 }
@@ -40,7 +40,7 @@ func (l *cutter) Accept() (net.Conn, error) {
 	return &cuttable{conn, l}, nil
 }
 
-// cuttable is a connection of a cutter, which forgets it when it is closed.
+// cuttable is a connection of a cutter.
 type cuttable struct {
 	net.Conn
 	of *cutter

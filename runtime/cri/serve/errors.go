@@ -9,10 +9,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// statusOf gives an error that says it is about something unsupported the code
-// that clients of the CRI know for it. Package grpc does the rest: a status that
-// is wrapped keeps its code, the errors of contexts have theirs, and what has
-// none gets Unknown.
+// statusOf returns an error of something unsupported with the code Unimplemented.
+// Other errors are converted by package grpc: a wrapped status keeps its code, errors
+// of contexts have theirs, and others get Unknown.
 func statusOf(err error) error {
 	if isUnsupported(err) && status.Code(err) != codes.Unimplemented {
 		return status.Error(codes.Unimplemented, err.Error())
@@ -20,7 +19,7 @@ func statusOf(err error) error {
 	return err
 }
 
-// isUnsupported tells a refusal of something as such from a failure.
+// isUnsupported reports whether err is Unimplemented or errors.ErrUnsupported.
 func isUnsupported(err error) bool {
 	if err == nil {
 		return false

@@ -8,9 +8,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// GetContainerEvents passes events on until the client is gone or the service
-// ends it. The header is sent when the service says that no event can be missed
-// any more.
+// GetContainerEvents sends events until the client has disconnected or the service
+// returns. The header is sent when the service reports that no further event can be
+// missed.
 func (s *runtimeService) GetContainerEvents(_ *runtimeapi.GetEventsRequest, to grpc.ServerStreamingServer[runtimeapi.ContainerEventResponse]) error {
 	ctx, cancel := context.WithCancel(to.Context())
 	defer cancel()
@@ -21,18 +21,18 @@ func (s *runtimeService) GetContainerEvents(_ *runtimeapi.GetEventsRequest, to g
 			established <- struct{}{}
 		})
 	}()
-	var lost error // the client is
+	var lost error // error of the client
 	for {
 		select {
 		case <-established:
 			lost = to.SendHeader(metadata.MD{})
 		case event := <-events:
 			select {
-			case <-established: // select does not know which came first
+			case <-established: // select does not preserve the order
 				lost = to.SendHeader(metadata.MD{})
 			default:
 			}
-			if lost == nil { // else only so that nobody waits for ever to hand it over
+			if lost == nil { // else the event is dropped, so that the service does not block
 				lost = to.Send(event)
 			}
 		case err := <-ended:

@@ -17,15 +17,18 @@ import (
 )
 
 const (
-	// idleTimeout is how long a connection may be silent; containerd's.
+	// idleTimeout is the maximum time without traffic on a connection, as in
+	// containerd.
 	idleTimeout = 4 * time.Hour
 
-	// creationTimeout is how long a client may take from connecting to opening
-	// its streams. The library waits so long for one that has gone.
+	// creationTimeout is the maximum time from the connection of a client until it has
+	// opened its streams. The library waits that long also for a client that has
+	// disconnected.
 	creationTimeout = 10 * time.Second
 )
 
-// serveStreams serves the URLs until ctx ends and all streams have been closed.
+// serveStreams serves the URLs until ctx is done, and returns when all streams are
+// closed.
 func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error {
 	var sessions gate.Gate
 	server := &http.Server{
@@ -37,7 +40,7 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 		}),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: creationTimeout,
-		IdleTimeout:       creationTimeout, // of one that was told of a wrong URL, say
+		IdleTimeout:       creationTimeout, // of a client with an invalid URL
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 	}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
@@ -50,8 +53,7 @@ func (s *Server) serveStreams(ctx context.Context, listener net.Listener) error 
 	return err
 }
 
-// serveStream serves one connection. It returns when nothing uses the streams
-// any more.
+// serveStream serves one connection. It returns when the streams are no longer used.
 func (s *Server) serveStream(w http.ResponseWriter, req *http.Request) {
 	limits := streamserver.Timeouts{Idle: idleTimeout, Creation: s.creation}
 	switch r := s.urls.take(req.URL.Path).(type) {

@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// imageService answers the calls of the ImageService. A call that is new in the
-// CRI does not compile until it is answered.
+// imageService implements the ImageService. It does not compile if the CRI has
+// further calls.
 type imageService struct {
 	runtimeapi.UnsafeImageServiceServer
 	images internalapi.ImageManagerService

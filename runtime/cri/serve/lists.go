@@ -7,7 +7,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Each list can be had whole, in one message of 16 MiB at most, or in pieces.
+// Each list is available in one message of at most 16 MiB and as a stream.
 
 func (s *runtimeService) ListPodSandbox(ctx context.Context, req *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	all, err := s.runtime.ListPodSandbox(ctx, req.GetFilter())

@@ -4,11 +4,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxPiece is how large the items of one piece of a list get together, in bytes.
-// A single item may be larger.
+// maxPiece is the maximum size in bytes of the items in one message of a streamed
+// list. A single item may be larger.
 const maxPiece = 1 << 20
 
-// inPieces sends a list in as many messages as it needs: none for an empty one.
+// inPieces sends a list in as many messages as necessary; none if it is empty.
 func inPieces[T proto.Message](items []T, err error, send func([]T) error) error {
 	if err != nil {
 		return err

@@ -11,13 +11,13 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// runtimeService answers the calls of the RuntimeService. A call that is new in
-// the CRI does not compile until it is answered.
+// runtimeService implements the RuntimeService. It does not compile if the CRI has
+// further calls.
 type runtimeService struct {
 	runtimeapi.UnsafeRuntimeServiceServer
 	*Server
 	runtime internalapi.RuntimeService
-	host    string // of the URLs of streams; empty: there are none
+	host    string // host of stream URLs; empty if streams are not served
 }
 
 func (s *runtimeService) Version(ctx context.Context, req *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
@@ -78,7 +78,7 @@ func (s *runtimeService) ContainerStatus(ctx context.Context, req *runtimeapi.Co
 	return s.runtime.ContainerStatus(ctx, req.GetContainerId(), req.GetVerbose())
 }
 
-// UpdateContainerResources passes on what is set for either system.
+// UpdateContainerResources passes the resources of either operating system.
 func (s *runtimeService) UpdateContainerResources(ctx context.Context, req *runtimeapi.UpdateContainerResourcesRequest) (*runtimeapi.UpdateContainerResourcesResponse, error) {
 	return &runtimeapi.UpdateContainerResourcesResponse{}, s.runtime.UpdateContainerResources(ctx, req.GetContainerId(), &runtimeapi.ContainerResources{
 		Linux: req.GetLinux(), Windows: req.GetWindows(),
@@ -89,8 +89,7 @@ func (s *runtimeService) ReopenContainerLog(ctx context.Context, req *runtimeapi
 	return &runtimeapi.ReopenContainerLogResponse{}, s.runtime.ReopenContainerLog(ctx, req.GetContainerId())
 }
 
-// ExecSync has its time-out in seconds. A command that fails is an error in Go,
-// and a code on the wire.
+// ExecSync converts the timeout from seconds, and an ExitError to an exit code.
 func (s *runtimeService) ExecSync(ctx context.Context, req *runtimeapi.ExecSyncRequest) (*runtimeapi.ExecSyncResponse, error) {
 	stdout, stderr, err := s.runtime.ExecSync(ctx, req.GetContainerId(), req.GetCmd(), seconds(req.GetTimeout()))
 	resp := &runtimeapi.ExecSyncResponse{Stdout: stdout, Stderr: stderr}
@@ -100,7 +99,7 @@ func (s *runtimeService) ExecSync(ctx context.Context, req *runtimeapi.ExecSyncR
 	return resp, err
 }
 
-// seconds is a time of the CRI, or the longest that Go has.
+// seconds converts seconds to a Duration, limited to the valid range.
 func seconds(n int64) time.Duration {
 	return time.Duration(max(min(n, math.MaxInt64/int64(time.Second)), 0)) * time.Second
 }

@@ -8,24 +8,24 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// maxMessage is how large a message may be, in bytes, in either direction: what
-// containerd and the kubelet's client have agreed on.
+// maxMessage is the maximum size in bytes of a message in either direction, as in
+// containerd and the kubelet's client.
 const maxMessage = 16 << 20
 
-// Streams are the streams of the containers and sandboxes of Config.Runtime:
-// process.Runtime and fakecri.Runtime have them. It is called by many goroutines;
-// each call has a context that ends when the client has gone. An exit code is no
-// error. StreamPortForward closes conn.
+// Streams implements the streams of the containers and sandboxes of Config.Runtime;
+// process.Runtime and fakecri.Runtime do. The methods are called concurrently; their
+// ctx is done when the client has disconnected. A non-zero exit code is not an error.
+// StreamPortForward must close conn.
 type Streams interface {
 	StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (exitCode int32, err error)
 	StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error
@@ -34,53 +34,54 @@ type Streams interface {
 
 // Config configures [New].
 type Config struct {
-	// Listener accepts the clients. Required; [Listen] makes one at a unix
-	// socket. Run closes it.
+	// Listener accepts the clients. Run closes it. Required. [Listen] returns one for
+	// a unix socket.
 	Listener net.Listener
 
-	// Runtime answers the calls of the RuntimeService. Required.
+	// Runtime implements the RuntimeService. Required.
 	Runtime internalapi.RuntimeService
 
-	// Images answers the calls of the ImageService. Nil: the service is not
-	// there (Unimplemented).
+	// Images implements the ImageService. If nil, the service is not served, and its
+	// calls fail with Unimplemented.
 	Images internalapi.ImageManagerService
 
-	// Streams are served for those of the calls Exec, Attach and PortForward
-	// that Runtime refuses with Unimplemented or errors.ErrUnsupported. Nil:
-	// its refusals stand.
+	// Streams is used for calls of Exec, Attach and PortForward for which Runtime
+	// returns Unimplemented or errors.ErrUnsupported. If nil, these errors are
+	// returned.
 	Streams Streams
 
-	// StreamAddr is the TCP address that streams are served at, and the host in
-	// their URLs. Empty: 127.0.0.1 and any free port. Whoever gets to it needs
-	// a URL as well, which is a secret, so that another address than a loopback
-	// one is possible; what is said there is not encrypted.
+	// StreamAddr is the TCP address on which streams are served, and the host in
+	// their URLs. If empty, it is 127.0.0.1 with any free port. A client needs a
+	// secret URL, but streams are not encrypted: an address other than loopback
+	// exposes their contents to the network.
 	StreamAddr string
 
-	// Called is told of each call when it has been answered, on the goroutine
-	// that did it: it should not block. Nil: nobody is.
+	// Called is called after each call, on its goroutine. It should not block. May be
+	// nil.
 	Called func(CallInfo)
 
-	// Logger gets what goes wrong with connections, at the debug level. Nil
-	// discards.
+	// Logger receives errors of connections at the debug level. If nil, they are
+	// discarded.
 	Logger *slog.Logger
 }
 
-// CallInfo is what became of a call.
+// CallInfo describes a completed call.
 type CallInfo struct {
-	Method   string // RunPodSandbox
+	Method   string // for example RunPodSandbox
 	Duration time.Duration
-	Err      error // nil, or what the service returned
+	Err      error // returned by the service; may be nil
 }
 
-// A Server serves a CRI runtime. It is made by [New].
+// A Server serves a CRI runtime.
 type Server struct {
 	cfg      Config
-	ran      atomic.Bool // Run was called; internal/runonce would be one import too many
+	ran      runonce.Guard
 	urls     *tokens
 	creation time.Duration // creationTimeout
 }
 
-// New returns a server that does nothing yet.
+// New returns a Server for cfg. It returns an error if Listener or Runtime is nil or
+// StreamAddr is invalid. It starts nothing.
 func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Listener == nil:
@@ -100,12 +101,12 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, urls: newTokens(), creation: creationTimeout}, nil
 }
 
-// Run serves until ctx ends, and returns nil then, after all calls have
-// returned, whose contexts have ended as well; streams are cut. It returns an
-// error if a listener fails. A second call returns an error.
+// Run serves until ctx is done, and then returns nil, after it has canceled all calls,
+// closed all streams, and all calls have returned. It returns an error if a listener
+// fails. A second call returns an error.
 func (s *Server) Run(ctx context.Context) error {
-	if s.ran.Swap(true) {
-		return errors.New("serve: Server.Run was called before")
+	if err := s.ran.Enter("serve: Server"); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,7 +149,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	cancel()
-	// It waits two minutes for a client that has connected and says nothing.
+	// Otherwise Stop waits two minutes for a client that sends nothing.
 	clients.cut()
 	server.Stop()
 	serving.Wait()

@@ -253,17 +253,17 @@ func TestListenReplacesTheSocketOfTheDeadOnly(t *testing.T) {
 	live, err := serve.Listen(t.Context(), socket)
 	require.NoError(t, err)
 	_, err = serve.Listen(t.Context(), "unix://"+socket)
-	assert.EqualError(t, err, "serve: listen at "+socket+": another server listens there")
+	assert.EqualError(t, err, "serve: listen at "+socket+": another server is listening")
 	require.NoError(t, live.Close())
 	assert.NoFileExists(t, socket)
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
 	for endpoint, want := range map[string]string{
-		file:                                 "there is a file already, which is no socket",
+		file:                                 "file exists and is not a socket",
 		"":                                   `serve: listen at "": no path`,
 		"tcp://127.0.0.1:1":                  "not a unix socket",
-		"unix://" + strings.Repeat("a", 104): "the path has 104 bytes, of at most 103",
+		"unix://" + strings.Repeat("a", 104): "path has 104 bytes, maximum is 103",
 		filepath.Join(dir, "no", "s"):        "no such file or directory",
 	} {
 		_, err := serve.Listen(t.Context(), endpoint)

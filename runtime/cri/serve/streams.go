@@ -9,8 +9,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Exec asks the service for a URL first. It has the chance to say that there is
-// no such container, or that it does not run.
+// Exec calls the service first, which returns its errors for unknown containers and
+// those that do not run.
 func (s *runtimeService) Exec(ctx context.Context, req *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
 	resp, err := s.runtime.Exec(ctx, req)
 	if !s.mine(err) {
@@ -23,7 +23,7 @@ func (s *runtimeService) Exec(ctx context.Context, req *runtimeapi.ExecRequest) 
 	return &runtimeapi.ExecResponse{Url: u}, err
 }
 
-// Attach does as Exec.
+// Attach works like Exec.
 func (s *runtimeService) Attach(ctx context.Context, req *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
 	resp, err := s.runtime.Attach(ctx, req)
 	if !s.mine(err) {
@@ -36,7 +36,7 @@ func (s *runtimeService) Attach(ctx context.Context, req *runtimeapi.AttachReque
 	return &runtimeapi.AttachResponse{Url: u}, err
 }
 
-// PortForward does as Exec.
+// PortForward works like Exec.
 func (s *runtimeService) PortForward(ctx context.Context, req *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
 	resp, err := s.runtime.PortForward(ctx, req)
 	if !s.mine(err) {
@@ -49,11 +49,10 @@ func (s *runtimeService) PortForward(ctx context.Context, req *runtimeapi.PortFo
 	return &runtimeapi.PortForwardResponse{Url: u}, err
 }
 
-// mine tells whether a stream that the service answered err for is to be served
-// here.
+// mine reports whether a stream for which the service returned err is served here.
 func (s *runtimeService) mine(err error) bool { return s.host != "" && isUnsupported(err) }
 
-// url returns where the stream that was asked for waits for the client.
+// url returns a URL for the requested stream.
 func (s *runtimeService) url(what string, req any) (string, error) {
 	path, err := s.urls.issue(what, req)
 	if err != nil {
@@ -63,8 +62,8 @@ func (s *runtimeService) url(what string, req any) (string, error) {
 	return u.String(), nil
 }
 
-// checkStreams refuses what the protocol has no way for, as the streaming
-// library of the CRI does.
+// checkStreams returns the errors of the CRI's streaming library for invalid
+// combinations.
 func checkStreams(containerID string, stdin, stdout, stderr, tty bool) error {
 	switch {
 	case containerID == "":

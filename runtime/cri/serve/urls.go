@@ -10,16 +10,15 @@ import (
 )
 
 const (
-	// tokenLife is how long a URL waits for its client.
+	// tokenLife is how long a URL is valid.
 	tokenLife = time.Minute
 
-	// maxTokens is how many URLs may wait, so that a client that only asks for
-	// them does not fill the memory.
+	// maxTokens is the maximum number of pending URLs, which limits memory.
 	maxTokens = 1000
 )
 
-// tokens are the URLs that were given out and not used yet, with the requests
-// that they were given out for. There is a secret in each.
+// tokens maps the issued and unused URLs, each of which contains a secret, to their
+// requests.
 type tokens struct {
 	// mu guards the fields below.
 	mu      sync.Mutex
@@ -33,7 +32,7 @@ type ticket struct {
 
 func newTokens() *tokens { return &tokens{waiting: map[string]ticket{}} }
 
-// issue returns a path below what for one use of req.
+// issue returns a path below what that is valid for one use of req.
 func (t *tokens) issue(what string, req any) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,14 +45,14 @@ func (t *tokens) issue(what string, req any) (string, error) {
 		}
 	}
 	if len(t.waiting) >= maxTokens {
-		return "", status.Errorf(codes.ResourceExhausted, "serve: %d streams were asked for within %s and not opened", maxTokens, tokenLife)
+		return "", status.Errorf(codes.ResourceExhausted, "serve: too many pending streams: %d within %s", maxTokens, tokenLife)
 	}
 	path := "/" + what + "/" + rand.Text()
 	t.waiting[path] = ticket{request: req, expires: now.Add(tokenLife)}
 	return path, nil
 }
 
-// take returns the request of a path, once, or nil.
+// take returns the request of a path, once; nil if there is none.
 func (t *tokens) take(path string) any {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Client connects to streaming servers. Its zero value is ready to use, by
-// many goroutines.
+// A Client connects to streaming servers. The zero value is ready for use. Safe for
+// concurrent use.
 type Client struct {
-	// TLS is for servers with https URLs. Nil: the system's roots.
+	// TLS is the configuration for https URLs. If nil, the system's roots are used.
 	TLS *tls.Config
 
-	// Timeout is how long a server may take to accept a connection and the
-	// streams of it. Zero: 30 s.
+	// Timeout is the time limit for a server to accept a connection and its
+	// streams. Zero means 30 s.
 	Timeout time.Duration
 
 	// Hosts are further hosts, as IP addresses or names, that the Client connects
@@ -33,33 +33,33 @@ type Client struct {
 	Hosts []string
 }
 
-// What goes over the wire before the frames do.
+// The handshake before the first frame.
 const (
 	spdy31           = "SPDY/3.1"
 	headerProtocol   = "X-Stream-Protocol-Version"
 	headerAccepted   = "X-Accepted-Stream-Protocol-Versions"
 	commandProtocol  = "v4.channel.k8s.io"
 	forwardProtocol  = "portforward.k8s.io"
-	maxHandshake     = 256 << 10 // bytes of a server's answer
-	maxRefusal       = 4 << 10   // bytes kept of why it refused
+	maxHandshake     = 256 << 10 // bytes of the response
+	maxRefusal       = 4 << 10   // bytes of an error response
 	headerStreamType = "streamType"
 )
 
-// session connects, and has use set up its streams, which must not take longer
-// than the timeout. The func that use returns then takes as long as it likes.
-// When ctx ends the connection is cut, and ctx's error is returned.
+// session connects and calls use to set up its streams, which is limited by the
+// timeout. It then calls the function that use returns, without a limit. When ctx is
+// done, it closes the connection and returns ctx's error.
 func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use func(*mux) (func() error, error)) error {
 	if err := runtime.CheckStreamHost(u, c.Hosts); err != nil {
-		return fmt.Errorf("connect to the streaming server: %w; Client.Hosts names further hosts", err)
+		return fmt.Errorf("connect to streaming server: %w; allow further hosts with Client.Hosts", err)
 	}
 	timeout := c.Timeout
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
-	late := fmt.Errorf("the streaming server at %s did not answer within %v", u.Host, timeout)
+	late := fmt.Errorf("streaming server at %s: no response within %v", u.Host, timeout)
 	setup, cancel := context.WithTimeoutCause(ctx, timeout, late)
 	defer cancel()
-	why := func(err error) error { // it was not set up
+	why := func(err error) error { // an error of the setup
 		if setup.Err() != nil {
 			return context.Cause(setup)
 		}
@@ -67,7 +67,7 @@ func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use f
 	}
 	conn, err := c.dial(setup, u)
 	if err != nil {
-		return why(fmt.Errorf("connect to the streaming server at %s: %w", u.Host, err))
+		return why(fmt.Errorf("connect to streaming server at %s: %w", u.Host, err))
 	}
 	defer conn.Close()
 	unset := context.AfterFunc(setup, func() { conn.Close() })
@@ -96,7 +96,7 @@ func (c *Client) session(ctx context.Context, u *url.URL, protocol string, use f
 	return context.Cause(ctx)
 }
 
-// dial connects without any proxy: streaming servers are the node's own.
+// dial connects without a proxy, because streaming servers run on the node.
 func (c *Client) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
 	port := u.Port()
 	if u.Scheme == "https" {
@@ -105,7 +105,7 @@ func (c *Client) dial(ctx context.Context, u *url.URL) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(port, "80")))
 }
 
-// upgrade asks for SPDY, and returns what to read frames from.
+// upgrade upgrades the connection to SPDY and returns the reader for frames.
 func upgrade(conn net.Conn, u *url.URL, protocol string) (io.Reader, error) {
 	req := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {spdy31}, headerProtocol: {protocol},
@@ -117,14 +117,14 @@ func upgrade(conn net.Conn, u *url.URL, protocol string) (io.Reader, error) {
 	buffered := bufio.NewReader(limited)
 	answer, err := http.ReadResponse(buffered, req)
 	if err != nil {
-		return nil, fmt.Errorf("the streaming server at %s did not answer in HTTP: %w", u.Host, err)
+		return nil, fmt.Errorf("streaming server at %s: invalid HTTP response: %w", u.Host, err)
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(answer.Header.Get("Upgrade"), spdy31) {
 		why, _ := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
-		return nil, fmt.Errorf("the streaming server at %s refused: %s: %s", u.Host, answer.Status, strings.TrimSpace(string(why)))
+		return nil, fmt.Errorf("streaming server at %s: %s: %s", u.Host, answer.Status, strings.TrimSpace(string(why)))
 	}
 	if got := answer.Header.Get(headerProtocol); got != protocol {
-		return nil, fmt.Errorf("the streaming server at %s speaks %q, not %s", u.Host, got, protocol)
+		return nil, fmt.Errorf("streaming server at %s: protocol %q, want %s", u.Host, got, protocol)
 	}
 	limited.N = math.MaxInt64
 	return buffered, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Exec runs the command that u stands for, and returns its exit code. See
-// [runtime.StreamExecer]. The URL must have been asked for with s.Options.
+// Exec runs the command of the URL and returns its exit code. The URL must have been
+// requested with s.Options. See [runtime.StreamExecer].
 func (c *Client) Exec(ctx context.Context, u *url.URL, s runtime.Streams) (int32, error) {
 	code, err := c.command(ctx, u, s)
 	if err != nil {
@@ -24,8 +24,8 @@ func (c *Client) Exec(ctx context.Context, u *url.URL, s runtime.Streams) (int32
 	return code, nil
 }
 
-// Attach connects to the container that u stands for until it ends. See
-// [runtime.Attacher]. The URL must have been asked for with s.Options.
+// Attach connects to the container of the URL until it exits. The URL must have been
+// requested with s.Options. See [runtime.Attacher].
 func (c *Client) Attach(ctx context.Context, u *url.URL, s runtime.Streams) error {
 	if _, err := c.command(ctx, u, s); err != nil {
 		return fmt.Errorf("streaming: attach: %w", err)
@@ -33,7 +33,7 @@ func (c *Client) Attach(ctx context.Context, u *url.URL, s runtime.Streams) erro
 	return nil
 }
 
-// command passes streams on until the server says how the program ended.
+// command copies the streams until the server reports the exit.
 func (c *Client) command(ctx context.Context, u *url.URL, s runtime.Streams) (code int32, err error) {
 	err = c.session(ctx, u, commandProtocol, func(m *mux) (func() error, error) {
 		want := s.Options()
@@ -78,7 +78,7 @@ func (c *Client) command(ctx context.Context, u *url.URL, s runtime.Streams) (co
 			var err error
 			code, err = outcomeOf(outcome)
 			if err != nil {
-				m.close() // nothing more is to be expected
+				m.close() // no further frames are expected
 			}
 			return err
 		}, nil
@@ -86,15 +86,15 @@ func (c *Client) command(ctx context.Context, u *url.URL, s runtime.Streams) (co
 	return code, err
 }
 
-// send copies a program's input. Its end is the end of the program's input.
+// send copies the input and closes the stream at its end.
 func send(to *stream, from io.Reader) {
 	if _, err := io.Copy(to, from); err == nil {
-		_ = to.closeWrite() // a connection that is lost is seen by who reads
+		_ = to.closeWrite() // a lost connection is an error of the reader
 	}
 }
 
-// receive copies a program's output. What cannot be written is thrown away, as
-// the other streams wait behind it.
+// receive copies the output. Output that cannot be written is discarded, because the
+// other streams share the connection.
 func receive(to io.Writer, from *stream) {
 	if to != nil {
 		_, _ = io.Copy(to, from)
@@ -116,7 +116,7 @@ func sendSizes(to *stream, sizes <-chan runtime.TerminalSize, done <-chan struct
 	}
 }
 
-// A status is what a server says of a program's end: a v1.Status.
+// A status is the v1.Status with which a server reports an exit.
 type status struct {
 	Status, Message, Reason string
 
@@ -125,10 +125,10 @@ type status struct {
 	}
 }
 
-// maxStatus is how long it may be.
+// maxStatus is the maximum length of a status in bytes.
 const maxStatus = 1 << 20
 
-// outcomeOf reads how the program ended.
+// outcomeOf parses the exit code from a status.
 func outcomeOf(from io.Reader) (int32, error) {
 	text, err := io.ReadAll(io.LimitReader(from, maxStatus))
 	if err != nil {
@@ -143,13 +143,13 @@ func outcomeOf(from io.Reader) (int32, error) {
 func parseStatus(text []byte) (int32, error) {
 	var st status
 	if err := json.Unmarshal(text, &st); err != nil {
-		return 0, fmt.Errorf("the streaming server's word on the outcome is no status: %.100q", text)
+		return 0, fmt.Errorf("streaming server: invalid status: %.100q", text)
 	}
 	switch {
 	case st.Status == "Success":
 		return 0, nil
 	case st.Status != "Failure":
-		return 0, fmt.Errorf("the streaming server's word on the outcome is no status: %.100q", text)
+		return 0, fmt.Errorf("streaming server: invalid status: %.100q", text)
 	case st.Reason == "NonZeroExitCode":
 		for _, cause := range st.Details.Causes {
 			if cause.Reason != "ExitCode" {
@@ -157,7 +157,7 @@ func parseStatus(text []byte) (int32, error) {
 			}
 			code, err := strconv.ParseInt(cause.Message, 10, 32)
 			if err != nil || code == 0 {
-				return 0, fmt.Errorf("the streaming server gave the exit code %.40q", cause.Message)
+				return 0, fmt.Errorf("streaming server: invalid exit code %.40q", cause.Message)
 			}
 			return int32(code), nil
 		}

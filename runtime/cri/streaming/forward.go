@@ -12,15 +12,14 @@ import (
 	"time"
 )
 
-// lastWords is how long a server may take to say what went wrong when it has no
-// more data.
+// lastWords is how long to wait for the server's error after the end of its data.
 const lastWords = 5 * time.Second
 
-// PortForward makes one connection through the server at u to a port of a pod.
-// See [runtime.PortForwarder].
+// PortForward connects through the server at u to a port of a pod. See
+// [runtime.PortForwarder].
 func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn io.ReadWriteCloser) error {
 	defer conn.Close()
-	// Who does not read what comes, and calls it off, is not waited for.
+	// A caller that cancels without reading conn is not waited for.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	err := c.session(ctx, u, forwardProtocol, func(m *mux) (func() error, error) {
 		headers := func(kind string) http.Header {
@@ -38,7 +37,7 @@ func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn i
 			return nil, err
 		}
 		return func() error {
-			// The goroutine ends with conn, which is closed when we return.
+			// The goroutine returns when conn is closed, which is deferred.
 			go send(data, conn)
 			said := make(chan string, 1)
 			go func() {
@@ -48,7 +47,7 @@ func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn i
 			_, err := io.Copy(conn, data)
 			conn.Close()
 			_ = data.closeWrite()
-			// Why there was nothing to copy is told after the end of the data.
+			// The error follows the end of the data.
 			defer time.AfterFunc(lastWords, m.close).Stop()
 			if text := <-said; text != "" {
 				return errors.New(text)

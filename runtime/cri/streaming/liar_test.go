@@ -27,7 +27,7 @@ func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 // Whatever a server does, a call ends: by itself if what it did is wrong, within
 // Timeout if nothing is set up, and else with its context. Nothing is left over.
 func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
-	const own, late, cancelled = "", "did not answer within", "context canceled"
+	const own, late, cancelled = "", "no response within", "context canceled"
 	for name, tc := range map[string]struct {
 		serve func(conn net.Conn, req *http.Request) // instead of frames
 		frame func(conn net.Conn, f *spdy.Framer)    // after the upgrade
@@ -37,7 +37,7 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 		"hangs up":     {serve: func(net.Conn, *http.Request) {}, fail: own},
 		"speaks no HTTP": {serve: func(conn net.Conn, _ *http.Request) {
 			fmt.Fprint(conn, "SSH-2.0-OpenSSH_9.9\r\n")
-		}, fail: "did not answer in HTTP"},
+		}, fail: "invalid HTTP response"},
 		"has endless headers": {serve: func(conn net.Conn, _ *http.Request) {
 			fmt.Fprint(conn, "HTTP/1.1 101 Switching Protocols\r\n")
 			for {
@@ -45,10 +45,10 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 					return
 				}
 			}
-		}, fail: "did not answer in HTTP"},
+		}, fail: "invalid HTTP response"},
 		"refuses": {serve: func(conn net.Conn, _ *http.Request) {
 			fmt.Fprint(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nno token.")
-		}, fail: "refused: 404 Not Found: no token."},
+		}, fail: "404 Not Found: no token."},
 		"refuses at endless length": {serve: func(conn net.Conn, _ *http.Request) {
 			fmt.Fprint(conn, "HTTP/1.1 403 Forbidden\r\n\r\n")
 			for {
@@ -56,11 +56,11 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 					return
 				}
 			}
-		}, fail: "refused: 403 Forbidden: no! no!"},
+		}, fail: "403 Forbidden: no! no!"},
 		"speaks another protocol": {serve: func(conn net.Conn, _ *http.Request) {
 			switching(conn, "v1.channel.k8s.io")
 			untilGone(conn)
-		}, fail: `speaks "v1.channel.k8s.io"`},
+		}, fail: `protocol "v1.channel.k8s.io"`},
 		"hangs up after the upgrade": {frame: func(net.Conn, *spdy.Framer) {}, fail: own},
 		"sends garbage for frames": {frame: func(conn net.Conn, _ *spdy.Framer) {
 			_, _ = io.CopyN(conn, strings.NewReader(strings.Repeat("garbage\x80\x03\xff", 10000)), 90000)
@@ -97,7 +97,7 @@ func TestALyingServerNeitherHangsNorLeaks(t *testing.T) {
 			ids := takes(f, 4)
 			_ = f.WriteFrame(&spdy.DataFrame{StreamId: ids[0], Data: []byte("?"), Flags: spdy.DataFlagFin})
 			untilGone(conn)
-		}, fail: "no status"},
+		}, fail: "invalid status"},
 		"has output without end": {frame: func(conn net.Conn, f *spdy.Framer) {
 			ids := takes(f, 4)
 			go untilGone(conn)

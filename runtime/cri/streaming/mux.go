@@ -11,10 +11,9 @@ import (
 	"github.com/moby/spdystream/spdy"
 )
 
-// A mux is the client's side of an SPDY/3.1 connection: frames read by one
-// goroutine and handed to the streams they are for. Only the codec is a
-// library's; what a client needs of the rest is little, and must end, whatever
-// the server sends, as soon as the connection is closed.
+// A mux is the client side of an SPDY/3.1 connection. One goroutine reads frames and
+// passes them to their streams. Only the codec is a library's, because all calls must
+// return as soon as the connection is closed, whatever the server sends.
 type mux struct {
 	net     net.Conn
 	framer  *spdy.Framer
@@ -22,25 +21,25 @@ type mux struct {
 	ended   chan struct{} // closed when read has returned
 	once    sync.Once
 
-	writing sync.Mutex // held for a frame; guards the framer's writer
+	writing sync.Mutex // guards the framer's writer; held for one frame
 
 	mu      sync.Mutex // guards the fields below
 	next    spdy.StreamId
 	streams map[spdy.StreamId]*stream
-	err     error // why reading ended
+	err     error // the error that ended reading
 }
 
-// A stream is one of those this side has opened.
+// A stream is a stream that the client has opened.
 type stream struct {
 	m       *mux
 	id      spdy.StreamId
-	replied chan struct{} // closed when the server has taken or refused it
-	data    chan []byte   // closed when nothing more comes; nil: nobody reads
+	replied chan struct{} // closed when the server has accepted or rejected it
+	data    chan []byte   // closed at the end; nil if the stream is not read
 	unread  []byte
-	refused bool // known when replied is closed
+	refused bool // valid after replied is closed
 }
 
-// What a server may send in one frame, in bytes and headers.
+// Limits of one frame, in bytes and number of headers.
 const maxControl, maxHeaders = 1 << 20, 64
 
 func newMux(conn net.Conn, r io.Reader) (*mux, error) {
@@ -57,7 +56,7 @@ func newMux(conn net.Conn, r io.Reader) (*mux, error) {
 	return m, nil
 }
 
-// close cuts the connection: reads and writes under way fail.
+// close closes the connection; reads and writes in progress fail.
 func (m *mux) close() {
 	m.once.Do(func() {
 		close(m.closing)
@@ -65,7 +64,7 @@ func (m *mux) close() {
 	})
 }
 
-// read hands out frames until the connection ends.
+// read passes on frames until the connection is closed.
 func (m *mux) read() {
 	defer close(m.ended)
 	for {
@@ -89,8 +88,8 @@ func (m *mux) read() {
 	}
 }
 
-// handle does what a frame says. What is about a stream that is over, or means
-// nothing to a client, is dropped.
+// handle processes a frame. Frames for closed streams and those without meaning to a
+// client are dropped.
 func (m *mux) handle(frame spdy.Frame) error {
 	switch f := frame.(type) {
 	case *spdy.SynReplyFrame:
@@ -108,7 +107,7 @@ func (m *mux) handle(frame spdy.Frame) error {
 		select {
 		case <-s.replied:
 		default:
-			return errors.New("data in a stream that the server has not taken")
+			return errors.New("data in a stream that the server has not accepted")
 		}
 		if len(f.Data) > 0 && s.data != nil {
 			select {
@@ -126,7 +125,7 @@ func (m *mux) handle(frame spdy.Frame) error {
 			m.end(s)
 		}
 	case *spdy.PingFrame:
-		if f.Id%2 == 0 { // the server's
+		if f.Id%2 == 0 { // opened by the server
 			return m.write(f)
 		}
 	}
@@ -139,7 +138,7 @@ func (m *mux) find(id spdy.StreamId) *stream {
 	return m.streams[id]
 }
 
-// end marks that nothing more comes in a stream.
+// end marks the end of the data of a stream.
 func (m *mux) end(s *stream) {
 	m.mu.Lock()
 	delete(m.streams, s.id)
@@ -153,9 +152,8 @@ func (m *mux) write(frame spdy.Frame) error {
 	return m.framer.WriteFrame(frame)
 }
 
-// open opens a stream and waits until the server has taken it: what is sent
-// before that, servers throw away. A stream that is not wanted for reading
-// drops what it gets.
+// open opens a stream and waits until the server has accepted it, because servers
+// discard earlier data. If the stream is not read, its data is dropped.
 func (m *mux) open(headers http.Header, reads bool) (*stream, error) {
 	s := &stream{m: m, replied: make(chan struct{})}
 	if reads {
@@ -174,23 +172,23 @@ func (m *mux) open(headers http.Header, reads bool) (*stream, error) {
 	if err := m.write(&spdy.SynStreamFrame{StreamId: s.id, Headers: headers}); err != nil {
 		return nil, lost(err)
 	}
-	<-s.replied // at the latest when the connection ends
+	<-s.replied // closed at the latest with the connection
 	if s.refused {
-		return nil, fmt.Errorf("the streaming server does not take the stream %q", headers.Get(headerStreamType))
+		return nil, fmt.Errorf("streaming server rejected the stream %q", headers.Get(headerStreamType))
 	}
 	return s, nil
 }
 
-// lost words the loss of a connection.
+// lost returns the error of a lost connection.
 func lost(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("connection to the streaming server: %w", err)
+	return fmt.Errorf("connection to streaming server: %w", err)
 }
 
-// reply notes the server's answer, the first of which counts. Like finish it is
-// called on the goroutine that reads.
+// reply records the server's response; only the first one counts. Like finish it is
+// called on the reading goroutine.
 func (s *stream) reply(refused bool) {
 	select {
 	case <-s.replied:
@@ -207,10 +205,9 @@ func (s *stream) finish() {
 	}
 }
 
-// Read returns what the server sent, and io.EOF when that was all: because it
-// said so, reset the stream or broke the connection. Servers end a session in
-// each of these ways; what they have to say of its outcome is in a stream of its
-// own.
+// Read returns data from the server, and io.EOF if the server closed or reset the
+// stream or the connection: servers end a session in each of these ways, and report
+// the exit in a stream of its own.
 func (s *stream) Read(p []byte) (int, error) {
 	for len(s.unread) == 0 {
 		data, ok := <-s.data
@@ -224,7 +221,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// maxFrame is how much is sent in a frame, so that streams take turns.
+// maxFrame is the maximum number of bytes sent in a frame, so that streams alternate.
 const maxFrame = 32 << 10
 
 func (s *stream) Write(p []byte) (n int, err error) {
@@ -237,7 +234,7 @@ func (s *stream) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// closeWrite tells the server that nothing more comes from here.
+// closeWrite sends the end of the stream to the server.
 func (s *stream) closeWrite() error {
 	return s.m.write(&spdy.DataFrame{StreamId: s.id, Flags: spdy.DataFlagFin})
 }

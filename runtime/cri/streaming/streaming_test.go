@@ -118,8 +118,8 @@ func TestTheServersWordOnTheOutcome(t *testing.T) {
 		"a code of 0":            {text: exit("0"), fail: `exit code "0"`},
 		"too big a code":         {text: exit("99999999999"), fail: "exit code"},
 		"nothing":                {text: "", fail: "unexpected EOF"},
-		"no JSON":                {text: "command not found", fail: `no status: "command not found"`},
-		"another JSON":           {text: `{"a":1}`, fail: "no status"},
+		"no JSON":                {text: "command not found", fail: `invalid status: "command not found"`},
+		"another JSON":           {text: `{"a":1}`, fail: "invalid status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := serveSPDY(t, 2, func(s session) { _, _ = s.streams["error"].Write([]byte(tc.text)) })

@@ -1,46 +1,44 @@
-// Package userns gives pods the user and group IDs that their own user namespace
-// is mapped to.
+// Package userns allocates ranges of host user and group IDs to pods with user
+// namespaces.
 //
-// # What it decides
-//
-// An [Allocator] divides a range of IDs of the machine into blocks of equal size,
-// and gives each pod that asks one of its own, for as long as the pod exists. So
-// root in a pod is nobody in particular outside of it, and a process that leaves
-// one pod has no rights in another.
+// An [Allocator] divides a range of host IDs into blocks of equal size and assigns
+// one block to each pod for its lifetime. Root in a pod has no privileges on the
+// host, and a process that escapes from one pod has no access to the files of
+// another.
 //
 // # Usage
 //
 //	a, err := userns.New(userns.Config{RootDir: "/var/lib/kubelet"})
 //	…
-//	err = a.Load() // those of pods from before a restart
+//	err = a.Load() // the pods from before a restart
 //	…
-//	m, err := a.Allocate(pod.UID) // the same each time
+//	m, err := a.Allocate(pod.UID) // the same mappings each time
 //	…
-//	err = a.Release(pod.UID) // when nothing of the pod runs any more
+//	err = a.Release(pod.UID) // after the pod has terminated
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines.
+// All methods are safe for concurrent use.
 //
 // # Guarantees and limits
 //
-//   - No two pods have a block in common, across restarts too: a block is written
-//     to the pod's directory, in the kubelet's format and synced to the disk,
-//     before it is given out, and Load reads all of them (se-19).
-//   - A record that cannot be read, or that contradicts another, is an error of
-//     Load: whose IDs those are is not known, and giving them out again would not
-//     be safe.
-//   - User IDs and group IDs of a pod are the same numbers.
+//   - No two pods have a common block, also across restarts: the mappings are
+//     written to the pod's directory, in the kubelet's format, and synced to disk
+//     before Allocate returns, and Load reads all of them (rule se-19).
+//   - A record that cannot be read or conflicts with another is an error of Load,
+//     because its IDs could be allocated twice.
+//   - The user IDs and group IDs of a pod are the same numbers.
 //
 // # Differences from the kubelet
 //
-//   - The range is given, not asked of getsubids: [ParseSubIDs] reads what that
-//     prints (se-18).
-//   - Release takes away the record too; the pod's directory is another's.
+//   - The range is configured; the kubelet runs getsubids. [ParseSubIDs] parses its
+//     output.
+//   - Release removes the record; in the kubelet it is removed with the pod's
+//     directory.
 //
 // # Testing
 //
-// Tables for the rules, and records in a directory of the test.
+// Tables for the rules, with records in a temporary directory.
 //
 // # Stability
 //

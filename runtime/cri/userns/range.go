@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// block is the least number of IDs that a pod gets: what images count on.
+// block is the minimum number of IDs per pod, which images rely on.
 const block = 65536
 
-// A Range is Length IDs of the machine, from First on.
+// A Range is a range of Length host IDs starting at First.
 type Range struct{ First, Length int64 }
 
-// check returns why pods can't get their IDs from the range (se-18).
+// check returns an error if the range is invalid or too small (rule se-18).
 func (r Range) check(perPod int64, maxPods int) error {
 	switch {
 	case r.First%block != 0:
-		return fmt.Errorf("its start %d is not a multiple of %d", r.First, block)
+		return fmt.Errorf("start %d is not a multiple of %d", r.First, block)
 	case r.First < block:
-		return fmt.Errorf("its start %d is below %d", r.First, block)
+		return fmt.Errorf("start %d is below %d", r.First, block)
 	case r.Length%block != 0:
-		return fmt.Errorf("its length %d is not a multiple of %d", r.Length, block)
+		return fmt.Errorf("length %d is not a multiple of %d", r.Length, block)
 	case r.Length < 0 || r.Length > 1<<32-r.First:
-		return fmt.Errorf("%d IDs from %d on go beyond the last one there is", r.Length, r.First)
+		return fmt.Errorf("%d IDs from %d exceed the 32-bit range", r.Length, r.First)
 	case r.Length/perPod < int64(maxPods):
 		return fmt.Errorf("%d IDs are not enough for %d pods with %d each", r.Length, maxPods, perPod)
 	}
 	return nil
 }
 
-// ParseSubIDs reads the range of a user, "kubelet" most of the time, from what
-// `getsubids <user>` and `getsubids -g <user>` print: one line each, "0: kubelet
-// 65536 7208960", which must be the same (se-18).
+// ParseSubIDs parses the output of `getsubids <user>` and `getsubids -g <user>`, one
+// line each: "0: kubelet 65536 7208960". It returns an error if the ranges of user and
+// group IDs differ (rule se-18).
 func ParseSubIDs(uids, gids string) (Range, error) {
 	of, err := parseSubIDs(uids)
 	if err != nil {
@@ -42,7 +42,7 @@ func ParseSubIDs(uids, gids string) (Range, error) {
 		return Range{}, fmt.Errorf("userns: subordinate group IDs: %w", err)
 	}
 	if of != groups {
-		return Range{}, fmt.Errorf("userns: the subordinate user IDs %v are not the group IDs %v", of, groups)
+		return Range{}, fmt.Errorf("userns: subordinate user IDs %v differ from group IDs %v", of, groups)
 	}
 	return of, nil
 }
@@ -51,7 +51,7 @@ func parseSubIDs(text string) (Range, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	fields := strings.Fields(lines[0])
 	if len(lines) != 1 || len(fields) != 4 {
-		return Range{}, fmt.Errorf("want one line of four words, not %q", text)
+		return Range{}, fmt.Errorf("want one line with four fields, got %q", text)
 	}
 	first, err := strconv.ParseUint(fields[2], 10, 32)
 	if err != nil {

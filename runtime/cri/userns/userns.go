@@ -15,15 +15,15 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// A Mapping maps Length IDs of a pod, from ContainerID on, to those of the
-// machine from HostID on.
+// A Mapping maps Length IDs in a pod, starting at ContainerID, to IDs of the host,
+// starting at HostID.
 type Mapping struct {
 	HostID      uint32 `json:"hostId"`
 	ContainerID uint32 `json:"containerId"`
 	Length      uint32 `json:"length"`
 }
 
-// Mappings are those of a pod's user namespace, as they are recorded.
+// Mappings are the ID mappings of a pod's user namespace.
 type Mappings struct {
 	UIDs []Mapping `json:"uidMappings"`
 	GIDs []Mapping `json:"gidMappings"`
@@ -31,34 +31,35 @@ type Mappings struct {
 
 // Config configures an [Allocator].
 type Config struct {
-	// RootDir has a directory pods/<uid> per pod, which the record goes into.
-	// Required.
+	// RootDir is the kubelet's root directory, with a directory pods/<uid> per pod in
+	// which the record is written. Required.
 	RootDir string
 
-	// Range of IDs that pods get. The zero value: all above the first 65536.
+	// Range is the range of host IDs for pods. The zero value means all IDs from
+	// 65536 on.
 	Range Range
 
-	// PerPod is how many IDs a pod gets, a multiple of 65536. Zero: 65536.
+	// PerPod is the number of IDs per pod, a multiple of 65536. Zero means 65536.
 	PerPod uint32
 
-	// MaxPods that there are at a time, for which the range must be enough.
-	// Zero: 110.
+	// MaxPods is the maximum number of pods; the range must be large enough for
+	// it. Zero means 110.
 	MaxPods int
 }
 
-// An Allocator gives out blocks of IDs.
+// An Allocator assigns blocks of IDs to pods. Safe for concurrent use.
 type Allocator struct {
 	cfg    Config
-	blocks uint32 // in the range
+	blocks uint32 // number of blocks in the range
 
 	mu   sync.Mutex // guards the fields below
 	of   map[types.UID]uint32
 	used map[uint32]types.UID
-	next uint32 // where to look for a free block first
+	next uint32 // where the search for a free block starts
 }
 
-// New returns an Allocator for cfg, or an error if the range does not do (se-18).
-// It touches no file.
+// New returns an Allocator for cfg. It returns an error if the range is invalid or too
+// small (rule se-18). It does not access files.
 func New(cfg Config) (*Allocator, error) {
 	if cfg.RootDir == "" {
 		return nil, errors.New("userns: Config.RootDir is empty")
@@ -84,8 +85,8 @@ func New(cfg Config) (*Allocator, error) {
 	}, nil
 }
 
-// Load reads the records of all pods that there are (se-19). Call it once, before
-// the first Allocate. An error names the file that is not valid.
+// Load reads the records of all pods. Call it once, before the first Allocate. An error
+// names the invalid file.
 func (a *Allocator) Load() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,11 +105,12 @@ func (a *Allocator) Load() error {
 	return nil
 }
 
-// Allocate returns the mappings of the pod: those that it has, or new ones. It
-// writes and syncs a file.
+// Allocate returns the mappings of the pod: existing ones, or new ones, which it writes
+// to the pod's directory and syncs to disk. It returns an error if all blocks are in
+// use.
 func (a *Allocator) Allocate(pod types.UID) (Mappings, error) {
 	if !plainName(pod) {
-		return Mappings{}, fmt.Errorf("userns: %q is not the UID of a pod", pod)
+		return Mappings{}, fmt.Errorf("userns: invalid pod UID %q", pod)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,8 +135,8 @@ func (a *Allocator) Allocate(pod types.UID) (Mappings, error) {
 	return a.mappings(b), nil
 }
 
-// Release takes the pod's IDs back. Nothing of the pod may run any more. A pod
-// that has none is no error.
+// Release frees the pod's IDs. No container of the pod may be running. A pod without
+// IDs is not an error.
 func (a *Allocator) Release(pod types.UID) error {
 	if !plainName(pod) {
 		return nil
@@ -142,9 +144,9 @@ func (a *Allocator) Release(pod types.UID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := os.Remove(a.path(pod)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("userns: %w", err) // still its own: a restart would read it again
+		return fmt.Errorf("userns: %w", err) // the pod keeps its IDs, because Load would read the record
 	}
-	_ = os.Remove(a.path(pod) + checkpoint.Temporary) // of an Allocate that was cut short
+	_ = os.Remove(a.path(pod) + checkpoint.Temporary) // from an interrupted Allocate
 	if b, ok := a.of[pod]; ok {
 		delete(a.of, pod)
 		delete(a.used, b)
@@ -152,8 +154,8 @@ func (a *Allocator) Release(pod types.UID) error {
 	return nil
 }
 
-// Pods returns the pods that have IDs, in no order: who cleans up releases those
-// that do not exist any more.
+// Pods returns the UIDs of the pods that have IDs, in no particular order, so that
+// those of deleted pods can be released.
 func (a *Allocator) Pods() []types.UID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,8 +166,8 @@ func (a *Allocator) Pods() []types.UID {
 	return pods
 }
 
-// freeLocked returns a block that nobody has: the next one round, so that IDs of
-// a pod that is gone are not used again at once.
+// freeLocked returns a free block. The search starts after the last allocated one, so
+// that IDs are not reused immediately.
 func (a *Allocator) freeLocked() (uint32, error) {
 	for i := range a.blocks {
 		b := (a.next + i) % a.blocks
@@ -181,8 +183,8 @@ func (a *Allocator) mappings(b uint32) Mappings {
 	return Mappings{UIDs: m, GIDs: m}
 }
 
-// readLocked takes up the record of a pod. The error is fs.ErrNotExist if there
-// is none.
+// readLocked reads the record of a pod. The error wraps fs.ErrNotExist if there is
+// none.
 func (a *Allocator) readLocked(pod types.UID) (uint32, error) {
 	text, err := os.ReadFile(a.path(pod))
 	if err != nil {
@@ -196,23 +198,23 @@ func (a *Allocator) readLocked(pod types.UID) (uint32, error) {
 		return invalid(err.Error())
 	}
 	if len(m.UIDs) != 1 || len(m.GIDs) != 1 || m.UIDs[0] != m.GIDs[0] {
-		return invalid("there must be one mapping of user IDs, and the same one of group IDs")
+		return invalid("want one mapping of user IDs and the same mapping of group IDs")
 	}
 	of := m.UIDs[0]
 	at := int64(of.HostID) - a.cfg.Range.First
 	perPod := int64(a.cfg.PerPod)
 	if of.ContainerID != 0 || of.Length != a.cfg.PerPod || at < 0 || at%perPod != 0 || at/perPod >= int64(a.blocks) {
-		return invalid(fmt.Sprintf("%d IDs from %d on are not a block of the range", of.Length, of.HostID))
+		return invalid(fmt.Sprintf("%d IDs from %d are not a block of the range", of.Length, of.HostID))
 	}
 	b := uint32(at / perPod)
 	if other, taken := a.used[b]; taken && other != pod {
-		return invalid(fmt.Sprintf("pod %s has the same IDs", other))
+		return invalid(fmt.Sprintf("IDs are in use by pod %s", other))
 	}
 	a.of[pod], a.used[b] = b, pod
 	return b, nil
 }
 
-// write makes the record durable, and whole or not there.
+// write writes the record atomically and syncs it.
 func (a *Allocator) write(pod types.UID, m Mappings) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -229,7 +231,7 @@ func (a *Allocator) path(pod types.UID) string {
 	return filepath.Join(a.cfg.RootDir, "pods", string(pod), "userns")
 }
 
-// plainName reports whether a UID can be the name of a directory.
+// plainName reports whether a UID is valid as the name of a directory.
 func plainName(pod types.UID) bool {
 	return pod != "" && pod != "." && pod != ".." && !strings.ContainsAny(string(pod), `/\`)
 }
