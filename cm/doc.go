@@ -4,7 +4,7 @@
 // # What it decides
 //
 // Which cgroup a pod has and what is set there ([PodName], [Policy].PodResources);
-// what the classes of pods share ([Policy].QOSResources); what of a node pods can
+// what the classes of pods share ([Policy].qosLimits); what of a node pods can
 // have ([Allocatable]) and what limits enforce it. These are pure functions. A
 // [Manager] carries them out on a [Tree]: it makes, repairs, resizes and removes.
 // [CheckTunables], [SwapOn] and [CheckVersion] look at the machine before it does.

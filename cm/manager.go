@@ -57,11 +57,9 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	switch {
 	case missing:
-		return m.lenient(h.name, m.apply(ctx, "create", h.name, h.wanted))
+		return m.apply(ctx, "create", h.name, h.wanted)
 	case err != nil:
 		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	case m.cfg.Compat.KeepExisting: // cm-12
-		return nil
 	case !known:
 		h.wanted = m.adopt(h, has)
 	}
@@ -78,7 +76,7 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 		return h, true
 	}
 	// Config's functions are not called with mu held.
-	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.withoutQuota(pod, m.cfg.Policy.PodResources(pod))}
+	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
 	fresh.name = podName(m.cfg.Root, fresh.class, string(pod.UID))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -89,15 +87,6 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	m.release(pod.UID)
 	m.demand.add(fresh.class, fresh.requested)
 	return fresh, false
-}
-
-// withoutQuota returns r without a CPU quota if a container of the pod has CPUs of
-// its own: the quota would throttle it on these.
-func (m *Manager) withoutQuota(pod *v1.Pod, r cgroups.Resources) cgroups.Resources {
-	if m.cfg.ExclusiveCPUs(pod) {
-		r.CPUQuota = new(int64(cgroups.Unlimited))
-	}
-	return r
 }
 
 // adopt returns what a cgroup is to have that an earlier agent left. What its
@@ -137,7 +126,7 @@ func (m *Manager) repair(ctx context.Context, h *held, has cgroups.Resources) er
 		return nil
 	}
 	if err := m.apply(ctx, "update", h.name, h.wanted); err != nil {
-		return m.lenient(h.name, err)
+		return err
 	}
 	m.log.Info("cgroup was changed, and is put right", "cgroup", h.name, "changes", changes)
 	m.cfg.Hooks.Repaired(h.name, changes)
@@ -203,17 +192,4 @@ func (m *Manager) destroy(ctx context.Context, name cgroups.Name) error {
 	err := m.cfg.Tree.Remove(ctx, name)
 	m.cfg.Hooks.Operation(OperationInfo{Type: "destroy", Name: name, Duration: time.Since(began), Err: err})
 	return err
-}
-
-// lenient drops the error of a limit that could not be set on a cgroup that is
-// there, if that is asked for (cm-10).
-func (m *Manager) lenient(name cgroups.Name, err error) error {
-	if err == nil || !m.cfg.Compat.IgnoreSetErrors {
-		return err
-	}
-	if _, gone := m.cfg.Tree.Read(name); gone != nil {
-		return err
-	}
-	m.log.Warn("limits of a cgroup are not set", "cgroup", name, "err", err)
-	return nil
 }

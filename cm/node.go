@@ -70,17 +70,17 @@ type enforced struct {
 // reservedCgroups are those to limit beside kubepods (cm-25).
 func (m *Manager) reservedCgroups() []enforced {
 	var out []enforced
-	for _, key := range m.cfg.Enforce {
-		path, list := m.cfg.SystemReservedCgroup, m.cfg.Reserved.System
+	for _, key := range m.cfg.Enforce.Keys {
+		path, list := m.cfg.Enforce.SystemReservedCgroup, m.cfg.Reserved.System
 		switch key {
-		case EnforceKubeReserved, EnforceKubeReservedCompressible:
-			path, list = m.cfg.KubeReservedCgroup, m.cfg.Reserved.Kube
-		case EnforceSystemReserved, EnforceSystemReservedCompressible:
+		case enforceKubeReserved, enforceKubeReservedCompressible:
+			path, list = m.cfg.Enforce.KubeReservedCgroup, m.cfg.Reserved.Kube
+		case enforceSystemReserved, enforceSystemReservedCompressible:
 		default:
 			continue
 		}
-		compressible := key == EnforceSystemReservedCompressible || key == EnforceKubeReservedCompressible
-		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), ReservedResources(list, compressible)})
+		compressible := key == enforceSystemReservedCompressible || key == enforceKubeReservedCompressible
+		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), reservedResources(list, compressible)})
 	}
 	return out
 }
@@ -88,10 +88,10 @@ func (m *Manager) reservedCgroups() []enforced {
 // podsLimits returns what kubepods is to have (cm-23).
 func (m *Manager) podsLimits() cgroups.Resources {
 	list := m.cfg.Capacity
-	if slices.Contains(m.cfg.Enforce, EnforcePods) {
+	if slices.Contains(m.cfg.Enforce.Keys, enforcePods) {
 		list = allocate(list, m.cfg.Reserved.System, m.cfg.Reserved.Kube)
 	}
-	return ReservedResources(list, false)
+	return reservedResources(list, false)
 }
 
 // enforce sets the limits of kubepods and of what is reserved, and tells of it.
@@ -122,7 +122,7 @@ func (m *Manager) enforce(ctx context.Context) {
 }
 
 func (m *Manager) event(eventType, reason, message string) {
-	m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: eventType, Reason: reason, Message: message})
+	m.cfg.Events.Record(runtime.Event{Object: m.cfg.Events.Node, Type: eventType, Reason: reason, Message: message})
 }
 
 // updateQOS gives the classes' cgroups what their pods request, if that has
@@ -138,7 +138,7 @@ func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 	m.mu.Lock()
 	demand := m.demand
 	m.mu.Unlock()
-	want := m.cfg.Policy.QOSResources(demand, m.Allocatable())
+	want := m.cfg.Policy.qosLimits(demand, m.Allocatable())
 	var errs []error
 	for _, c := range []struct {
 		name       cgroups.Name
@@ -200,7 +200,7 @@ func (m *Manager) Sync(ctx context.Context) error {
 	m.releaseVanished()
 	errs := []error{m.updateQOS(ctx, true), m.settle(ctx)}
 	for _, h := range pods {
-		if ctx.Err() != nil || m.cfg.Compat.KeepExisting {
+		if ctx.Err() != nil {
 			break
 		}
 		errs = append(errs, m.look(ctx, h))
@@ -225,13 +225,16 @@ func (m *Manager) look(ctx context.Context, h *held) error {
 	return m.repair(ctx, h, has)
 }
 
-// Run makes a pass each Config.Period until ctx is done, and returns nil. Call
+// syncPeriod is the time between two passes of Run.
+const syncPeriod = time.Minute
+
+// Run makes a pass every minute until ctx is done, and returns nil. Call
 // [Manager.Setup] first. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("cm: Manager"); err != nil {
 		return err
 	}
-	tick := time.NewTicker(m.cfg.Period)
+	tick := time.NewTicker(syncPeriod)
 	defer tick.Stop()
 	for {
 		select {

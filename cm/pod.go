@@ -35,6 +35,10 @@ type Policy struct {
 	// QOSReserved is the percentage of what pods request that lower classes can't
 	// have, 0 to 100; memory only (cm-19).
 	QOSReserved map[v1.ResourceName]int64
+
+	// ExclusiveCPUs reports whether a container of the pod has exclusive CPUs: the pod's
+	// cgroup then has no CPU quota. It must not block. If nil, no container has any.
+	ExclusiveCPUs func(pod *v1.Pod) bool
 }
 
 // A Reservation tells whose requested memory the kernel does not take back.
@@ -60,7 +64,7 @@ func (p Policy) period() int64 {
 func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 	class := qos.Class(pod)
 	requests, limits := podTotals(pod)
-	r := p.compute(class, requests, limits)
+	r := p.withoutQuota(pod, p.compute(class, requests, limits))
 	r.Pids = new(int64(cgroups.Unlimited))
 	if p.PodPids > 0 {
 		r.Pids = new(p.PodPids)
@@ -77,6 +81,15 @@ func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 				}
 			}
 		}
+	}
+	return r
+}
+
+// withoutQuota returns r without a CPU quota if a container of the pod has exclusive CPUs:
+// the quota would throttle it on these.
+func (p Policy) withoutQuota(pod *v1.Pod, r cgroups.Resources) cgroups.Resources {
+	if p.ExclusiveCPUs != nil && p.ExclusiveCPUs(pod) {
+		r.CPUQuota = new(int64(cgroups.Unlimited))
 	}
 	return r
 }

@@ -64,13 +64,13 @@ func SwapOn(swaps []byte) bool {
 	})
 }
 
-// ErrCgroupV1 says that the machine runs cgroup v1, which it should not (cm-31).
-var ErrCgroupV1 = errors.New("cm: this machine runs cgroup v1, which failCgroupV1 forbids; use cgroup v2, or set failCgroupV1 to false")
+// errCgroupV1 says that the machine runs cgroup v1, which it should not (cm-31).
+var errCgroupV1 = errors.New("cm: this machine runs cgroup v1, which failCgroupV1 forbids; use cgroup v2, or set failCgroupV1 to false")
 
-// CheckVersion returns ErrCgroupV1 on cgroup v1 with failV1 (cm-31).
+// CheckVersion returns errCgroupV1 on cgroup v1 with failV1 (cm-31).
 func CheckVersion(f cgroups.Facts, failV1 bool) error {
 	if failV1 && f.Version == 1 {
-		return ErrCgroupV1
+		return errCgroupV1
 	}
 	return nil
 }

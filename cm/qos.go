@@ -33,38 +33,38 @@ func podName(root cgroups.Name, class v1.PodQOSClass, uid string) cgroups.Name {
 	return root.Child(kubepods).Child(classPart(class)...).Child(cgroups.PodPart(uid))
 }
 
-// Requested is what the pods of one class request together.
-type Requested struct{ MilliCPU, Memory int64 }
+// podRequest is what the pods of one class request together.
+type podRequest struct{ MilliCPU, Memory int64 }
 
 // add and sub count one pod; what a pod is said to request is bounded, so that the
 // sum does not overflow.
-func (r *Requested) add(o Requested) { r.MilliCPU += o.MilliCPU; r.Memory += o.Memory }
-func (r *Requested) sub(o Requested) { r.MilliCPU -= o.MilliCPU; r.Memory -= o.Memory }
+func (r *podRequest) add(o podRequest) { r.MilliCPU += o.MilliCPU; r.Memory += o.Memory }
+func (r *podRequest) sub(o podRequest) { r.MilliCPU -= o.MilliCPU; r.Memory -= o.Memory }
 
 const mostMemory = 1 << 50 // a pod's request counts for no more
 
-func requestedBy(pod *v1.Pod) Requested {
+func requestedBy(pod *v1.Pod) podRequest {
 	requests, _ := podTotals(pod)
-	return Requested{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
+	return podRequest{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
 }
 
-// Demand is what pods request, by class. BestEffort pods request nothing.
-type Demand struct{ Guaranteed, Burstable Requested }
+// classDemand is what pods request, by class. BestEffort pods request nothing.
+type classDemand struct{ Guaranteed, Burstable podRequest }
 
-func (d *Demand) add(class v1.PodQOSClass, r Requested) {
+func (d *classDemand) add(class v1.PodQOSClass, r podRequest) {
 	if of := d.of(class); of != nil {
 		of.add(r)
 	}
 }
 
-func (d *Demand) sub(class v1.PodQOSClass, r Requested) {
+func (d *classDemand) sub(class v1.PodQOSClass, r podRequest) {
 	if of := d.of(class); of != nil {
 		of.sub(r)
 	}
 }
 
 // of returns the demand of one class; nil if its pods request nothing.
-func (d *Demand) of(class v1.PodQOSClass) *Requested {
+func (d *classDemand) of(class v1.PodQOSClass) *podRequest {
 	switch class {
 	case v1.PodQOSGuaranteed:
 		return &d.Guaranteed
@@ -75,14 +75,14 @@ func (d *Demand) of(class v1.PodQOSClass) *Requested {
 	}
 }
 
-// QOSResources are what the cgroups of the two lower classes are to have (cm-18,
+// qosLimits are what the cgroups of the two lower classes are to have (cm-18,
 // cm-19), and what memory is protected in kubepods (cm-38).
-type QOSResources struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
+type qosLimits struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
 
-// QOSResources returns what the cgroups of the classes are to have when pods
+// qosLimits returns what the cgroups of the classes are to have when pods
 // request so much, on a node of which pods can have allocatable.
-func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources {
-	var out QOSResources
+func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits {
+	var out qosLimits
 	out.BestEffort.CPUShares = new(int64(cgroups.MinShares))
 	out.Burstable.CPUShares = new(cgroups.Shares(d.Burstable.MilliCPU))
 	for _, size := range p.HugePageSizes {

@@ -26,7 +26,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 		return err
 	}
 	defer h.busy.give()
-	all := m.withoutQuota(pod, m.cfg.Policy.compute(h.class, after.Requests, after.Limits))
+	all := m.cfg.Policy.withoutQuota(pod, m.cfg.Policy.compute(h.class, after.Requests, after.Limits))
 	var r cgroups.Resources
 	switch name {
 	case v1.ResourceCPU:

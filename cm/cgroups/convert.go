@@ -9,15 +9,15 @@ import (
 // in microseconds, with the least quota in it (section 8.1).
 const (
 	MinShares     = 2
-	MaxShares     = 262144
-	SharesPerCPU  = 1024
+	maxShares     = 262144
+	sharesPerCPU  = 1024
 	DefaultPeriod = 100_000
-	MinQuota      = 1000
+	minQuota      = 1000
 )
 
 // Shares returns the CPU shares of a request in milli-CPUs (cm-1).
 func Shares(milli int64) int64 {
-	return min(max(scale(milli, SharesPerCPU), MinShares), MaxShares)
+	return min(max(scale(milli, sharesPerCPU), MinShares), maxShares)
 }
 
 // Quota returns the microseconds of CPU time in a period of so many that a limit in
@@ -26,7 +26,7 @@ func Quota(milli, period int64) int64 {
 	if milli <= 0 {
 		return 0
 	}
-	return max(scale(milli, period), MinQuota)
+	return max(scale(milli, period), minQuota)
 }
 
 // scale is milli*units/1000 without an overflow.
@@ -40,8 +40,8 @@ func scale(milli, units int64) int64 {
 	return milli * units / 1000
 }
 
-// MilliOfQuota and MilliOfShares are the way back; it loses what the kernel does
-// not hold (cm-5).
+// MilliOfQuota returns the limit in milli-CPUs of a quota in microseconds per period,
+// rounded down; 0 if there is no quota.
 func MilliOfQuota(quota, period int64) int64 {
 	if quota <= 0 || period <= 0 || quota > math.MaxInt64/1000 {
 		return 0
@@ -49,15 +49,10 @@ func MilliOfQuota(quota, period int64) int64 {
 	return quota * 1000 / period
 }
 
-// MilliOfShares is the request that so many CPU shares stand for (cm-5).
-func MilliOfShares(shares int64) int64 {
-	return min(max(shares, 0), MaxShares) * 1000 / SharesPerCPU
-}
-
 // MaxMilliOfShares returns the largest request in milli-CPUs for which Shares returns
-// shares. Of MaxShares, which stand for every larger request, it is the smallest.
+// shares. Of maxShares, which stand for every larger request, it is the smallest.
 func MaxMilliOfShares(shares int64) int64 {
-	return ((min(max(shares, 0), MaxShares)+1)*1000 - 1) / SharesPerCPU
+	return ((min(max(shares, 0), maxShares)+1)*1000 - 1) / sharesPerCPU
 }
 
 // A WeightFormula turns CPU shares into the weight of cgroup v2, 1 … 10000.
@@ -88,7 +83,7 @@ func ParseWeightFormula(name string) (WeightFormula, error) {
 // Weight returns the weight of so many CPU shares, which are taken for the nearest
 // that there are.
 func (f WeightFormula) Weight(shares int64) int64 {
-	shares = min(max(shares, MinShares), MaxShares)
+	shares = min(max(shares, MinShares), maxShares)
 	if f == Linear {
 		return 1 + (shares-MinShares)*9999/262142
 	}
@@ -103,7 +98,7 @@ func (f WeightFormula) SharesOf(weight int64) int64 {
 	if f == Linear {
 		return (weight-1)*262142/9999 + MinShares // cm-3: not always the same weight again
 	}
-	low, high := int64(MinShares), int64(MaxShares)
+	low, high := int64(MinShares), int64(maxShares)
 	for low < high {
 		if mid := (low + high) / 2; f.Weight(mid) >= weight {
 			high = mid
@@ -118,7 +113,7 @@ func (f WeightFormula) SharesOf(weight int64) int64 {
 // weight, or one more.
 func (f WeightFormula) MaxSharesOf(weight int64) int64 {
 	if weight >= 10000 {
-		return MaxShares
+		return maxShares
 	}
 	return f.SharesOf(max(weight, 0) + 1)
 }

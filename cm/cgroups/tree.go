@@ -72,7 +72,7 @@ func (t *Tree) fresh() Resources {
 		r.CPUWeight = new(int64(100))
 		r.MemoryMin, r.MemoryLow, r.MemoryHigh = new(int64(0)), new(int64(0)), new(int64(Unlimited))
 	} else {
-		r.CPUShares = new(int64(SharesPerCPU))
+		r.CPUShares = new(int64(sharesPerCPU))
 	}
 	return t.facts.AsRead(r)
 }

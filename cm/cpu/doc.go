@@ -2,7 +2,7 @@
 //
 // # What it decides
 //
-// [Take] chooses CPUs out of those that are free, [Place] with regard to NUMA nodes,
+// [Take] chooses CPUs out of those that are free, [Take] with regard to NUMA nodes,
 // and [Hints] tells from which nodes they could come: pure functions of machine,
 // options and request (F-58). [Wants] says who gets CPUs of its own. A [Manager]
 // keeps who has which, and tells containers that run when that has changed. Without

@@ -51,15 +51,15 @@ func (e *ConflictError) Error() string {
 	return "cpu: containers run on CPUs that they can't have: " + strings.Join(all, "; ")
 }
 
-// Heal makes a state that fits the machine out of what was saved and what runs
+// heal makes a state that fits the machine out of what was saved and what runs
 // (F-53). It is a pure function.
 //
 // What was saved by the same policy counts, then what exclusive containers run
 // on. An assignment that the machine, the reservation or an earlier assignment
 // does not allow is dropped, if its container does not run, and is a
 // *ConflictError, if it does. saved.Policy "" is nothing saved.
-func Heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, running []Running) (State, error) {
-	healed := State{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+func heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved assignments, running []Running) (assignments, error) {
+	healed := assignments{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	if p != Static {
 		return healed, nil
 	}
@@ -114,7 +114,7 @@ type claim struct {
 }
 
 // claimsOf lists who says that CPUs are theirs: first what was saved, then by name.
-func claimsOf(saved State, running []Running) []claim {
+func claimsOf(saved assignments, running []Running) []claim {
 	type key struct {
 		uid  types.UID
 		name string
@@ -154,7 +154,7 @@ func claimsOf(saved State, running []Running) []claim {
 
 // foreign says why a kubelet would not start with what was saved (cpu-4); nil if
 // it would.
-func foreign(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, file string) error {
+func foreign(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved assignments, file string) error {
 	const prefix = "could not restore state from checkpoint: "
 	if saved.Policy != p {
 		return fmt.Errorf(prefix+"configured policy %q differs from state checkpoint policy %q, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", p, saved.Policy, file)

@@ -97,7 +97,7 @@ type Manager struct {
 	changed  chan struct{} // has room for one: the pool is another
 
 	mu    sync.Mutex // guards the fields below
-	state State
+	state assignments
 	given map[string]cpuset.CPUSet // what containers were last told, by ID
 
 	// pinned are containers that run on some CPUs only, from a time when the
@@ -114,7 +114,7 @@ func Open(cfg Config) (*Manager, error) {
 		return nil, errors.New("cpu: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
 	if cfg.Store == nil {
@@ -163,12 +163,12 @@ func (m *Manager) load() error {
 	if err != nil {
 		return err
 	}
-	healed, err := Heal(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, m.cfg.Running)
+	healed, err := heal(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, m.cfg.Running)
 	if err != nil {
 		return err
 	}
 	m.state = healed
-	if string(healed.Encode()) == string(saved.Encode()) {
+	if string(healed.encode()) == string(saved.encode()) {
 		return nil
 	}
 	if m.pinned = m.stillPinned(saved); len(m.pinned) > 0 {
@@ -179,7 +179,7 @@ func (m *Manager) load() error {
 
 // stillPinned returns who runs on CPUs that an earlier policy chose. A runtime that
 // does not say on which CPUs a container runs (containerd 1.6) makes that all.
-func (m *Manager) stillPinned(saved State) map[types.UID]map[string]bool {
+func (m *Manager) stillPinned(saved assignments) map[types.UID]map[string]bool {
 	if m.cfg.Policy != None || saved.Policy != Static || m.cfg.Apply == nil {
 		return nil
 	}
@@ -197,52 +197,52 @@ func (m *Manager) stillPinned(saved State) map[types.UID]map[string]bool {
 }
 
 // replaceSaved saves the state in the place of another one, of which a copy is kept.
-func (m *Manager) replaceSaved(saved State) error {
-	healed := m.State()
+func (m *Manager) replaceSaved(saved assignments) error {
+	healed := m.snapshot()
 	if saved.Policy != "" {
 		m.cfg.Logger.Warn("the state of the CPUs was mended", "was", saved.Policy, "shared", healed.Shared.String())
 		if err := m.cfg.Store.Keep(); err != nil {
 			return fmt.Errorf("cpu: keep a copy of the state: %w", err)
 		}
 	}
-	if err := m.cfg.Store.Save(healed.Encode()); err != nil {
+	if err := m.cfg.Store.Save(healed.encode()); err != nil {
 		return fmt.Errorf("cpu: save the state: %w", err)
 	}
 	return nil
 }
 
 // saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (State, error) {
+func (m *Manager) saved() (assignments, error) {
 	data, err := m.cfg.Store.Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
+		return assignments{}, nil
 	}
-	var saved State
+	var saved assignments
 	if err == nil {
-		saved, err = Decode(data)
+		saved, err = decode(data)
 	}
 	if err == nil && m.cfg.RefuseForeign {
 		err := foreign(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, fmt.Sprint(m.cfg.Store))
 		if err != nil {
-			return State{}, err
+			return assignments{}, err
 		}
 	}
 	if err == nil {
 		return saved, nil
 	}
 	if m.cfg.RefuseForeign {
-		return State{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", err, fmt.Sprint(m.cfg.Store))
+		return assignments{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", err, fmt.Sprint(m.cfg.Store))
 	}
 	m.cfg.Logger.Warn("the state of the CPUs can't be used; it is made anew from what runs", "err", err)
 	if err := m.cfg.Store.Keep(); err != nil {
-		return State{}, fmt.Errorf("cpu: keep a copy of the state: %w", err)
+		return assignments{}, fmt.Errorf("cpu: keep a copy of the state: %w", err)
 	}
-	return State{}, nil
+	return assignments{}, nil
 }
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && podWants(pod) > 0
+	return m.cfg.Policy == Static && podExclusiveCPUs(pod) > 0
 }
 
 // Hints implements topology.Provider.
@@ -250,9 +250,9 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	n := podWants(pod)
+	n := podExclusiveCPUs(pod)
 	if c != nil {
-		n = Wants(pod, c)
+		n = exclusiveCPUs(pod, c)
 	}
 	if n == 0 {
 		return nil
@@ -272,18 +272,18 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 		if c != nil {
 			reusable = m.reusableLocked(pod, c)
 		}
-		hints = Hints(m.cfg.Machine, m.cfg.Options, m.freeLocked(), reusable, n)
+		hints = cpuHints(m.cfg.Machine, m.cfg.Options, m.freeLocked(), reusable, n)
 	case c != nil && has.Size() != n:
 		hints = []topology.Hint{} // it has another number, and keeps it
 	default:
-		hints = Hints(m.cfg.Machine, m.cfg.Options, has, cpuset.New(), has.Size())
+		hints = cpuHints(m.cfg.Machine, m.cfg.Options, has, cpuset.New(), has.Size())
 	}
 	return topology.Hints{string(v1.ResourceCPU): hints}
 }
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	n := Wants(pod, c)
+	n := exclusiveCPUs(pod, c)
 	if m.cfg.Policy != Static || n == 0 {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free.Size(), n, threads)
 		}
 	}
-	cpus, err := Place(m.cfg.Machine, m.cfg.Options, free, n, where)
+	cpus, err := place(m.cfg.Machine, m.cfg.Options, free, n, where)
 	if err != nil {
 		return cpuset.New(), err
 	}
@@ -406,8 +406,8 @@ func (m *Manager) Allocatable() cpuset.CPUSet {
 	return m.cfg.Machine.All().Difference(m.reserved)
 }
 
-// State returns a copy of what is given out.
-func (m *Manager) State() State {
+// snapshot returns a copy of what is given out.
+func (m *Manager) snapshot() assignments {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.clone()
@@ -433,9 +433,9 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) cpuset.CPUSet {
 }
 
 // replaceLocked saves a state, and makes it the one that counts.
-func (m *Manager) replaceLocked(next State) error {
+func (m *Manager) replaceLocked(next assignments) error {
 	next.Shared = pool(m.cfg.Machine, m.cfg.Options, m.reserved).Difference(next.given())
-	if err := m.cfg.Store.Save(next.Encode()); err != nil {
+	if err := m.cfg.Store.Save(next.encode()); err != nil {
 		return fmt.Errorf("cpu: save the state: %w", err)
 	}
 	m.state = next
@@ -449,7 +449,7 @@ func (m *Manager) poolChanged() {
 	default:
 	}
 	if m.cfg.Hooks.Pool != nil {
-		s := m.State()
+		s := m.snapshot()
 		m.cfg.Hooks.Pool(PoolInfo{Shared: s.Shared, Exclusive: s.given()})
 	}
 }

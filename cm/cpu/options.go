@@ -30,16 +30,16 @@ type Options struct {
 
 // The names of the options in KubeletConfiguration.cpuManagerPolicyOptions.
 const (
-	FullPCPUsOnlyOption        = "full-pcpus-only"
-	DistributeAcrossNUMAOption = "distribute-cpus-across-numa"
-	AlignBySocketOption        = "align-by-socket"
-	DistributeAcrossCoreOption = "distribute-cpus-across-cores"
-	StrictReservationOption    = "strict-cpu-reservation"
-	AlignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
+	fullPCPUsOnlyOption        = "full-pcpus-only"
+	distributeAcrossNUMAOption = "distribute-cpus-across-numa"
+	alignBySocketOption        = "align-by-socket"
+	distributeAcrossCoreOption = "distribute-cpus-across-cores"
+	strictReservationOption    = "strict-cpu-reservation"
+	alignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
 )
 
-// ParsePolicy returns the policy of that name; "" is none.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy of that name; "" is none.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -55,9 +55,9 @@ func ParsePolicy(name string) (Policy, error) {
 func ParseOptions(options map[string]string) (Options, error) {
 	var o Options
 	fields := map[string]*bool{
-		FullPCPUsOnlyOption: &o.FullPCPUsOnly, DistributeAcrossNUMAOption: &o.DistributeAcrossNUMA,
-		AlignBySocketOption: &o.AlignBySocket, DistributeAcrossCoreOption: &o.DistributeAcrossCore,
-		StrictReservationOption: &o.StrictReservation, AlignByUncoreCacheOption: &o.AlignByUncoreCache,
+		fullPCPUsOnlyOption: &o.FullPCPUsOnly, distributeAcrossNUMAOption: &o.DistributeAcrossNUMA,
+		alignBySocketOption: &o.AlignBySocket, distributeAcrossCoreOption: &o.DistributeAcrossCore,
+		strictReservationOption: &o.StrictReservation, alignByUncoreCacheOption: &o.AlignByUncoreCache,
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		field := fields[name]
@@ -79,9 +79,9 @@ func (o Options) consistent() error {
 		a, b         bool
 		nameA, nameB string
 	}{
-		{o.FullPCPUsOnly, o.DistributeAcrossCore, FullPCPUsOnlyOption, DistributeAcrossCoreOption},
-		{o.AlignByUncoreCache, o.DistributeAcrossCore, AlignByUncoreCacheOption, DistributeAcrossCoreOption},
-		{o.AlignByUncoreCache, o.DistributeAcrossNUMA, AlignByUncoreCacheOption, DistributeAcrossNUMAOption},
+		{o.FullPCPUsOnly, o.DistributeAcrossCore, fullPCPUsOnlyOption, distributeAcrossCoreOption},
+		{o.AlignByUncoreCache, o.DistributeAcrossCore, alignByUncoreCacheOption, distributeAcrossCoreOption},
+		{o.AlignByUncoreCache, o.DistributeAcrossNUMA, alignByUncoreCacheOption, distributeAcrossNUMAOption},
 	} {
 		if pair.a && pair.b {
 			return fmt.Errorf("cpu: static policy options %s and %s can not be used at the same time", pair.nameA, pair.nameB)
@@ -95,9 +95,9 @@ func (o Options) consistent() error {
 func (o Options) fit(m *topology.Machine, p topology.Policy) error {
 	switch {
 	case o.AlignBySocket && p == topology.SingleNUMANode:
-		return fmt.Errorf("cpu: topology manager policy %s is incompatible with option %s", p, AlignBySocketOption)
+		return fmt.Errorf("cpu: topology manager policy %s is incompatible with option %s", p, alignBySocketOption)
 	case o.AlignBySocket && m.Sockets() > len(m.Nodes):
-		return fmt.Errorf("cpu: option %s is not compatible with a machine of %d sockets in %d NUMA nodes", AlignBySocketOption, m.Sockets(), len(m.Nodes))
+		return fmt.Errorf("cpu: option %s is not compatible with a machine of %d sockets in %d NUMA nodes", alignBySocketOption, m.Sockets(), len(m.Nodes))
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func (m *Manager) unpin(ctx context.Context, running []Container, info *Reconcil
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if err := m.replaceSaved(State{Policy: Static}); err != nil {
+	if err := m.replaceSaved(assignments{Policy: Static}); err != nil {
 		return err
 	}
 	m.mu.Lock()

@@ -18,11 +18,11 @@ import (
 // StateFile is the name that the kubelet gives its file, in its root directory.
 const StateFile = "cpu_manager_state"
 
-// ErrCorrupt says that a record is not what Encode made.
-var ErrCorrupt = errors.New("checkpoint is corrupted")
+// errCorrupt says that a record is not what Encode made.
+var errCorrupt = errors.New("checkpoint is corrupted")
 
-// A State is what is given out.
-type State struct {
+// An assignments is what is given out.
+type assignments struct {
 	Policy Policy
 
 	// Shared is the pool of those who have no CPUs of their own. Empty under none.
@@ -61,8 +61,8 @@ func (r record) dump() string {
 	return b.String()
 }
 
-// Encode returns the state in the form of the kubelet's file (cpu-1).
-func (s State) Encode() []byte {
+// encode returns the state in the form of the kubelet's file (cpu-1).
+func (s assignments) encode() []byte {
 	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String()}
 	for uid, containers := range s.Assigned {
 		if len(containers) == 0 {
@@ -81,27 +81,27 @@ func (s State) Encode() []byte {
 	return data
 }
 
-// Decode reads what Encode, or a kubelet, has written. What is anything else is
-// [ErrCorrupt].
-func Decode(data []byte) (State, error) {
+// decode reads what Encode, or a kubelet, has written. What is anything else is
+// [errCorrupt].
+func decode(data []byte) (assignments, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return assignments{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if sum := state.Checksum(r.dump()); sum != r.Checksum {
-		return State{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+		return assignments{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
 	}
-	s := State{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	s := assignments{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	var err error
 	if s.Shared, err = topology.ParseCPUs(r.DefaultCPUSet); err != nil {
-		return State{}, fmt.Errorf("%w: defaultCpuSet: %w", ErrCorrupt, err)
+		return assignments{}, fmt.Errorf("%w: defaultCpuSet: %w", errCorrupt, err)
 	}
 	for uid, containers := range r.Entries {
 		s.Assigned[types.UID(uid)] = map[string]cpuset.CPUSet{}
 		for name, list := range containers {
 			cpus, err := topology.ParseCPUs(list)
 			if err != nil {
-				return State{}, fmt.Errorf("%w: container %q of pod %q: %w", ErrCorrupt, name, uid, err)
+				return assignments{}, fmt.Errorf("%w: container %q of pod %q: %w", errCorrupt, name, uid, err)
 			}
 			s.Assigned[types.UID(uid)][name] = cpus
 		}
@@ -110,7 +110,7 @@ func Decode(data []byte) (State, error) {
 }
 
 // given returns all CPUs that somebody has for himself.
-func (s State) given() cpuset.CPUSet {
+func (s assignments) given() cpuset.CPUSet {
 	all := cpuset.New()
 	for _, containers := range s.Assigned {
 		for _, cpus := range containers {
@@ -121,8 +121,8 @@ func (s State) given() cpuset.CPUSet {
 }
 
 // clone returns a copy that can be changed.
-func (s State) clone() State {
-	c := State{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+func (s assignments) clone() assignments {
+	c := assignments{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	for uid, containers := range s.Assigned {
 		c.Assigned[uid] = maps.Clone(containers)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// ErrTooFew says that fewer CPUs are free than are asked for.
-var ErrTooFew = errors.New("not enough cpus available to satisfy request")
+// errTooFew says that fewer CPUs are free than are asked for.
+var errTooFew = errors.New("not enough cpus available to satisfy request")
 
 // Take chooses n of the free CPUs (cpu-5). It is a pure function: the same
 // arguments give the same CPUs.
@@ -23,11 +23,11 @@ var ErrTooFew = errors.New("not enough cpus available to satisfy request")
 // CPUs comes first, to keep the others whole, then the lowest. CPUs that are not
 // the machine's are not free.
 //
-// Too few free CPUs are [ErrTooFew].
+// Too few free CPUs are [errTooFew].
 func Take(m *topology.Machine, opts Options, free cpuset.CPUSet, n int) (cpuset.CPUSet, error) {
 	t := newTaker(m, opts, free)
 	if n < 0 || n > t.count {
-		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", ErrTooFew, n, t.count)
+		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", errTooFew, n, t.count)
 	}
 	if opts.DistributeAcrossNUMA && t.distribute(n) {
 		return cpuset.New(t.taken...), nil

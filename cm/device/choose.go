@@ -75,10 +75,10 @@ func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// Hints returns from which nodes n devices could be given now, all of reusable
+// deviceHints returns from which nodes n devices could be given now, all of reusable
 // among them. Preferred are those with as few nodes as n of all devices need. Nil:
 // no device says where it is. A pure function.
-func Hints(nodes topology.Mask, all, free, reusable map[string]Device, n int) []topology.Hint {
+func deviceHints(nodes topology.Mask, all, free, reusable map[string]Device, n int) []topology.Hint {
 	placed := false
 	for _, d := range all {
 		placed = placed || d.Nodes != 0

@@ -171,9 +171,9 @@ func (l *ledger) expire(now time.Time, grace time.Duration) []string {
 	return gone
 }
 
-// Extended reports whether a resource may be a plugin's: its name has a domain, it
+// extended reports whether a resource may be a plugin's: its name has a domain, it
 // is not Kubernetes' own, and a quota can name it (dev-2).
-func Extended(name string) bool {
+func extended(name string) bool {
 	domain, _, qualified := strings.Cut(name, "/")
 	if !qualified || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasPrefix(name, "requests.") {
 		return false

@@ -124,7 +124,7 @@ func Open(cfg Config) (*Manager, error) {
 		return nil, errors.New("device: Config.Dir is empty")
 	}
 	if cfg.Store == nil {
-		cfg.Store = state.File(filepath.Join(cfg.Dir, StateFile))
+		cfg.Store = state.File(filepath.Join(cfg.Dir, stateFile))
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 5 * time.Minute
@@ -231,7 +231,7 @@ func (m *Manager) asks(c *v1.Container) map[string]int {
 	all := map[string]int{}
 	for name, amount := range c.Resources.Limits {
 		elsewhere := m.cfg.Elsewhere != nil && m.cfg.Elsewhere(string(name))
-		if n := amount.Value(); n > 0 && !elsewhere && Extended(string(name)) {
+		if n := amount.Value(); n > 0 && !elsewhere && extended(string(name)) {
 			all[string(name)] = int(min(n, 1<<30))
 		}
 	}
@@ -285,11 +285,11 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 			if c != nil {
 				reusable = m.reusableLocked(pod, c, name)
 			}
-			out[name] = Hints(m.cfg.Nodes, all, m.ledger.free(name), reusable, n)
+			out[name] = deviceHints(m.cfg.Nodes, all, m.ledger.free(name), reusable, n)
 		} else if c != nil && len(has) != n {
 			out[name] = []topology.Hint{} // it has another number, and keeps it
 		} else {
-			out[name] = Hints(m.cfg.Nodes, all, has, nil, len(has))
+			out[name] = deviceHints(m.cfg.Nodes, all, has, nil, len(has))
 		}
 	}
 	return out

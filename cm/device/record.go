@@ -15,11 +15,11 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// StateFile is the name that the kubelet gives its file, in the plugins' directory.
-const StateFile = "kubelet_internal_checkpoint"
+// stateFile is the name that the kubelet gives its file, in the plugins' directory.
+const stateFile = "kubelet_internal_checkpoint"
 
-// ErrCorrupt says that a record is not what was written.
-var ErrCorrupt = errors.New("checkpoint is corrupted")
+// errCorrupt says that a record is not what was written.
+var errCorrupt = errors.New("checkpoint is corrupted")
 
 // record is the form of the kubelet's file (dev-8).
 type record struct {
@@ -122,10 +122,10 @@ func (l *ledger) encode() []byte {
 func decode(raw []byte) (ledger, error) {
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return ledger{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return ledger{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if sum := state.Checksum(r.Data.dump()); sum != r.Checksum {
-		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
 	}
 	l := newLedger()
 	for name, ids := range r.Data.RegisteredDevices {

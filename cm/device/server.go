@@ -18,8 +18,8 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// Socket is the name of the socket at which plugins register, in their directory.
-const Socket = "kubelet.sock"
+// socket is the name of the socket at which plugins register, in their directory.
+const socket = "kubelet.sock"
 
 // Run serves plugins until ctx ends, and returns nil then, when everything that it
 // started has returned. It empties the directory but for the state first: that is
@@ -32,8 +32,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.empty(); err != nil {
 		return err
 	}
-	socket := filepath.Join(m.cfg.Dir, Socket)
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
+	path := filepath.Join(m.cfg.Dir, socket)
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
 		return fmt.Errorf("device: listen for plugins: %w", err)
 	}
@@ -71,7 +71,7 @@ func (m *Manager) empty() error {
 		return fmt.Errorf("device: %w", err)
 	}
 	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), StateFile) {
+		if e.IsDir() || strings.HasPrefix(e.Name(), stateFile) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(m.cfg.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -105,9 +105,9 @@ func checkRegistration(req *pluginapi.RegisterRequest) error {
 	switch name := req.GetEndpoint(); {
 	case !slices.Contains(pluginapi.SupportedVersions[:], req.GetVersion()):
 		return fmt.Errorf("requested API version %q is not supported by kubelet. Supported version is %q", req.GetVersion(), pluginapi.SupportedVersions)
-	case !Extended(req.GetResourceName()):
+	case !extended(req.GetResourceName()):
 		return fmt.Errorf("the ResourceName %q is invalid", req.GetResourceName())
-	case name == "" || name == "." || name == ".." || name == Socket || strings.ContainsAny(name, `/\`):
+	case name == "" || name == "." || name == ".." || name == socket || strings.ContainsAny(name, `/\`):
 		return fmt.Errorf("the endpoint %q is not the name of a socket in the plugins' directory", name)
 	}
 	return nil

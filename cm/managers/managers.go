@@ -19,9 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// AnnotationDevices is the annotation of a container that tells which devices it
+// annotationDevices is the annotation of a container that tells which devices it
 // was given: IDs by resource, as JSON. It is read if the state of devices is lost.
-const AnnotationDevices = "kubeparts.io/devices"
+const annotationDevices = "kubeparts.io/devices"
 
 // Config says what a [Managers] joins. Each but Topology may be nil.
 type Config struct {
@@ -209,7 +209,7 @@ func (m *Managers) noteDevices(pod *v1.Pod, c *v1.Container, config *runtimeapi.
 	}
 	text, err := json.Marshal(ids)
 	if err == nil {
-		annotate(config, AnnotationDevices, string(text))
+		annotate(config, annotationDevices, string(text))
 	}
 	return err
 }
@@ -235,9 +235,9 @@ func (m *Managers) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container, _
 // pod may start it again: Retain takes it back.
 func (m *Managers) PostStop(context.Context, string) error { return nil }
 
-// Adopted reads which devices a container has from its annotations; nil if none.
-func Adopted(uid types.UID, name string, annotations map[string]string) *device.Adopted {
-	text := annotations[AnnotationDevices]
+// adoptedDevices reads which devices a container has from its annotations; nil if none.
+func adoptedDevices(uid types.UID, name string, annotations map[string]string) *device.Adopted {
+	text := annotations[annotationDevices]
 	if text == "" {
 		return nil
 	}

@@ -3,7 +3,7 @@
 // # What it decides
 //
 // [Hints] and [Choose] say over which nodes the memory of a container lies: pure
-// functions of what the nodes have and the request (F-58). [Replay] works out what
+// functions of what the nodes have and the request (F-58). replay works out what
 // they have from who has what. A [Manager] keeps that, in the file of the kubelet.
 // Without a policy, "None", it does nothing.
 //

@@ -29,8 +29,8 @@ const (
 	Static Policy = "Static" // Guaranteed pods get memory of certain nodes
 )
 
-// ParsePolicy returns the policy of that name; "" is None.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy of that name; "" is None.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -104,10 +104,10 @@ func (e *ConflictError) Error() string {
 // Its methods may be called from any goroutine.
 type Manager struct {
 	cfg   Config
-	empty Nodes
+	empty machineMemory
 
 	mu    sync.Mutex // guards the fields below
-	state State
+	state checkpointState
 }
 
 // Open checks the Config, reads the state and mends it: it returns a
@@ -117,7 +117,7 @@ func Open(cfg Config) (*Manager, error) {
 		return nil, errors.New("memory: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
 	if cfg.Store == nil {
@@ -126,7 +126,7 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, state: State{Policy: cfg.Policy}}
+	m := &Manager{cfg: cfg, state: checkpointState{Policy: cfg.Policy}}
 	if cfg.Policy == Static {
 		there := map[int]bool{}
 		for _, n := range cfg.Machine.Nodes {
@@ -135,10 +135,10 @@ func Open(cfg Config) (*Manager, error) {
 		if cfg.Total[v1.ResourceMemory] == 0 {
 			return nil, errors.New("memory: the Static policy requires reserved memory")
 		}
-		if err := CheckReserved(there, cfg.Reserved, cfg.Total); err != nil {
+		if err := checkReserved(there, cfg.Reserved, cfg.Total); err != nil {
 			return nil, err
 		}
-		m.empty = Empty(cfg.Machine, cfg.Reserved)
+		m.empty = emptyNodes(cfg.Machine, cfg.Reserved)
 		m.state.Nodes = m.empty
 	}
 	return m, m.load()
@@ -155,7 +155,7 @@ func (m *Manager) load() error {
 			return err
 		}
 	}
-	if string(m.state.Encode()) == string(saved.Encode()) {
+	if string(m.state.encode()) == string(saved.encode()) {
 		return nil
 	}
 	if saved.Policy != "" {
@@ -168,9 +168,9 @@ func (m *Manager) load() error {
 }
 
 // heal takes over the assignments that the machine can still hold (F-53).
-func (m *Manager) heal(assigned Assigned) error {
+func (m *Manager) heal(assigned assignedBlocks) error {
 	assigned = assigned.clone()
-	nodes, lost := Replay(m.empty, assigned)
+	nodes, lost := replay(m.empty, assigned)
 	var conflicts []Lost
 	for _, l := range lost {
 		if m.cfg.Runs != nil && m.cfg.Runs(l.PodUID, l.Container) {
@@ -182,32 +182,32 @@ func (m *Manager) heal(assigned Assigned) error {
 		return &ConflictError{Conflicts: conflicts}
 	}
 	if len(lost) > 0 {
-		nodes, _ = Replay(m.empty, assigned)
+		nodes, _ = replay(m.empty, assigned)
 	}
 	m.state.Nodes, m.state.Assigned = nodes, assigned
 	return nil
 }
 
 // saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (State, error) {
+func (m *Manager) saved() (checkpointState, error) {
 	data, err := m.cfg.Store.Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
+		return checkpointState{}, nil
 	}
-	var saved State
+	var saved checkpointState
 	if err == nil {
-		saved, err = Decode(data)
+		saved, err = decode(data)
 	}
 	if m.cfg.RefuseForeign {
 		file := fmt.Sprint(m.cfg.Store)
 		switch {
 		case err != nil:
-			return State{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", err, file)
+			return checkpointState{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", err, file)
 		case saved.Policy != m.cfg.Policy:
-			return State{}, fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
+			return checkpointState{}, fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
 		case m.cfg.Policy == Static:
-			if nodes, lost := Replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
-				return State{}, errors.New("memory: the expected machine state is different from the real one")
+			if nodes, lost := replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
+				return checkpointState{}, errors.New("memory: the expected machine state is different from the real one")
 			}
 		}
 	}
@@ -216,14 +216,14 @@ func (m *Manager) saved() (State, error) {
 	}
 	m.cfg.Logger.Warn("the state of the memory can't be used; it is made anew", "err", err)
 	if err := m.cfg.Store.Keep(); err != nil {
-		return State{}, fmt.Errorf("memory: keep a copy of the state: %w", err)
+		return checkpointState{}, fmt.Errorf("memory: keep a copy of the state: %w", err)
 	}
-	return State{}, nil
+	return checkpointState{}, nil
 }
 
 // sameMachine compares what nodes have in all.
-func sameMachine(a, b Nodes) bool {
-	totals := func(nodes Nodes) map[int]Request {
+func sameMachine(a, b machineMemory) bool {
+	totals := func(nodes machineMemory) map[int]Request {
 		t := map[int]Request{}
 		for id, n := range nodes {
 			t[id] = Request{}
@@ -236,8 +236,8 @@ func sameMachine(a, b Nodes) bool {
 	return reflect.DeepEqual(totals(a), totals(b))
 }
 
-func (m *Manager) save(s State) error {
-	if err := m.cfg.Store.Save(s.Encode()); err != nil {
+func (m *Manager) save(s checkpointState) error {
+	if err := m.cfg.Store.Save(s.encode()); err != nil {
 		return fmt.Errorf("memory: save the state: %w", err)
 	}
 	return nil
@@ -245,7 +245,7 @@ func (m *Manager) save(s State) error {
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && len(podWants(pod)) > 0
+	return m.cfg.Policy == Static && len(podExclusiveMemory(pod)) > 0
 }
 
 // Hints implements topology.Provider.
@@ -253,9 +253,9 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	req := podWants(pod)
+	req := podExclusiveMemory(pod)
 	if c != nil {
-		req = Wants(pod, c)
+		req = exclusiveMemory(pod, c)
 	}
 	if len(req) == 0 {
 		return nil
@@ -270,7 +270,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 		if c != nil {
 			reusable = m.reusableLocked(pod, c)
 		}
-		hints = Hints(m.state.Nodes, req, reusable)
+		hints = memoryHints(m.state.Nodes, req, reusable)
 	}
 	out := topology.Hints{}
 	for kind := range req {
@@ -295,7 +295,7 @@ func (m *Manager) nodesLocked(uid types.UID, c *v1.Container) (topology.Mask, bo
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	req := Wants(pod, c)
+	req := exclusiveMemory(pod, c)
 	if m.cfg.Policy != Static || len(req) == 0 {
 		return nil
 	}
@@ -313,7 +313,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.
 		return nil
 	}
 	reusable := m.reusableLocked(pod, c)
-	nodes, err := Choose(m.state.Nodes, req, reusable, where)
+	nodes, err := choose(m.state.Nodes, req, reusable, where)
 	if err != nil {
 		return err
 	}
@@ -366,12 +366,12 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) map[topology.Mask
 }
 
 // replaceLocked works out what the nodes are, saves it, and makes it what counts.
-func (m *Manager) replaceLocked(next Assigned) error {
-	nodes, lost := Replay(m.empty, next)
+func (m *Manager) replaceLocked(next assignedBlocks) error {
+	nodes, lost := replay(m.empty, next)
 	if len(lost) > 0 {
-		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, ErrTooLittle, lost[0].Why)
+		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, errTooLittle, lost[0].Why)
 	}
-	s := State{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
+	s := checkpointState{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
 	if err := m.save(s); err != nil {
 		return err
 	}
@@ -392,13 +392,13 @@ func (m *Manager) Free(uid types.UID) {
 		// What is not saved comes back with the next start, and is freed then.
 		m.cfg.Logger.Error("memory was freed and that can't be saved", "pod", uid, "err", err)
 		m.state.Assigned = next
-		m.state.Nodes, _ = Replay(m.empty, next)
+		m.state.Nodes, _ = replay(m.empty, next)
 	}
 }
 
 // Retain frees the memory of all pods but those of which is says yes.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
-	for uid := range m.State().Assigned {
+	for uid := range m.snapshot().Assigned {
 		if !is(uid) {
 			m.Free(uid)
 		}
@@ -441,9 +441,9 @@ func (m *Manager) Allocatable() []Block {
 	return blocks
 }
 
-// State returns a copy of what is given out.
-func (m *Manager) State() State {
+// snapshot returns a copy of what is given out.
+func (m *Manager) snapshot() checkpointState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return State{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone()}
+	return checkpointState{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone()}
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
-// ErrTooLittle says that there is less memory free than is asked for.
-var ErrTooLittle = errors.New("not enough memory available to satisfy request")
+// errTooLittle says that there is less memory free than is asked for.
+var errTooLittle = errors.New("not enough memory available to satisfy request")
 
-// A Table is what a NUMA node has of one kind of memory, in bytes.
-type Table struct {
+// A memoryTable is what a NUMA node has of one kind of memory, in bytes.
+type memoryTable struct {
 	Total       uint64 `json:"total"`
 	Reserved    uint64 `json:"systemReserved"` // for the system and the agent
 	Allocatable uint64 `json:"allocatable"`
@@ -25,12 +25,12 @@ type Table struct {
 	Free        uint64 `json:"free"`
 }
 
-// A NodeState is what a NUMA node has, and with which others it is grouped.
-type NodeState struct {
+// A nodeMemory is what a NUMA node has, and with which others it is grouped.
+type nodeMemory struct {
 	// Assignments is how many blocks lie on it.
 	Assignments int `json:"numberOfAssignments"`
 
-	Memory map[v1.ResourceName]*Table `json:"memoryMap"`
+	Memory map[v1.ResourceName]*memoryTable `json:"memoryMap"`
 
 	// Group is the nodes over which these blocks lie; the node alone, if there are
 	// none (mem-3).
@@ -38,7 +38,7 @@ type NodeState struct {
 }
 
 // Nodes are the NUMA nodes of a machine by ID.
-type Nodes map[int]*NodeState
+type machineMemory map[int]*nodeMemory
 
 // A Block is memory of one kind that a container has, somewhere in a group of
 // nodes.
@@ -49,17 +49,17 @@ type Block struct {
 }
 
 // Assigned is who has which blocks: by pod and container.
-type Assigned map[types.UID]map[string][]Block
+type assignedBlocks map[types.UID]map[string][]Block
 
 // A Request is how much of each kind of memory is asked for, in bytes.
 type Request map[v1.ResourceName]uint64
 
-// Empty returns the nodes of a machine of which nothing is given out yet.
+// emptyNodes returns the nodes of a machine of which nothing is given out yet.
 // reserved is what nobody gets, by node and kind.
-func Empty(m *topology.Machine, reserved map[int]Request) Nodes {
-	nodes := Nodes{}
+func emptyNodes(m *topology.Machine, reserved map[int]Request) machineMemory {
+	nodes := machineMemory{}
 	for _, n := range m.Nodes {
-		state := &NodeState{Memory: map[v1.ResourceName]*Table{}, Group: []int{n.ID}}
+		state := &nodeMemory{Memory: map[v1.ResourceName]*memoryTable{}, Group: []int{n.ID}}
 		pages := uint64(0)
 		for size, count := range n.HugePages {
 			kind, bytes := hugepages.Name(size), uint64(size*count)
@@ -74,17 +74,17 @@ func Empty(m *topology.Machine, reserved map[int]Request) Nodes {
 }
 
 // table is that of a node that has so much that can be given out or reserved.
-func table(usable, reserved uint64) *Table {
-	t := &Table{Total: usable, Reserved: reserved, Allocatable: usable - min(usable, reserved)}
+func table(usable, reserved uint64) *memoryTable {
+	t := &memoryTable{Total: usable, Reserved: reserved, Allocatable: usable - min(usable, reserved)}
 	t.Free = t.Allocatable
 	return t
 }
 
 // clone returns a copy that can be changed.
-func (n Nodes) clone() Nodes {
-	c := Nodes{}
+func (n machineMemory) clone() machineMemory {
+	c := machineMemory{}
 	for id, state := range n {
-		s := &NodeState{Assignments: state.Assignments, Memory: map[v1.ResourceName]*Table{}, Group: slices.Clone(state.Group)}
+		s := &nodeMemory{Assignments: state.Assignments, Memory: map[v1.ResourceName]*memoryTable{}, Group: slices.Clone(state.Group)}
 		for kind, t := range state.Memory {
 			copied := *t
 			s.Memory[kind] = &copied
@@ -95,10 +95,10 @@ func (n Nodes) clone() Nodes {
 }
 
 // all returns the IDs of the nodes as a set.
-func (n Nodes) all() topology.Mask { return topology.MaskOf(slices.Collect(maps.Keys(n))...) }
+func (n machineMemory) all() topology.Mask { return topology.MaskOf(slices.Collect(maps.Keys(n))...) }
 
 // sum adds up what some nodes have of a kind.
-func (n Nodes) sum(nodes topology.Mask, kind v1.ResourceName, of func(*Table) uint64) uint64 {
+func (n machineMemory) sum(nodes topology.Mask, kind v1.ResourceName, of func(*memoryTable) uint64) uint64 {
 	var total uint64
 	for _, id := range nodes.IDs() {
 		if t := n[id].Memory[kind]; t != nil {
@@ -108,12 +108,12 @@ func (n Nodes) sum(nodes topology.Mask, kind v1.ResourceName, of func(*Table) ui
 	return total
 }
 
-func allocatable(t *Table) uint64 { return t.Allocatable }
-func free(t *Table) uint64        { return t.Free }
+func allocatable(t *memoryTable) uint64 { return t.Allocatable }
+func free(t *memoryTable) uint64        { return t.Free }
 
 // groupable reports whether a block may lie over these nodes: none of them holds
 // blocks that lie over others (mem-3).
-func (n Nodes) groupable(nodes topology.Mask) bool {
+func (n machineMemory) groupable(nodes topology.Mask) bool {
 	for _, id := range nodes.IDs() {
 		if n[id].Assignments > 0 && topology.MaskOf(n[id].Group...) != nodes {
 			return false
@@ -122,11 +122,11 @@ func (n Nodes) groupable(nodes topology.Mask) bool {
 	return true
 }
 
-// Hints returns from which nodes a request can be served now, with reusable on top
+// memoryHints returns from which nodes a request can be served now, with reusable on top
 // of what is free there: what init containers of the pod have had, by nodes
 // (mem-4). Preferred are those with as few nodes as the request needs on an empty
 // machine. Empty, not nil: from none. A pure function.
-func Hints(nodes Nodes, req Request, reusable map[topology.Mask]Request) []topology.Hint {
+func memoryHints(nodes machineMemory, req Request, reusable map[topology.Mask]Request) []topology.Hint {
 	least := topology.MaxNodes + 1
 	hints := []topology.Hint{}
 	for set := range nodes.all().Subsets() {
@@ -148,11 +148,11 @@ func Hints(nodes Nodes, req Request, reusable map[topology.Mask]Request) []topol
 	return hints
 }
 
-// Choose says over which nodes a request is to lie: those of the hint, or, if it
+// choose says over which nodes a request is to lie: those of the hint, or, if it
 // leaves that open, the best of the machine; with more nodes than the hint has, if
 // these alone have too little. A pure function.
-func Choose(nodes Nodes, req Request, reusable map[topology.Mask]Request, where topology.Hint) (topology.Mask, error) {
-	hints := Hints(nodes, req, reusable)
+func choose(nodes machineMemory, req Request, reusable map[topology.Mask]Request, where topology.Hint) (topology.Mask, error) {
+	hints := memoryHints(nodes, req, reusable)
 	var best *topology.Hint
 	for i, h := range hints {
 		if h.Nodes&where.Nodes != where.Nodes {
@@ -166,7 +166,7 @@ func Choose(nodes Nodes, req Request, reusable map[topology.Mask]Request, where 
 		}
 	}
 	if best == nil {
-		return 0, fmt.Errorf("%w: %s, in nodes [%s]", ErrTooLittle, req, where.Nodes)
+		return 0, fmt.Errorf("%w: %s, in nodes [%s]", errTooLittle, req, where.Nodes)
 	}
 	return best.Nodes, nil
 }
@@ -184,7 +184,7 @@ func (r Request) String() string {
 }
 
 // take gives a block out of the nodes, the lower first.
-func (n Nodes) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
+func (n machineMemory) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	for _, id := range nodes.IDs() {
 		state := n[id]
 		state.Assignments++
@@ -200,10 +200,10 @@ func (n Nodes) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	}
 }
 
-// Replay returns what the nodes are after all blocks were given out, and those that
+// replay returns what the nodes are after all blocks were given out, and those that
 // can't be: of nodes that are not there, of memory that is not, or over nodes that
 // are grouped otherwise. A pure function.
-func Replay(empty Nodes, assigned Assigned) (Nodes, []Lost) {
+func replay(empty machineMemory, assigned assignedBlocks) (machineMemory, []Lost) {
 	nodes := empty.clone()
 	var lost []Lost
 	for _, uid := range slices.Sorted(maps.Keys(assigned)) {

@@ -131,10 +131,10 @@ func field(text, from, to string) (string, bool) {
 	return value, ok
 }
 
-// Record takes the text out of a record of /dev/kmsg, "6,1234,5678,-;text", with
+// parseRecord takes the text out of a record of /dev/kmsg, "6,1234,5678,-;text", with
 // its number; lines after the first are fields that nobody needs. A record that is
 // none is not ok.
-func Record(record []byte) (number uint64, text string, ok bool) {
+func parseRecord(record []byte) (number uint64, text string, ok bool) {
 	head, rest, ok := strings.Cut(string(record), ";")
 	fields := strings.Split(head, ",")
 	if !ok || len(fields) < 3 {

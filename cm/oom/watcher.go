@@ -117,7 +117,7 @@ func (w *Watcher) read(ctx context.Context, log io.ReadCloser) error {
 		case err != nil:
 			return fmt.Errorf("oom: read the kernel's log: %w", err)
 		}
-		if _, text, ok := Record(buf[:n]); ok {
+		if _, text, ok := parseRecord(buf[:n]); ok {
 			if k, ok := p.Line(text); ok {
 				w.told(k)
 			}
@@ -148,7 +148,7 @@ func (w *Watcher) count(ctx context.Context) error {
 			w.cfg.Logger.Warn("counters of cgroups can't be read", "err", err)
 		} else {
 			if last != nil {
-				for _, k := range Counted(last, now) {
+				for _, k := range newKills(last, now) {
 					w.told(k)
 				}
 			}

@@ -55,8 +55,8 @@ type Config struct {
 	// Cgroups fill in what the runtime does not tell. Nil: nothing does.
 	Cgroups Cgroups
 
-	// PodCgroup returns the pod's cgroup, if it has one. Nil: none has.
-	PodCgroup func(uid types.UID) (cgroups.Name, bool)
+	// Pods returns facts about pods that the runtime does not report.
+	Pods PodFacts
 
 	// System names the cgroups of the node's own parts: "kubelet", "runtime",
 	// "misc" and, of all pods, "pods" (st-2). Those that are not there are left
@@ -74,30 +74,6 @@ type Config struct {
 	// Disk returns the file system that a path is on. Nil: [Statfs].
 	Disk func(path string) (Disk, error)
 
-	// Volumes returns what the volumes of a pod use. It must not block. Nil:
-	// nobody knows.
-	Volumes func(uid types.UID) []statsapi.VolumeStats
-
-	// Ephemeral reports whether a volume of the pod is counted as ephemeral
-	// storage (st-10). Nil: none is.
-	Ephemeral func(uid types.UID, volume string) bool
-
-	// LogDir returns where the pod's logs are: a directory with one per
-	// container in it. Nil or "": logs are not counted.
-	LogDir func(namespace, name string, uid types.UID) string
-
-	// HostsFile returns the pod's /etc/hosts. Nil or "": it is not counted.
-	HostsFile func(uid types.UID) string
-
-	// MessagesDir returns the directory that holds, in one directory per container,
-	// the files that the pod's containers write their termination messages to. Nil or
-	// "": these are not counted.
-	MessagesDir func(uid types.UID) string
-
-	// HostNetwork reports whether a pod is in the host's network, whose traffic
-	// is not its own (st-12). Nil: none is.
-	HostNetwork func(uid types.UID) bool
-
 	// MaxAge is how old the numbers of pods and disks may be. Zero: 10 seconds. A
 	// short one makes the runtime work for each reader.
 	MaxAge time.Duration
@@ -110,7 +86,37 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Collector makes summaries.
+// PodFacts returns facts about pods. The functions must not block.
+type PodFacts struct {
+	// Cgroup returns the cgroup of the pod; false if it has none. If nil, no pod has one.
+	Cgroup func(uid types.UID) (cgroups.Name, bool)
+
+	// Volumes returns the usage of the volumes of the pod. If nil, it is not reported.
+	Volumes func(uid types.UID) []statsapi.VolumeStats
+
+	// Ephemeral reports whether a volume of the pod counts as ephemeral storage (rule
+	// st-10). If nil, no volume does.
+	Ephemeral func(uid types.UID, volume string) bool
+
+	// LogDir returns the directory with the logs of the pod, which contains one directory
+	// per container. If it is nil or returns "", logs are not counted.
+	LogDir func(namespace, name string, uid types.UID) string
+
+	// HostsFile returns the path of the pod's /etc/hosts. If it is nil or returns "", the
+	// file is not counted.
+	HostsFile func(uid types.UID) string
+
+	// MessagesDir returns the directory with the termination messages of the pod, which
+	// contains one directory per container. If it is nil or returns "", they are not
+	// counted.
+	MessagesDir func(uid types.UID) string
+
+	// HostNetwork reports whether the pod uses the network of the host, whose traffic is
+	// not reported for the pod. If nil, no pod does.
+	HostNetwork func(uid types.UID) bool
+}
+
+// A Collector collects stats. Safe for concurrent use.
 type Collector struct {
 	cfg     Config
 	ran     runonce.Guard
@@ -155,26 +161,26 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Disk == nil {
 		cfg.Disk = Statfs
 	}
-	if cfg.PodCgroup == nil {
-		cfg.PodCgroup = func(types.UID) (cgroups.Name, bool) { return nil, false }
+	if cfg.Pods.Cgroup == nil {
+		cfg.Pods.Cgroup = func(types.UID) (cgroups.Name, bool) { return nil, false }
 	}
-	if cfg.Volumes == nil {
-		cfg.Volumes = func(types.UID) []statsapi.VolumeStats { return nil }
+	if cfg.Pods.Volumes == nil {
+		cfg.Pods.Volumes = func(types.UID) []statsapi.VolumeStats { return nil }
 	}
-	if cfg.Ephemeral == nil {
-		cfg.Ephemeral = func(types.UID, string) bool { return false }
+	if cfg.Pods.Ephemeral == nil {
+		cfg.Pods.Ephemeral = func(types.UID, string) bool { return false }
 	}
-	if cfg.LogDir == nil {
-		cfg.LogDir = func(string, string, types.UID) string { return "" }
+	if cfg.Pods.LogDir == nil {
+		cfg.Pods.LogDir = func(string, string, types.UID) string { return "" }
 	}
-	if cfg.HostsFile == nil {
-		cfg.HostsFile = func(types.UID) string { return "" }
+	if cfg.Pods.HostsFile == nil {
+		cfg.Pods.HostsFile = func(types.UID) string { return "" }
 	}
-	if cfg.MessagesDir == nil {
-		cfg.MessagesDir = func(types.UID) string { return "" }
+	if cfg.Pods.MessagesDir == nil {
+		cfg.Pods.MessagesDir = func(types.UID) string { return "" }
 	}
-	if cfg.HostNetwork == nil {
-		cfg.HostNetwork = func(types.UID) bool { return false }
+	if cfg.Pods.HostNetwork == nil {
+		cfg.Pods.HostNetwork = func(types.UID) bool { return false }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -119,7 +119,7 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 		}
 	}
 	var group cgroups.Stats
-	name, hasGroup := c.cfg.PodCgroup(s.UID)
+	name, hasGroup := c.cfg.Pods.Cgroup(s.UID)
 	if hasGroup = hasGroup && c.cfg.Cgroups != nil; hasGroup {
 		if read, err := c.cfg.Cgroups.Stats(name); err == nil {
 			group = read
@@ -134,15 +134,15 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 	} else if group.Pids != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: &group.Pids.Current}
 	}
-	if !c.cfg.HostNetwork(s.UID) { // st-12
+	if !c.cfg.Pods.HostNetwork(s.UID) { // st-12
 		out.Network = networkOf(s)
 	}
-	logs := c.cfg.LogDir(s.Namespace, s.Name, s.UID)
+	logs := c.cfg.Pods.LogDir(s.Namespace, s.Name, s.UID)
 	for _, container := range s.Containers {
 		out.Containers = append(out.Containers, c.container(container, p, name, hasGroup, logs, node))
 	}
 	slices.SortFunc(out.Containers, func(a, b statsapi.ContainerStats) int { return strings.Compare(a.Name, b.Name) })
-	out.VolumeStats = c.cfg.Volumes(s.UID)
+	out.VolumeStats = c.cfg.Pods.Volumes(s.UID)
 	out.EphemeralStorage = c.ephemeral(&out, s.UID, logs, node)
 	return out
 }
@@ -205,7 +205,7 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 		add(p.Containers[i].Logs)
 	}
 	for i := range p.VolumeStats {
-		if c.cfg.Ephemeral(uid, p.VolumeStats[i].Name) {
+		if c.cfg.Pods.Ephemeral(uid, p.VolumeStats[i].Name) {
 			add(&p.VolumeStats[i].FsStats)
 		}
 	}
@@ -214,12 +214,12 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 			bytes, inodes = bytes+b, inodes+n
 		}
 	}
-	if hosts := c.cfg.HostsFile(uid); hosts != "" {
+	if hosts := c.cfg.Pods.HostsFile(uid); hosts != "" {
 		if info, err := os.Lstat(hosts); err == nil && info.Mode().IsRegular() {
 			bytes, inodes = bytes+stored(info), inodes+1
 		}
 	}
-	if dir := c.cfg.MessagesDir(uid); dir != "" {
+	if dir := c.cfg.Pods.MessagesDir(uid); dir != "" {
 		if b, n, err := messages(dir); err == nil {
 			bytes, inodes = bytes+b, inodes+n
 		}
@@ -319,7 +319,7 @@ func or[T any](a, b *T) *T {
 // what Summary has no place for, as throttling and what goes to disks. It is read
 // now. fs.ErrNotExist: there is none.
 func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, error) {
-	name, ok := c.cfg.PodCgroup(uid)
+	name, ok := c.cfg.Pods.Cgroup(uid)
 	if !ok || c.cfg.Cgroups == nil {
 		return cgroups.Stats{}, fmt.Errorf("stats: pod %s has no cgroup: %w", uid, fs.ErrNotExist)
 	}

@@ -35,7 +35,7 @@ type Node struct {
 }
 
 // A Machine is what the CPUs and memory of a machine look like. It is made by
-// [Read] or [New] and is not changed after that: it can be used from many
+// [Read] or [NewMachine] and is not changed after that: it can be used from many
 // goroutines at once.
 type Machine struct {
 	CPUs    []CPU  // by ID
@@ -46,9 +46,9 @@ type Machine struct {
 	all  cpuset.CPUSet
 }
 
-// New checks what is known of a machine, and sorts it. An error names what is
+// NewMachine checks what is known of a machine, and sorts it. An error names what is
 // wrong.
-func New(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
+func NewMachine(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
 	m := &Machine{CPUs: slices.Clone(cpus), Nodes: slices.Clone(nodes), Offline: offline, byID: map[int]int{}}
 	slices.SortFunc(m.CPUs, func(a, b CPU) int { return a.ID - b.ID })
 	slices.SortFunc(m.Nodes, func(a, b Node) int { return a.ID - b.ID })

@@ -49,7 +49,7 @@ type Holder interface {
 
 // Reasons of rejections.
 const (
-	ReasonAffinity   = "TopologyAffinityError"
+	reasonAffinity   = "TopologyAffinityError"
 	ReasonUnexpected = "UnexpectedAdmissionError"
 )
 
@@ -101,10 +101,10 @@ func NewManager(cfg Config) (*Manager, error) {
 		return nil, errors.New("topology: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
-	if cfg.Scope, err = ParseScope(string(cfg.Scope)); err != nil {
+	if cfg.Scope, err = parseScope(string(cfg.Scope)); err != nil {
 		return nil, err
 	}
 	if cfg.Policy != None {
@@ -202,7 +202,7 @@ func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 }
 
 func affinityRejection() *runtime.Rejection {
-	return &runtime.Rejection{Reason: ReasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
+	return &runtime.Rejection{Reason: reasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
 }
 
 // rejection returns the error of Admit for a failed allocation (top-5).

@@ -40,15 +40,15 @@ type Options struct {
 
 // The names of the options in KubeletConfiguration.topologyManagerPolicyOptions.
 const (
-	PreferClosestOption = "prefer-closest-numa-nodes"
-	MaxNodesOption      = "max-allowable-numa-nodes"
+	preferClosestOption = "prefer-closest-numa-nodes"
+	maxNodesOption      = "max-allowable-numa-nodes"
 )
 
 // defaultMaxNodes is the kubelet's limit.
 const defaultMaxNodes = 8
 
-// ParsePolicy returns the policy of that name; "" is none.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy of that name; "" is none.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -59,8 +59,8 @@ func ParsePolicy(name string) (Policy, error) {
 	}
 }
 
-// ParseScope returns the scope of that name; "" is container.
-func ParseScope(name string) (Scope, error) {
+// parseScope returns the scope of that name; "" is container.
+func parseScope(name string) (Scope, error) {
 	switch s := Scope(name); s {
 	case "":
 		return ContainerScope, nil
@@ -78,9 +78,9 @@ func ParseOptions(options map[string]string) (Options, error) {
 	for name, value := range options {
 		var err error
 		switch name {
-		case PreferClosestOption:
+		case preferClosestOption:
 			o.PreferClosest, err = strconv.ParseBool(value)
-		case MaxNodesOption:
+		case maxNodesOption:
 			o.MaxNodes, err = strconv.Atoi(value)
 			if err == nil && (o.MaxNodes < defaultMaxNodes || o.MaxNodes > MaxNodes) {
 				err = fmt.Errorf("it has to be %d to %d", defaultMaxNodes, MaxNodes)

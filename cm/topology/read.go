@@ -55,7 +55,7 @@ func Read(root fs.FS) (*Machine, error) {
 		cpus = append(cpus, c)
 	}
 	shareSocketCache(cpus)
-	return New(cpus, nodes, offline.Difference(online))
+	return NewMachine(cpus, nodes, offline.Difference(online))
 }
 
 type reader struct{ root fs.FS }

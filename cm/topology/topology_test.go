@@ -212,7 +212,7 @@ func TestPoliciesScopesAndOptions(t *testing.T) {
 	for i := range 9 {
 		nodes = append(nodes, topology.Node{ID: i})
 	}
-	m, err := topology.New([]topology.CPU{{}}, nodes, topologytest.Machine(t, "vm-1cpu").Offline)
+	m, err := topology.NewMachine([]topology.CPU{{}}, nodes, topologytest.Machine(t, "vm-1cpu").Offline)
 	require.NoError(t, err)
 	_, err = topology.NewManager(topology.Config{Machine: m, Policy: topology.BestEffort})
 	require.ErrorContains(t, err, "unsupported on machines with more than 8 NUMA Nodes")
