@@ -50,7 +50,7 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
 	for says, cfg := range map[string]cm.Config{
 		"Config.Tree is nil":              {},
-		`no driver "runit"`:               {Tree: tree, Driver: "runit"},
+		`unknown driver "runit"`:          {Tree: tree, Driver: "runit"},
 		"bad cgroup name":                 {Tree: tree, Root: cgroups.Name{"a_b"}},
 		`unknown key "pod"`:               {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"pod"}}},
 		`"none" excludes other keys`:      {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"none", "pods"}}},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -159,9 +158,13 @@ func reserve(cfg Config) (cpuset.CPUSet, error) {
 
 // load reads what was saved, mends it, and saves it again if it was.
 func (m *Manager) load() error {
-	saved, err := m.saved()
+	var refuse func(assignments, error) error
+	if m.cfg.RefuseForeign {
+		refuse = m.refuse
+	}
+	saved, _, err := state.Restore(m.cfg.Store, decode, refuse, m.cfg.Logger)
 	if err != nil {
-		return err
+		return fmt.Errorf("cpu: %w", err)
 	}
 	healed, err := heal(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, m.cfg.Running)
 	if err != nil {
@@ -196,48 +199,22 @@ func (m *Manager) stillPinned(saved assignments) map[types.UID]map[string]bool {
 	return pinned
 }
 
-// replaceSaved saves the state in the place of another one, of which a copy is kept.
+// replaceSaved saves the state in place of saved, of which a copy is kept.
 func (m *Manager) replaceSaved(saved assignments) error {
-	healed := m.snapshot()
-	if saved.Policy != "" {
-		m.cfg.Logger.Warn("the state of the CPUs was mended", "was", saved.Policy, "shared", healed.Shared.String())
-		if err := m.cfg.Store.Keep(); err != nil {
-			return fmt.Errorf("cpu: keep a copy of the state: %w", err)
-		}
-	}
-	if err := m.cfg.Store.Save(healed.encode()); err != nil {
-		return fmt.Errorf("cpu: save the state: %w", err)
+	if err := state.Replace(m.cfg.Store, m.snapshot().encode(), saved.Policy != "", m.cfg.Logger); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
 	return nil
 }
 
-// saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (assignments, error) {
-	data, err := m.cfg.Store.Load()
-	if errors.Is(err, fs.ErrNotExist) {
-		return assignments{}, nil
+// refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
+// cpu-4), where decodeErr is that of decode; nil if a kubelet uses it.
+func (m *Manager) refuse(saved assignments, decodeErr error) error {
+	file := fmt.Sprint(m.cfg.Store)
+	if decodeErr != nil {
+		return fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", decodeErr, file)
 	}
-	var saved assignments
-	if err == nil {
-		saved, err = decode(data)
-	}
-	if err == nil && m.cfg.RefuseForeign {
-		err := foreign(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, fmt.Sprint(m.cfg.Store))
-		if err != nil {
-			return assignments{}, err
-		}
-	}
-	if err == nil {
-		return saved, nil
-	}
-	if m.cfg.RefuseForeign {
-		return assignments{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", err, fmt.Sprint(m.cfg.Store))
-	}
-	m.cfg.Logger.Warn("the state of the CPUs can't be used; it is made anew from what runs", "err", err)
-	if err := m.cfg.Store.Keep(); err != nil {
-		return assignments{}, fmt.Errorf("cpu: keep a copy of the state: %w", err)
-	}
-	return assignments{}, nil
+	return foreign(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, file)
 }
 
 // Concerns implements topology.Provider.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -136,19 +135,13 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{cfg: cfg, turn: make(chan struct{}, 1), disk: make(chan struct{}, 1), ledger: newLedger()}
-	raw, err := cfg.Store.Load()
-	m.fresh = errors.Is(err, fs.ErrNotExist)
-	if err == nil {
-		var l ledger
-		if l, err = decode(raw); err == nil {
-			m.ledger = l
-		}
+	saved, found, err := state.Restore(cfg.Store, decode, nil, cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("device: %w", err)
 	}
-	if err != nil && !m.fresh {
-		cfg.Logger.Error("the state of devices can't be used", "err", err)
-		if err := cfg.Store.Keep(); err != nil {
-			return nil, fmt.Errorf("device: keep a copy of the state: %w", err)
-		}
+	m.fresh = !found
+	if saved.grants != nil {
+		m.ledger = saved
 	}
 	m.adopt()
 	m.idle()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"reflect"
@@ -146,9 +145,13 @@ func Open(cfg Config) (*Manager, error) {
 
 // load reads what was saved, mends it, and saves it again if it was.
 func (m *Manager) load() error {
-	saved, err := m.saved()
+	var refuse func(checkpointState, error) error
+	if m.cfg.RefuseForeign {
+		refuse = m.refuse
+	}
+	saved, _, err := state.Restore(m.cfg.Store, decode, refuse, m.cfg.Logger)
 	if err != nil {
-		return err
+		return fmt.Errorf("memory: %w", err)
 	}
 	if m.cfg.Policy == Static && saved.Policy == Static {
 		if err := m.heal(saved.Assigned); err != nil {
@@ -158,13 +161,10 @@ func (m *Manager) load() error {
 	if string(m.state.encode()) == string(saved.encode()) {
 		return nil
 	}
-	if saved.Policy != "" {
-		m.cfg.Logger.Warn("the state of the memory was mended", "was", saved.Policy)
-		if err := m.cfg.Store.Keep(); err != nil {
-			return fmt.Errorf("memory: keep a copy of the state: %w", err)
-		}
+	if err := state.Replace(m.cfg.Store, m.state.encode(), saved.Policy != "", m.cfg.Logger); err != nil {
+		return fmt.Errorf("memory: %w", err)
 	}
-	return m.save(m.state)
+	return nil
 }
 
 // heal takes over the assignments that the machine can still hold (F-53).
@@ -188,37 +188,21 @@ func (m *Manager) heal(assigned assignedBlocks) error {
 	return nil
 }
 
-// saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (checkpointState, error) {
-	data, err := m.cfg.Store.Load()
-	if errors.Is(err, fs.ErrNotExist) {
-		return checkpointState{}, nil
-	}
-	var saved checkpointState
-	if err == nil {
-		saved, err = decode(data)
-	}
-	if m.cfg.RefuseForeign {
-		file := fmt.Sprint(m.cfg.Store)
-		switch {
-		case err != nil:
-			return checkpointState{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", err, file)
-		case saved.Policy != m.cfg.Policy:
-			return checkpointState{}, fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
-		case m.cfg.Policy == Static:
-			if nodes, lost := replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
-				return checkpointState{}, errors.New("memory: the expected machine state is different from the real one")
-			}
+// refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
+// mem-1), where decodeErr is that of decode; nil if a kubelet uses it.
+func (m *Manager) refuse(saved checkpointState, decodeErr error) error {
+	file := fmt.Sprint(m.cfg.Store)
+	switch {
+	case decodeErr != nil:
+		return fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", decodeErr, file)
+	case saved.Policy != m.cfg.Policy:
+		return fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
+	case m.cfg.Policy == Static:
+		if nodes, lost := replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
+			return errors.New("the expected machine state is different from the real one")
 		}
 	}
-	if err == nil {
-		return saved, nil
-	}
-	m.cfg.Logger.Warn("the state of the memory can't be used; it is made anew", "err", err)
-	if err := m.cfg.Store.Keep(); err != nil {
-		return checkpointState{}, fmt.Errorf("memory: keep a copy of the state: %w", err)
-	}
-	return checkpointState{}, nil
+	return nil
 }
 
 // sameMachine compares what nodes have in all.
@@ -234,13 +218,6 @@ func sameMachine(a, b machineMemory) bool {
 		return t
 	}
 	return reflect.DeepEqual(totals(a), totals(b))
-}
-
-func (m *Manager) save(s checkpointState) error {
-	if err := m.cfg.Store.Save(s.encode()); err != nil {
-		return fmt.Errorf("memory: save the state: %w", err)
-	}
-	return nil
 }
 
 // Concerns implements topology.Provider.
@@ -372,8 +349,8 @@ func (m *Manager) replaceLocked(next assignedBlocks) error {
 		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, errTooLittle, lost[0].Why)
 	}
 	s := checkpointState{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
-	if err := m.save(s); err != nil {
-		return err
+	if err := m.cfg.Store.Save(s.encode()); err != nil {
+		return fmt.Errorf("memory: save checkpoint: %w", err)
 	}
 	m.state = s
 	return nil

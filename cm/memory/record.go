@@ -29,7 +29,7 @@ type checkpointState struct {
 // record is the form of the kubelet's file.
 type record struct {
 	PolicyName   string                        `json:"policyName"`
-	MachineState machineMemory                         `json:"machineState"`
+	MachineState machineMemory                 `json:"machineState"`
 	Entries      map[string]map[string][]Block `json:"entries,omitempty"`
 	Checksum     uint64                        `json:"checksum"`
 }

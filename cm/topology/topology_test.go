@@ -80,7 +80,7 @@ func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
 		"no memory":       {put("sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 1 kB"), "node1/meminfo has no MemTotal"},
 		"bad distances":   {put("sys/devices/system/node/node1/distance", "10 x"), "node1/distance"},
 		"few distances":   {put("sys/devices/system/node/node1/distance", "10"), "node 1 has 1 distances to 2 nodes"},
-		"a lost CPU":      {put("sys/devices/system/node/node1/cpulist", "1"), "is online and in no NUMA node"},
+		"a lost CPU":      {put("sys/devices/system/node/node1/cpulist", "1"), "is online but not in a NUMA node"},
 		"a far node":      {put("sys/devices/system/node/online", "0,99"), "node99"},
 	} {
 		t.Run(name, func(t *testing.T) {
