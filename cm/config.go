@@ -17,29 +17,29 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Tree is the cgroups that pods live in: host.Tree, or a cgroups.Tree in memory.
-// A [Manager] calls it from any goroutine, never twice at a time for one pod.
+// A Tree contains the cgroups of pods: host.Tree, or a cgroups.Tree in memory. A
+// [Manager] calls it from any goroutine, but never concurrently for the same pod.
 type Tree interface {
-	// Facts don't change.
+	// Facts returns constant values.
 	Facts() cgroups.Facts
 
-	// Apply makes the cgroup, and those above it, where they are not there, and
-	// sets what is not nil of r.
+	// Apply creates the cgroup and its ancestors if necessary, and sets the values of r
+	// that are not nil.
 	Apply(ctx context.Context, name cgroups.Name, r cgroups.Resources) error
 
-	// Read returns what the cgroup has; one that is not there, or not whole, Is
-	// fs.ErrNotExist. Children are the cgroups right below.
+	// Read returns the resources of the cgroup; an error that is fs.ErrNotExist if it
+	// does not exist or lacks a controller. Children returns the direct children.
 	Read(name cgroups.Name) (cgroups.Resources, error)
 	Children(name cgroups.Name) ([]cgroups.Name, error)
 
-	// Remove ends what runs in the cgroup, and removes it with all below it. One
-	// that is not there is no error.
+	// Remove kills the processes in the cgroup and removes it and its descendants. It is
+	// not an error if the cgroup does not exist.
 	Remove(ctx context.Context, name cgroups.Name) error
 }
 
-// A usageReader is a Tree that tells what cgroups use. Without it a limit that is
-// refused is not tried again at what is in use (cm-19), and memory is not looked at
-// before a pod's limit shrinks (cm-43).
+// A usageReader is a Tree that reports usage. Without it a memory limit of a QoS class
+// that cannot be set is not retried with the current usage, and usage is not checked
+// before the memory limit of a pod is reduced.
 type usageReader interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
 }
@@ -130,19 +130,18 @@ type Events struct {
 	Record func(runtime.Event)
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
+// Hooks observe the manager. They are called synchronously and must not block. Each may
+// be nil.
 type Hooks struct {
-	// Operation is called after each change of a cgroup
-	// (kubelet_cgroup_manager_duration_seconds, cm-11).
+	// Operation is called after each creation, update or removal of a cgroup.
 	Operation func(OperationInfo)
 
-	// Repaired is called for each cgroup in which somebody else had changed
-	// something (cgroup_drift_repaired_total, F-57).
+	// Repaired is called for each cgroup of a pod whose values another program had
+	// changed, after it was corrected.
 	Repaired func(name cgroups.Name, changes []cgroups.Change)
 }
 
-// An OperationInfo is about one change of a cgroup.
+// An OperationInfo describes one operation on a cgroup.
 type OperationInfo struct {
 	Type     string // create, update, destroy
 	Name     cgroups.Name
@@ -150,42 +149,41 @@ type OperationInfo struct {
 	Err      error
 }
 
-// A Manager keeps the cgroups of a node. Its methods may be called from any
-// goroutine.
+// A Manager manages the cgroups of a node. Safe for concurrent use.
 type Manager struct {
 	cfg   Config
 	ran   runonce.Guard
 	facts cgroups.Facts
-	root  cgroups.Name // that of all pods
+	root  cgroups.Name // contains all pods
 	log   *slog.Logger
 
 	// mu guards the fields below.
 	mu      sync.Mutex
 	pods    map[types.UID]*held
-	adopted map[types.UID][]adopted // of pods that are not in pods
-	demand  classDemand             // of both
-	unset   bool                    // limits of kubepods or of what is reserved could not be set
+	adopted map[types.UID][]adopted // cgroups of pods for which Ensure was not called
+	demand  classDemand             // the requests of both
+	unset   bool                    // limits of kubepods or of reserved cgroups could not be set
 
-	// classes guards what the classes' cgroups were last given, and is held
-	// while that is written.
+	// classes guards the last values of the cgroups of QoS classes and is held while they
+	// are written.
 	classes  turn
 	lastQOS  qosLimits
 	qosKnown bool
 }
 
-// held is a pod that has a cgroup.
+// held is a pod with a cgroup.
 type held struct {
 	name      cgroups.Name
 	class     v1.PodQOSClass
 	requested podRequest
 
-	// wanted is what its cgroup is to have: what its spec said when it was made,
-	// and what resizes have changed since. busy is held while that is written.
+	// wanted are the desired resources of the cgroup: those of the spec, as modified by
+	// Resize. busy is held while they are written.
 	busy   turn
 	wanted cgroups.Resources
 }
 
-// A turn is a lock that may be held for long, and waited for as long as ctx says.
+// A turn is a lock whose acquisition a context can cancel.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
@@ -206,7 +204,7 @@ func (t turn) take(ctx context.Context) error {
 
 func (t turn) give() { <-t }
 
-// New returns a Manager for cfg. It changes nothing; see [Manager.Setup].
+// New returns a Manager for cfg. It changes no cgroups; see [Manager.Setup].
 func New(cfg Config) (*Manager, error) {
 	if cfg.Tree == nil {
 		return nil, errors.New("cm: Config.Tree is nil")
@@ -237,7 +235,7 @@ func New(cfg Config) (*Manager, error) {
 	}
 	for name, percent := range cfg.Policy.QOSReserved {
 		if name != v1.ResourceMemory || percent < 0 || percent > 100 {
-			return nil, fmt.Errorf("cm: Config.Policy.QOSReserved: %s %d%%: want 0 to 100%% of memory", name, percent)
+			return nil, fmt.Errorf("cm: Config.Policy.QOSReserved: %s %d%%: must be 0 to 100%% of memory", name, percent)
 		}
 	}
 	if err := checkEnforce(cfg); err != nil {

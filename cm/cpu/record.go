@@ -15,24 +15,25 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// StateFile is the name that the kubelet gives its file, in its root directory.
+// StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "cpu_manager_state"
 
-// errCorrupt says that a record is not what Encode made.
+// errCorrupt is returned for a checkpoint that encode did not write.
 var errCorrupt = errors.New("checkpoint is corrupted")
 
-// An assignments is what is given out.
+// An assignments value is the content of a checkpoint.
 type assignments struct {
 	Policy Policy
 
-	// Shared is the pool of those who have no CPUs of their own. Empty under none.
+	// Shared is the pool of the containers without exclusive CPUs. Empty with the policy
+	// none.
 	Shared cpuset.CPUSet
 
-	// Assigned is who has CPUs of their own: by pod and container.
+	// Assigned are the exclusive CPUs by pod and container.
 	Assigned map[types.UID]map[string]cpuset.CPUSet
 }
 
-// record is the form of the kubelet's file.
+// record is the format of the kubelet's file.
 type record struct {
 	PolicyName    string                       `json:"policyName"`
 	DefaultCPUSet string                       `json:"defaultCpuSet"`
@@ -40,7 +41,7 @@ type record struct {
 	Checksum      uint64                       `json:"checksum"`
 }
 
-// dump is what the kubelet's checksum is over.
+// dump returns the text that the kubelet's checksum covers.
 func (r record) dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "(*state.CPUManagerCheckpoint){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]map[string]string)map[", r.PolicyName, r.DefaultCPUSet)
@@ -61,7 +62,7 @@ func (r record) dump() string {
 	return b.String()
 }
 
-// encode returns the state in the form of the kubelet's file (cpu-1).
+// encode returns the checkpoint in the kubelet's format.
 func (s assignments) encode() []byte {
 	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String()}
 	for uid, containers := range s.Assigned {
@@ -77,12 +78,11 @@ func (s assignments) encode() []byte {
 		}
 	}
 	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // strings and a number
+	data, _ := json.Marshal(r) // cannot fail
 	return data
 }
 
-// decode reads what Encode, or a kubelet, has written. What is anything else is
-// [errCorrupt].
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
 func decode(data []byte) (assignments, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -109,7 +109,7 @@ func decode(data []byte) (assignments, error) {
 	return s, nil
 }
 
-// given returns all CPUs that somebody has for himself.
+// given returns all exclusive CPUs.
 func (s assignments) given() cpuset.CPUSet {
 	all := cpuset.New()
 	for _, containers := range s.Assigned {
@@ -120,7 +120,7 @@ func (s assignments) given() cpuset.CPUSet {
 	return all
 }
 
-// clone returns a copy that can be changed.
+// clone returns a copy whose maps are independent.
 func (s assignments) clone() assignments {
 	c := assignments{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	for uid, containers := range s.Assigned {

@@ -7,9 +7,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// exclusiveCPUs returns how many CPUs the container is to have for itself: what it
-// requests, if that is whole CPUs and the pod is Guaranteed (cpu-3). 0: it shares.
-// Containers of a pod that asks for resources as a whole share.
+// exclusiveCPUs returns the number of exclusive CPUs of the container: its request, if
+// that is a whole number and the pod is Guaranteed (rule cpu-3); otherwise 0. Containers
+// of a pod with pod-level resources have none.
 func exclusiveCPUs(pod *v1.Pod, c *v1.Container) int {
 	if pod.Spec.Resources != nil || qos.Class(pod) != v1.PodQOSGuaranteed {
 		return 0
@@ -18,15 +18,15 @@ func exclusiveCPUs(pod *v1.Pod, c *v1.Container) int {
 	if !ok {
 		amount = c.Resources.Limits[v1.ResourceCPU]
 	}
-	const most = 1 << 16 // CPUs, of any machine
+	const most = 1 << 16 // more CPUs than any machine has
 	if whole := amount.Value(); whole > 0 && whole < most && amount.MilliValue() == whole*1000 {
 		return int(whole)
 	}
 	return 0
 }
 
-// podExclusiveCPUs returns how many CPUs the containers of a pod have for themselves at
-// the same time, at most.
+// podExclusiveCPUs returns the maximum number of exclusive CPUs that the containers of a
+// pod have at the same time.
 func podExclusiveCPUs(pod *v1.Pod) int {
 	sidecars, peak := 0, 0
 	for i := range pod.Spec.InitContainers {

@@ -13,20 +13,20 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 )
 
-// StateFile is the name that the kubelet gives its file, in its root directory.
+// StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "memory_manager_state"
 
-// errCorrupt says that a record is not what Encode made.
+// errCorrupt is returned for a checkpoint that encode did not write.
 var errCorrupt = errors.New("checkpoint is corrupted")
 
-// A checkpointState is what is given out.
+// A checkpointState is the content of a checkpoint.
 type checkpointState struct {
 	Policy   Policy
-	Nodes    machineMemory // empty under None
+	Nodes    machineMemory // empty with the policy None
 	Assigned assignedBlocks
 }
 
-// record is the form of the kubelet's file.
+// record is the format of the kubelet's file.
 type record struct {
 	PolicyName   string                        `json:"policyName"`
 	MachineState machineMemory                 `json:"machineState"`
@@ -34,7 +34,7 @@ type record struct {
 	Checksum     uint64                        `json:"checksum"`
 }
 
-// dump is what the kubelet's checksum is over.
+// dump returns the text that the kubelet's checksum covers.
 func (r record) dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "(*state.MemoryManagerCheckpoint){PolicyName:(string)%s MachineState:(state.NUMANodeMap)", r.PolicyName)
@@ -97,7 +97,7 @@ func dumpInts(list []int) string {
 	return fmt.Sprint(list)
 }
 
-// encode returns the state in the form of the kubelet's file (mem-1).
+// encode returns the checkpoint in the kubelet's format.
 func (s checkpointState) encode() []byte {
 	r := record{PolicyName: string(s.Policy), MachineState: s.Nodes}
 	if r.MachineState == nil {
@@ -113,12 +113,11 @@ func (s checkpointState) encode() []byte {
 		r.Entries[string(uid)] = containers
 	}
 	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // strings and numbers
+	data, _ := json.Marshal(r) // cannot fail
 	return data
 }
 
-// decode reads what Encode, or a kubelet, has written. What is anything else is
-// [errCorrupt].
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
 func decode(data []byte) (checkpointState, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -130,11 +129,11 @@ func decode(data []byte) (checkpointState, error) {
 	s := checkpointState{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: assignedBlocks{}}
 	for id, n := range s.Nodes {
 		if n == nil || n.Memory == nil {
-			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has nothing", errCorrupt, id)
+			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no memory map", errCorrupt, id)
 		}
 		for kind, t := range n.Memory {
 			if t == nil {
-				return checkpointState{}, fmt.Errorf("%w: NUMA node %d: %s has nothing", errCorrupt, id, kind)
+				return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no table for %s", errCorrupt, id, kind)
 			}
 		}
 	}
@@ -144,7 +143,7 @@ func decode(data []byte) (checkpointState, error) {
 	return s, nil
 }
 
-// clone returns a copy of who has what that can be changed.
+// clone returns an independent copy.
 func (a assignedBlocks) clone() assignedBlocks {
 	c := assignedBlocks{}
 	for uid, containers := range a {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Runtime tells what pods use, and what there is. A runtime.Runtime with
+// A Runtime reports pods and their usage. A runtime.Runtime that implements
 // runtime.StatsProvider and runtime.ImageFSReporter is one.
 type Runtime interface {
 	PodStats(ctx context.Context) ([]runtime.PodStats, error)
@@ -25,20 +25,19 @@ type Runtime interface {
 	ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error)
 }
 
-// Cgroups tell what cgroups use: host.Tree, cgroups.Tree. fs.ErrNotExist: there is
-// no such cgroup.
+// Cgroups reports the usage of cgroups: host.Tree, cgroups.Tree. Stats returns
+// fs.ErrNotExist if there is no such cgroup.
 type Cgroups interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
 }
 
-// containerCgroups are Cgroups that find a container in the pod's cgroup by its ID,
-// whatever the runtime calls its cgroup: host.Tree. With others it is called by the
-// ID alone, as cgroupfs has it.
+// containerCgroups is implemented by Cgroups that find the cgroup of a container by its
+// ID, as host.Tree does. Otherwise the name of the cgroup is the ID, as with cgroupfs.
 type containerCgroups interface {
 	ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error)
 }
 
-// A Disk is a file system.
+// A Disk is the usage of a file system.
 type Disk struct {
 	Capacity, Available, Used       uint64 // bytes
 	Inodes, InodesFree, InodesInUse uint64
@@ -46,43 +45,42 @@ type Disk struct {
 
 // Config configures a [Collector].
 type Config struct {
-	// NodeName is the node's.
+	// NodeName is the name of the node. Required.
 	NodeName string
 
-	// Runtime runs the pods. Nil: there are none.
+	// Runtime runs the pods. If nil, there are none.
 	Runtime Runtime
 
-	// Cgroups fill in what the runtime does not tell. Nil: nothing does.
+	// Cgroups supplies values that the runtime does not report. May be nil.
 	Cgroups Cgroups
 
 	// Pods returns facts about pods that the runtime does not report.
 	Pods PodFacts
 
-	// System names the cgroups of the node's own parts: "kubelet", "runtime",
-	// "misc" and, of all pods, "pods" (st-2). Those that are not there are left
-	// out.
+	// System are the cgroups of system containers: "kubelet", "runtime", "misc", and
+	// "pods" for all pods. Those that do not exist are omitted.
 	System map[string]cgroups.Name
 
-	// Root is the machine's, os.DirFS("/"): its /proc is read. Nil: nothing is
-	// told of the node.
+	// Root is the root directory of the machine, os.DirFS("/"), whose /proc is read. If
+	// nil, the usage of the node is not reported.
 	Root fs.FS
 
-	// NodeDir is a directory on the file system that the node's parts use, where
-	// emptyDirs and logs are. Empty: nothing is told of it.
+	// NodeDir is a directory on the file system with emptyDir volumes and logs. If empty,
+	// the file system is not reported.
 	NodeDir string
 
-	// Disk returns the file system that a path is on. Nil: [Statfs].
+	// Disk returns the usage of the file system of a path. If nil, [Statfs] is used.
 	Disk func(path string) (Disk, error)
 
-	// MaxAge is how old the numbers of pods and disks may be. Zero: 10 seconds. A
-	// short one makes the runtime work for each reader.
+	// MaxAge is the maximum age of the stats of pods and disks. Zero means 10 seconds.
+	// Short ages cause runtime calls for each reader.
 	MaxAge time.Duration
 
-	// FreshAge is how old the numbers of pods may be where fresh ones are asked
-	// for. Zero: 1 second.
+	// FreshAge is the maximum age of the stats of pods in a fresh summary. Zero means 1
+	// second.
 	FreshAge time.Duration
 
-	// Logger, nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 }
 
@@ -131,17 +129,17 @@ type Collector struct {
 	cached *collected
 }
 
-// collected is one pass over everything.
+// collected is the result of one collection.
 type collected struct {
 	at      time.Time
 	summary *statsapi.Summary
 	disks   disks
 
-	// What failed of it, and of parts.
+	// The failures, of all and of parts.
 	err, nodeErr, podsErr error
 }
 
-// New returns a Collector for cfg. It reads nothing yet.
+// New returns a Collector for cfg. It reads nothing.
 func New(cfg Config) (*Collector, error) {
 	if cfg.MaxAge < 0 {
 		return nil, fmt.Errorf("stats: Config.MaxAge is negative: %v", cfg.MaxAge)

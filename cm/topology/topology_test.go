@@ -72,7 +72,7 @@ func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
 	}{
 		"no list of CPUs": {func(f fstest.MapFS) { delete(f, "sys/devices/system/cpu/online") }, "sys/devices/system/cpu/online"},
 		"no CPU":          {put("sys/devices/system/cpu/online", ""), "no CPU is online"},
-		"a bad list":      {put("sys/devices/system/cpu/online", "0-"), `sys/devices/system/cpu/online: topology: "0-" in a list of CPUs`},
+		"a bad list":      {put("sys/devices/system/cpu/online", "0-"), `sys/devices/system/cpu/online: topology: CPU list: "0-"`},
 		"a huge list":     {put("sys/devices/system/cpu/online", "0-4294967295"), "sys/devices/system/cpu/online"},
 		"a bad socket":    {put("sys/devices/system/cpu/cpu3/topology/physical_package_id", "x"), "cpu3/topology/physical_package_id"},
 		"bad siblings":    {put("sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "x"), "cpu3/topology/thread_siblings_list"},
