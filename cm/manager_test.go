@@ -59,7 +59,7 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 		`"/system.slice/sshd.service" is not a cgroup that`:          {Tree: tree, Driver: cgroups.Systemd, Enforce: cm.Enforcement{SystemReservedCgroup: "/system.slice/sshd.service"}},
 		`"/" is not a cgroup that can be limited`:                    {Tree: tree, Enforce: cm.Enforcement{KubeReservedCgroup: "/"}},
 		"exclude each other":                {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"system-reserved", "system-reserved-compressible"}, SystemReservedCgroup: "/system"}},
-		"must be 0 to 100% of memory":          {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
+		"must be 0 to 100% of memory":       {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
 		"Expected capacity >= reservation.": {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
 	} {
 		_, err := cm.New(cfg)
