@@ -57,10 +57,10 @@ func restarting(f *ConditionFacts) v1.PodCondition {
 // an exit still asks for that, or did when the condition was last said, or it was
 // said of the container already. Whoever tried to start it since knows better.
 func startsOver(f *Facts, old *v1.ContainerStatus) bool {
-	if f.Pod.DeletionTimestamp != nil || f.Ending.Terminal || f.Ending.Failed || !restart.MayRestartAll(f.Pod) {
+	if f.Pod.DeletionTimestamp != nil || f.Termination.Terminal || f.Termination.Failed || !restart.MayRestartAll(f.Pod) {
 		return false
 	}
-	if _, tried := f.Starts[old.Name]; tried {
+	if _, tried := f.Waiting[old.Name]; tried {
 		return false
 	}
 	if old.State.Running == nil && old.State.Terminated == nil && old.LastTerminationState.Terminated == nil {

@@ -175,12 +175,12 @@ func (h *Handler) volumes(uid types.UID) (all []page.Volume) {
 	for _, s := range h.cfg.Volumes.Stats(uid) {
 		used[s.Name] = s.UsedBytes
 	}
-	for _, held := range h.cfg.Volumes.Held(uid) {
+	for _, held := range h.cfg.Volumes.Volumes(uid) {
 		v := page.Volume{
 			Name: cmp.Or(strings.Join(held.Names, ", "), held.Place.Name), Kind: held.Place.Plugin[strings.LastIndexByte(held.Place.Plugin, '/')+1:],
-			State: held.State.String(), Path: held.Path, Doing: held.Doing, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
+			State: held.State.String(), Path: held.Path, Doing: held.Operation, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
 		}
-		if !held.Wanted {
+		if !held.Desired {
 			v.State += ", to be removed"
 		}
 		for _, name := range held.Names {

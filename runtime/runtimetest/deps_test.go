@@ -11,7 +11,7 @@ func TestImports(t *testing.T) {
 	deptest.Closure{
 		Package: "runtime/runtimetest",
 		Max:     300,
-		House:   []string{"internal/pause", "internal/podspec", "internal/restart", "runtime"},
+		House:   []string{"runtime", "runtime/cri/plan", "internal/pause", "internal/qos", "internal/restart"},
 		Allow:   []string{"testing"},
 	}.Check(t)
 }
