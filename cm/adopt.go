@@ -18,7 +18,7 @@ import (
 type adopted struct {
 	name      cgroups.Name
 	class     v1.PodQOSClass
-	requested Requested
+	requested podRequest
 }
 
 // adoptPods counts the pods that have cgroups and that Ensure was not called for. A
@@ -102,8 +102,8 @@ func (m *Manager) releaseVanished() {
 
 // requestedOf returns the most that a pod of the class can request whose cgroup has
 // this: CPU shares and weights are rounded.
-func requestedOf(facts cgroups.Facts, class v1.PodQOSClass, has cgroups.Resources) Requested {
-	var out Requested
+func requestedOf(facts cgroups.Facts, class v1.PodQOSClass, has cgroups.Resources) podRequest {
+	var out podRequest
 	shares := int64(0)
 	switch {
 	case has.CPUWeight != nil:

@@ -141,9 +141,9 @@ func EvictionReserve(hard map[string]string, capacity v1.ResourceList) (v1.Resou
 	return out, nil
 }
 
-// ReservedResources returns what a cgroup gets that a list of resources stands
+// reservedResources returns what a cgroup gets that a list of resources stands
 // for: kubepods, or what is reserved (cm-23, cm-25). Compressible is CPU alone.
-func ReservedResources(list v1.ResourceList, compressible bool) cgroups.Resources {
+func reservedResources(list v1.ResourceList, compressible bool) cgroups.Resources {
 	var r cgroups.Resources
 	if cpu, ok := list[v1.ResourceCPU]; ok {
 		r.CPUShares = new(cgroups.Shares(qos.MilliCPU(cpu)))

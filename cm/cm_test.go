@@ -94,7 +94,7 @@ func TestWhatAPodsCgroupIsToHave(t *testing.T) {
 }
 
 func TestWhatTheClassesAreToHave(t *testing.T) {
-	demand := cm.Demand{Guaranteed: cm.Requested{MilliCPU: 1000, Memory: 1000 << 20}, Burstable: cm.Requested{MilliCPU: 500, Memory: 500 << 20}}
+	demand := cm.ClassDemand{Guaranteed: cm.PodRequest{MilliCPU: 1000, Memory: 1000 << 20}, Burstable: cm.PodRequest{MilliCPU: 500, Memory: 500 << 20}}
 	node := list("memory=4000Mi")
 	for _, tc := range []struct {
 		rule                            string
@@ -109,7 +109,7 @@ func TestWhatTheClassesAreToHave(t *testing.T) {
 		{"cm-39", cm.Policy{Reserve: cm.ReserveTiered}, "memory min 1048576000, memory low 524288000", "cpu shares 512, memory low 524288000", "cpu shares 2"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
-			r := tc.policy.QOSResources(demand, node)
+			r := tc.policy.QOSLimits(demand, node)
 			assert.Equal(t, []string{tc.kubepods, tc.burstable, tc.besteffort}, []string{short(r.Kubepods), short(r.Burstable), short(r.BestEffort)})
 		})
 	}
@@ -249,7 +249,7 @@ func newNode(t *testing.T, cfg cm.Config) *node {
 	if cfg.Capacity == nil {
 		cfg.Capacity = list("cpu=4 memory=8Gi pid=32768")
 	}
-	cfg.Record = func(e runtime.Event) {
+	cfg.Events.Record = func(e runtime.Event) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.events = append(n.events, e.Type+" "+e.Reason+" "+e.Message)

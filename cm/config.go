@@ -17,41 +17,41 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Tree is the cgroups that pods live in: host.Tree, or a cgroups.Tree in memory.
-// A [Manager] calls it from any goroutine, never twice at a time for one pod.
+// A Tree contains the cgroups of pods: host.Tree, or a cgroups.Tree in memory. A
+// [Manager] calls it from any goroutine, but never concurrently for the same pod.
 type Tree interface {
-	// Facts don't change.
+	// Facts returns constant values.
 	Facts() cgroups.Facts
 
-	// Apply makes the cgroup, and those above it, where they are not there, and
-	// sets what is not nil of r.
+	// Apply creates the cgroup and its ancestors if necessary, and sets the values of r
+	// that are not nil.
 	Apply(ctx context.Context, name cgroups.Name, r cgroups.Resources) error
 
-	// Read returns what the cgroup has; one that is not there, or not whole, Is
-	// fs.ErrNotExist. Children are the cgroups right below.
+	// Read returns the resources of the cgroup; an error that is fs.ErrNotExist if it
+	// does not exist or lacks a controller. Children returns the direct children.
 	Read(name cgroups.Name) (cgroups.Resources, error)
 	Children(name cgroups.Name) ([]cgroups.Name, error)
 
-	// Remove ends what runs in the cgroup, and removes it with all below it. One
-	// that is not there is no error.
+	// Remove kills the processes in the cgroup and removes it and its descendants. It is
+	// not an error if the cgroup does not exist.
 	Remove(ctx context.Context, name cgroups.Name) error
 }
 
-// A usageReader is a Tree that tells what cgroups use. Without it a limit that is
-// refused is not tried again at what is in use (cm-19), and memory is not looked at
-// before a pod's limit shrinks (cm-43).
+// A usageReader is a Tree that reports usage. Without it a memory limit of a QoS class
+// that cannot be set is not retried with the current usage, and usage is not checked
+// before the memory limit of a pod is reduced.
 type usageReader interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
 }
 
-// The keys of [Config].Enforce (cm-25).
+// The keys of Enforcement.Keys.
 const (
-	EnforceNone                       = "none"
-	EnforcePods                       = "pods"
-	EnforceSystemReserved             = "system-reserved"
-	EnforceKubeReserved               = "kube-reserved"
-	EnforceSystemReservedCompressible = "system-reserved-compressible"
-	EnforceKubeReservedCompressible   = "kube-reserved-compressible"
+	enforceNone                       = "none"
+	enforcePods                       = "pods"
+	enforceSystemReserved             = "system-reserved"
+	enforceKubeReserved               = "kube-reserved"
+	enforceSystemReservedCompressible = "system-reserved-compressible"
+	enforceKubeReservedCompressible   = "kube-reserved-compressible"
 )
 
 // Config configures a [Manager].
@@ -59,88 +59,89 @@ type Config struct {
 	// Tree holds the cgroups. Required.
 	Tree Tree
 
-	// Driver spells names for the CRI runtime, and those of SystemReservedCgroup
-	// and KubeReservedCgroup. Empty: cgroupfs.
+	// Driver determines how cgroups are named for the CRI runtime and in Enforce and
+	// Processes. Empty means cgroupfs.
 	Driver cgroups.Driver
 
-	// Root is the cgroup that kubepods is in (cgroupRoot, cm-6). Nil: the root.
+	// Root is the cgroup that contains kubepods (cgroupRoot). Nil means the root.
 	Root cgroups.Name
 
-	// Flat turns the cgroups of pods and classes off (cgroupsPerQOS: false): all
-	// pods are right below Root (cm-21).
+	// Flat disables the cgroups of pods and QoS classes (cgroupsPerQOS: false): all pods
+	// are directly below Root.
 	Flat bool
 
-	// Policy makes cgroups of what pods ask for.
+	// Policy determines the resources of the cgroups of pods.
 	Policy Policy
 
-	// ExclusiveCPUs reports whether a container of the pod has CPUs which no other
-	// container may use: the pod's cgroup then has no CPU quota. It must not block.
-	// If nil, no container has.
-	ExclusiveCPUs func(pod *v1.Pod) bool
-
-	// Capacity of the node: [ReadCapacity], with ephemeral-storage added.
+	// Capacity is that of the node: [ReadCapacity], with ephemeral-storage added.
 	Capacity v1.ResourceList
 
-	// Reserved is what pods can't have of it.
+	// Reserved is the part of Capacity that is not allocatable to pods.
 	Reserved Reserved
 
-	// Enforce says what limits are set beside those of pods; see the constants.
-	// Nil: pods. The cgroups of what is reserved have to exist (cm-25).
-	Enforce                                  []string
-	SystemReservedCgroup, KubeReservedCgroup string
+	// Enforce determines the limits that are set in addition to those of pods.
+	Enforce Enforcement
 
-	// AgentCgroup and SystemCgroup are what this process, and all that are right in
-	// the root of all cgroups, are moved into, by Setup and whenever Run finds them
-	// elsewhere (kubeletCgroups, systemCgroups; cm-46). With the driver systemd they
-	// are slices; the agent's may be a service too, which it has to be in already:
-	// only systemd puts processes there. Empty: nobody is moved. They need a Tree that
-	// can move processes, as host.Tree can.
-	AgentCgroup, SystemCgroup string
+	// Processes are moved into the cgroups that it names.
+	Processes ProcessCgroups
 
-	// Node is whom events are about.
-	Node v1.ObjectReference
+	// Events receives the events of the node.
+	Events Events
 
-	// Record takes events: NodeAllocatableEnforced,
-	// FailedNodeAllocatableEnforcement. It must not block. Nil: nobody reads them.
-	Record func(runtime.Event)
-
-	// Period of the passes that Run makes. Zero: 1 minute (cm-18).
-	Period time.Duration
-
-	// Compat brings back ways of the kubelet.
-	Compat Compat
-
-	// Logger, nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks observe changes of cgroups.
 	Hooks Hooks
 }
 
-// Compat are ways of the kubelet that are not copied.
-type Compat struct {
-	// KeepExisting leaves a pod's cgroup that is there as it is (nq-10, cm-12).
-	// False: it is put right, and again when somebody changes it (F-57).
-	KeepExisting bool
+// An Enforcement determines how node allocatable and reserved resources are enforced
+// (enforceNodeAllocatable).
+type Enforcement struct {
+	// Keys are none, which excludes all others; pods; and for each cgroup below one of
+	// system-reserved and system-reserved-compressible, or of kube-reserved and
+	// kube-reserved-compressible. A compressible key limits only CPU. Nil means pods.
+	Keys []string
 
-	// IgnoreSetErrors runs pods whose limits could not be set (nq-10, cm-10).
-	// False: they don't start.
-	IgnoreSetErrors bool
+	// SystemReservedCgroup and KubeReservedCgroup are the cgroups of system and
+	// Kubernetes daemons, in the notation of the driver. Setup fails if one that Keys
+	// enforces does not exist.
+	SystemReservedCgroup, KubeReservedCgroup string
 }
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
+// ProcessCgroups names the cgroups of processes that are not in pods, in the notation of
+// the driver. Setup moves the processes, and Run moves them again if it finds them
+// elsewhere. With the driver systemd the cgroups are slices; that of the agent may also be
+// a service that the agent already runs in, because only systemd adds processes to
+// services. If a name is empty, its processes are not moved. Otherwise Config.Tree must be
+// able to move processes, as host.Tree is.
+type ProcessCgroups struct {
+	Agent  string // of this process (kubeletCgroups)
+	System string // of the processes directly in the root cgroup (systemCgroups)
+}
+
+// Events receives the events NodeAllocatableEnforced and
+// FailedNodeAllocatableEnforcement.
+type Events struct {
+	// Node is the object of the events.
+	Node v1.ObjectReference
+
+	// Record must not block. If nil, events are discarded.
+	Record func(runtime.Event)
+}
+
+// Hooks observe the manager. They are called synchronously and must not block. Each may
+// be nil.
 type Hooks struct {
-	// Operation is called after each change of a cgroup
-	// (kubelet_cgroup_manager_duration_seconds, cm-11).
+	// Operation is called after each creation, update or removal of a cgroup.
 	Operation func(OperationInfo)
 
-	// Repaired is called for each cgroup in which somebody else had changed
-	// something (cgroup_drift_repaired_total, F-57).
+	// Repaired is called for each cgroup of a pod whose values another program had
+	// changed, after it was corrected.
 	Repaired func(name cgroups.Name, changes []cgroups.Change)
 }
 
-// An OperationInfo is about one change of a cgroup.
+// An OperationInfo describes one operation on a cgroup.
 type OperationInfo struct {
 	Type     string // create, update, destroy
 	Name     cgroups.Name
@@ -148,42 +149,41 @@ type OperationInfo struct {
 	Err      error
 }
 
-// A Manager keeps the cgroups of a node. Its methods may be called from any
-// goroutine.
+// A Manager manages the cgroups of a node. Safe for concurrent use.
 type Manager struct {
 	cfg   Config
 	ran   runonce.Guard
 	facts cgroups.Facts
-	root  cgroups.Name // that of all pods
+	root  cgroups.Name // contains all pods
 	log   *slog.Logger
 
 	// mu guards the fields below.
 	mu      sync.Mutex
 	pods    map[types.UID]*held
-	adopted map[types.UID][]adopted // of pods that are not in pods
-	demand  Demand                  // of both
-	unset   bool                    // limits of kubepods or of what is reserved could not be set
+	adopted map[types.UID][]adopted // cgroups of pods for which Ensure was not called
+	demand  classDemand             // the requests of both
+	unset   bool                    // limits of kubepods or of reserved cgroups could not be set
 
-	// classes guards what the classes' cgroups were last given, and is held
-	// while that is written.
+	// classes guards the last values of the cgroups of QoS classes and is held while they
+	// are written.
 	classes  turn
-	lastQOS  QOSResources
+	lastQOS  qosLimits
 	qosKnown bool
 }
 
-// held is a pod that has a cgroup.
+// held is a pod with a cgroup.
 type held struct {
 	name      cgroups.Name
 	class     v1.PodQOSClass
-	requested Requested
+	requested podRequest
 
-	// wanted is what its cgroup is to have: what its spec said when it was made,
-	// and what resizes have changed since. busy is held while that is written.
+	// wanted are the desired resources of the cgroup: those of the spec, as modified by
+	// Resize. busy is held while they are written.
 	busy   turn
 	wanted cgroups.Resources
 }
 
-// A turn is a lock that may be held for long, and waited for as long as ctx says.
+// A turn is a lock whose acquisition a context can cancel.
 type turn chan struct{}
 
 func newTurn() turn { return make(turn, 1) }
@@ -204,7 +204,7 @@ func (t turn) take(ctx context.Context) error {
 
 func (t turn) give() { <-t }
 
-// New returns a Manager for cfg. It changes nothing; see [Manager.Setup].
+// New returns a Manager for cfg. It changes no cgroups; see [Manager.Setup].
 func New(cfg Config) (*Manager, error) {
 	if cfg.Tree == nil {
 		return nil, errors.New("cm: Config.Tree is nil")
@@ -212,17 +212,11 @@ func New(cfg Config) (*Manager, error) {
 	if cfg.Driver == "" {
 		cfg.Driver = cgroups.Cgroupfs
 	}
-	if cfg.Enforce == nil {
-		cfg.Enforce = []string{EnforcePods}
+	if cfg.Enforce.Keys == nil {
+		cfg.Enforce.Keys = []string{enforcePods}
 	}
-	if cfg.Period == 0 {
-		cfg.Period = time.Minute
-	}
-	if cfg.ExclusiveCPUs == nil {
-		cfg.ExclusiveCPUs = func(*v1.Pod) bool { return false }
-	}
-	if cfg.Record == nil {
-		cfg.Record = func(runtime.Event) {}
+	if cfg.Events.Record == nil {
+		cfg.Events.Record = func(runtime.Event) {}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -239,12 +233,9 @@ func New(cfg Config) (*Manager, error) {
 	if err := cfg.Root.Check(); err != nil {
 		return nil, fmt.Errorf("cm: Config.Root: %w", err)
 	}
-	if cfg.Period < 0 {
-		return nil, fmt.Errorf("cm: Config.Period is negative: %v", cfg.Period)
-	}
 	for name, percent := range cfg.Policy.QOSReserved {
 		if name != v1.ResourceMemory || percent < 0 || percent > 100 {
-			return nil, fmt.Errorf("cm: Config.Policy.QOSReserved: %s %d%%: want 0 to 100%% of memory", name, percent)
+			return nil, fmt.Errorf("cm: Config.Policy.QOSReserved: %s %d%%: must be 0 to 100%% of memory", name, percent)
 		}
 	}
 	if err := checkEnforce(cfg); err != nil {
@@ -263,38 +254,38 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{cfg: cfg, facts: cfg.Tree.Facts(), root: root, log: cfg.Logger, pods: map[types.UID]*held{}, adopted: map[types.UID][]adopted{}, classes: newTurn()}, nil
 }
 
-// checkEnforce checks the keys alone (cm-25).
+// checkEnforce checks cfg.Enforce without reading cgroups.
 func checkEnforce(cfg Config) error {
-	has := func(key string) bool { return slices.Contains(cfg.Enforce, key) }
-	for _, key := range cfg.Enforce {
+	has := func(key string) bool { return slices.Contains(cfg.Enforce.Keys, key) }
+	for _, key := range cfg.Enforce.Keys {
 		switch key {
-		case EnforceNone:
-			if len(cfg.Enforce) > 1 {
-				return fmt.Errorf("cm: Config.Enforce: %q goes with no other key, there are %q", key, cfg.Enforce)
+		case enforceNone:
+			if len(cfg.Enforce.Keys) > 1 {
+				return fmt.Errorf("cm: Config.Enforce: %q excludes other keys: %q", key, cfg.Enforce.Keys)
 			}
-		case EnforcePods:
+		case enforcePods:
 			if cfg.Flat {
-				return fmt.Errorf("cm: Config.Enforce: %q needs cgroups of pods, which Config.Flat turns off", key)
+				return fmt.Errorf("cm: Config.Enforce: %q requires cgroups of pods, which Config.Flat disables", key)
 			}
-		case EnforceSystemReserved, EnforceSystemReservedCompressible:
-			if cfg.SystemReservedCgroup == "" {
-				return fmt.Errorf("cm: Config.Enforce: %q needs Config.SystemReservedCgroup", key)
+		case enforceSystemReserved, enforceSystemReservedCompressible:
+			if cfg.Enforce.SystemReservedCgroup == "" {
+				return fmt.Errorf("cm: Config.Enforce: %q requires Config.Enforce.SystemReservedCgroup", key)
 			}
-		case EnforceKubeReserved, EnforceKubeReservedCompressible:
-			if cfg.KubeReservedCgroup == "" {
-				return fmt.Errorf("cm: Config.Enforce: %q needs Config.KubeReservedCgroup", key)
+		case enforceKubeReserved, enforceKubeReservedCompressible:
+			if cfg.Enforce.KubeReservedCgroup == "" {
+				return fmt.Errorf("cm: Config.Enforce: %q requires Config.Enforce.KubeReservedCgroup", key)
 			}
 		default:
 			return fmt.Errorf("cm: Config.Enforce: unknown key %q", key)
 		}
 	}
-	for _, path := range []string{cfg.SystemReservedCgroup, cfg.KubeReservedCgroup} {
+	for _, path := range []string{cfg.Enforce.SystemReservedCgroup, cfg.Enforce.KubeReservedCgroup} {
 		if path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
-			return fmt.Errorf("cm: Config.Enforce: %q is no cgroup that can be limited with the driver %s", path, cfg.Driver)
+			return fmt.Errorf("cm: Config.Enforce: %q is not a cgroup that can be limited with the driver %s", path, cfg.Driver)
 		}
 	}
-	if has(EnforceSystemReserved) && has(EnforceSystemReservedCompressible) || has(EnforceKubeReserved) && has(EnforceKubeReservedCompressible) {
-		return fmt.Errorf("cm: Config.Enforce: %q: a key and its compressible form exclude each other", cfg.Enforce)
+	if has(enforceSystemReserved) && has(enforceSystemReservedCompressible) || has(enforceKubeReserved) && has(enforceKubeReservedCompressible) {
+		return fmt.Errorf("cm: Config.Enforce: %q: a key and its compressible form exclude each other", cfg.Enforce.Keys)
 	}
 	return nil
 }

@@ -1,13 +1,13 @@
-// Package cm makes requests and limits of pods real: it keeps the tree of cgroups
-// that a node's pods live in, and knows what of the node is for pods.
+// Package cm manages the cgroups of a node's pods and calculates the node's allocatable
+// resources.
 //
 // # What it decides
 //
-// Which cgroup a pod has and what is set there ([PodName], [Policy].PodResources);
-// what the classes of pods share ([Policy].QOSResources); what of a node pods can
-// have ([Allocatable]) and what limits enforce it. These are pure functions. A
-// [Manager] carries them out on a [Tree]: it makes, repairs, resizes and removes.
-// [CheckTunables], [SwapOn] and [CheckVersion] look at the machine before it does.
+// The cgroup of a pod and its limits ([PodName], [Policy].PodResources); the limits of
+// the QoS classes; the allocatable resources of a node ([Allocatable]) and the limits
+// that enforce them. These are pure functions. A [Manager] applies them to a [Tree]: it
+// creates, repairs, resizes and removes cgroups. [CheckTunables], [SwapOn] and
+// [CheckVersion] check the machine first.
 //
 // # Usage
 //
@@ -21,42 +21,40 @@
 //
 // # Concurrency
 //
-// All methods of a [Manager] may be called from any goroutine; those for one pod
-// wait for each other. Nothing is held while one pod's processes are waited for but
-// that pod.
+// All methods of a [Manager] are safe for concurrent use; calls for the same pod wait for
+// each other. Waiting for the processes of one pod delays only calls for that pod.
 //
 // # Guarantees and limits
 //
-//   - A pod runs in a cgroup that has its limits, or Ensure says why not.
-//   - After a restart existing cgroups are adopted. Limits below those of their
-//     containers are not set: an interrupted resize is continued by the caller of
-//     Resize. The cgroup of a QoS class never has less CPU than its running pods
-//     request, whether they have been synced since or not.
-//   - A cgroup that vanishes is made anew at the pod's next sync.
-//   - Limits that the machine lacks the controller for are left out, and named once.
+//   - A pod runs in a cgroup that has its limits, or Ensure returns an error.
+//   - After a restart existing cgroups are adopted. Limits are not set below those of
+//     their containers: the caller of Resize continues an interrupted resize. The cgroup
+//     of a QoS class never has less CPU than its running pods request, whether they have
+//     been synced since or not.
+//   - A cgroup that another program removes is created again at the pod's next sync.
+//   - Limits of missing controllers are omitted and logged once.
 //
 // # Differences from the kubelet
 //
-//   - A pod's cgroup that is there is put right, also when somebody changes it
-//     later (cm-12, nq-10, F-57); Compat.KeepExisting leaves it.
-//   - A limit that can't be set fails the pod's start (cm-10); Compat.IgnoreSetErrors
-//     starts it.
-//   - The demand of a class is what pods that have a cgroup request, also while
-//     they stop (cm-18).
-//   - Orphans are found by UID in all three classes, and removed eight at a time
-//     (cm-44).
-//   - With the driver systemd the agent and processes of the system are moved by it,
-//     into scopes of slices (cm-46); a kubelet writes to cgroupfs behind its back.
-//   - A pod's memory limit is not made less than what is in use (cm-43).
+//   - An existing cgroup of a pod is corrected, also when another program changes it
+//     later.
+//   - A limit that cannot be set fails the start of the pod.
+//   - The demand of a QoS class includes pods that are terminating and still have a
+//     cgroup.
+//   - Orphaned cgroups are found by UID in all three QoS classes and removed eight at a
+//     time.
+//   - With the driver systemd, systemd moves the agent and system processes into scopes
+//     of slices; a kubelet writes to cgroupfs directly.
+//   - A pod's memory limit is not reduced below its current usage.
 //
 // # Testing
 //
-// Each rule is named by a test, or has a reason in internal/test/repo/rules_test.go.
-// A [cgroups.Tree] stands in for the machine; the packages host and oom try real
+// Each rule is named by a test, or has a reason in internal/test/repo/rules_test.go. A
+// [cgroups.Tree] replaces the cgroups of the machine; the packages host and oom test real
 // ones, v1 and v2.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package cm

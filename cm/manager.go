@@ -14,11 +14,10 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// Allocatable returns what of the node is for pods, as its status says (cm-22).
+// Allocatable returns the allocatable resources of the node.
 func (m *Manager) Allocatable() v1.ResourceList { return Allocatable(m.cfg.Capacity, m.cfg.Reserved) }
 
-// PodName returns the cgroup of the pod: that of its class and UID, or with Flat
-// the one of all pods.
+// PodName returns the cgroup of the pod; with Flat the cgroup that contains all pods.
 func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {
 	if m.cfg.Flat {
 		return m.root
@@ -26,16 +25,15 @@ func (m *Manager) PodName(pod *v1.Pod) cgroups.Name {
 	return PodName(m.cfg.Root, pod)
 }
 
-// CgroupParent returns the cgroup that a CRI runtime is to make the pod's
-// containers in: for cri.Config.
+// CgroupParent returns the parent cgroup for the pod's containers, for cri.Config.
 func (m *Manager) CgroupParent(pod *v1.Pod) string { return m.PodName(pod).Path(m.cfg.Driver) }
 
-// PodsRoot returns the cgroup that holds all pods.
+// PodsRoot returns the cgroup that contains all pods.
 func (m *Manager) PodsRoot() cgroups.Name { return m.root }
 
-// Ensure makes the pod's cgroup what its spec says. One that is there is put
-// right; CPU and memory of a pod that is known are left to [Manager.Resize], which
-// goes in the right order.
+// Ensure creates the pod's cgroup with the resources of its spec, or corrects it. CPU and
+// memory of a pod that was ensured before are changed only by [Manager.Resize], which
+// keeps the order of a resize.
 func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	if m.cfg.Flat {
 		return nil // cm-21
@@ -57,19 +55,16 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod) error {
 	}
 	switch {
 	case missing:
-		return m.lenient(h.name, m.apply(ctx, "create", h.name, h.wanted))
+		return m.apply(ctx, "create", h.name, h.wanted)
 	case err != nil:
 		return fmt.Errorf("cm: cgroup of pod %s/%s: %w", pod.Namespace, pod.Name, err)
-	case m.cfg.Compat.KeepExisting: // cm-12
-		return nil
 	case !known:
 		h.wanted = m.adopt(h, has)
 	}
 	return m.repair(ctx, h, has)
 }
 
-// hold returns the held pod, and whether it was held before; if not, it is from now
-// on.
+// hold returns the held pod, and whether it was held before the call.
 func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	m.mu.Lock()
 	h, known = m.pods[pod.UID]
@@ -77,8 +72,8 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	if known {
 		return h, true
 	}
-	// Config's functions are not called with mu held.
-	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.withoutQuota(pod, m.cfg.Policy.PodResources(pod))}
+	// The functions of Config are called without mu.
+	fresh := &held{busy: newTurn(), class: qos.Class(pod), requested: requestedBy(pod), wanted: m.cfg.Policy.PodResources(pod)}
 	fresh.name = podName(m.cfg.Root, fresh.class, string(pod.UID))
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,18 +86,9 @@ func (m *Manager) hold(pod *v1.Pod) (h *held, known bool) {
 	return fresh, false
 }
 
-// withoutQuota returns r without a CPU quota if a container of the pod has CPUs of
-// its own: the quota would throttle it on these.
-func (m *Manager) withoutQuota(pod *v1.Pod, r cgroups.Resources) cgroups.Resources {
-	if m.cfg.ExclusiveCPUs(pod) {
-		r.CPUQuota = new(int64(cgroups.Unlimited))
-	}
-	return r
-}
-
-// adopt returns what a cgroup is to have that an earlier agent left. What its
-// containers were given is not narrowed: a resize may have been cut short, which
-// the runtime goes on with (cm-43).
+// adopt returns the desired resources of a cgroup of an earlier agent. Limits are not
+// reduced below those of its containers: the runtime continues a resize that was
+// interrupted.
 func (m *Manager) adopt(h *held, has cgroups.Resources) cgroups.Resources {
 	wanted := h.wanted
 	children, err := m.cfg.Tree.Children(h.name)
@@ -124,28 +110,28 @@ func (m *Manager) adopt(h *held, has cgroups.Resources) cgroups.Resources {
 	return wanted
 }
 
-// narrower reports whether limit allows less than what a container was given. A
-// container without a limit of its own has that of the pod.
+// narrower reports whether limit is less than the limit of a container. A container
+// without a limit has that of the pod.
 func narrower(limit, given *int64) bool {
 	return limit != nil && given != nil && *limit >= 0 && *given >= 0 && *limit < *given
 }
 
-// repair sets what differs from what is wanted (F-57). h.busy is held.
+// repair sets the values that differ from the desired ones. The caller must hold h.busy.
 func (m *Manager) repair(ctx context.Context, h *held, has cgroups.Resources) error {
 	changes := cgroups.Drift(has, m.facts.AsRead(h.wanted))
 	if len(changes) == 0 {
 		return nil
 	}
 	if err := m.apply(ctx, "update", h.name, h.wanted); err != nil {
-		return m.lenient(h.name, err)
+		return err
 	}
-	m.log.Info("cgroup was changed, and is put right", "cgroup", h.name, "changes", changes)
+	m.log.Info("Corrected a cgroup that another program had changed", "cgroup", h.name, "changes", changes)
 	m.cfg.Hooks.Repaired(h.name, changes)
 	return nil
 }
 
-// Remove ends what is left in the pod's cgroup, and removes it (cm-45). A pod that
-// has none is no error.
+// Remove kills the remaining processes in the pod's cgroup and removes it. It is not an
+// error if the pod has none.
 func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	if m.cfg.Flat || uid == "" {
 		return nil
@@ -167,7 +153,7 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	}
 	for _, name := range names {
 		if name.Check() != nil {
-			continue // nor could one be made
+			continue // no such cgroup can exist
 		}
 		if _, err := m.cfg.Tree.Children(name); errors.Is(err, fs.ErrNotExist) && h == nil {
 			continue
@@ -184,10 +170,10 @@ func (m *Manager) Remove(ctx context.Context, uid types.UID) error {
 	return nil
 }
 
-// classes are all there are.
+// classes are the QoS classes.
 var classes = []v1.PodQOSClass{v1.PodQOSGuaranteed, v1.PodQOSBurstable, v1.PodQOSBestEffort}
 
-// apply is Tree.Apply, observed.
+// apply calls Tree.Apply and the hook.
 func (m *Manager) apply(ctx context.Context, op string, name cgroups.Name, r cgroups.Resources) error {
 	began := time.Now()
 	err := m.cfg.Tree.Apply(ctx, name, r)
@@ -203,17 +189,4 @@ func (m *Manager) destroy(ctx context.Context, name cgroups.Name) error {
 	err := m.cfg.Tree.Remove(ctx, name)
 	m.cfg.Hooks.Operation(OperationInfo{Type: "destroy", Name: name, Duration: time.Since(began), Err: err})
 	return err
-}
-
-// lenient drops the error of a limit that could not be set on a cgroup that is
-// there, if that is asked for (cm-10).
-func (m *Manager) lenient(name cgroups.Name, err error) error {
-	if err == nil || !m.cfg.Compat.IgnoreSetErrors {
-		return err
-	}
-	if _, gone := m.cfg.Tree.Read(name); gone != nil {
-		return err
-	}
-	m.log.Warn("limits of a cgroup are not set", "cgroup", name, "err", err)
-	return nil
 }

@@ -29,11 +29,11 @@ func TestWhereAPodsContainersGo(t *testing.T) { // cm-6, cm-7, cm-21
 		{cm.Config{}, "/kubepods/burstable/pod1-2"},
 		{cm.Config{Driver: cgroups.Systemd}, "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice"},
 		{cm.Config{Root: cgroups.Name{"top"}}, "/top/kubepods/burstable/pod1-2"},
-		{cm.Config{Root: cgroups.Name{"top"}, Flat: true, Enforce: []string{"none"}}, "/top"},
+		{cm.Config{Root: cgroups.Name{"top"}, Flat: true, Enforce: cm.Enforcement{Keys: []string{"none"}}}, "/top"},
 	} {
 		assert.Equal(t, tc.want, newNode(t, tc.cfg).CgroupParent(p))
 	}
-	flat := newNode(t, cm.Config{Flat: true, Enforce: []string{"none"}})
+	flat := newNode(t, cm.Config{Flat: true, Enforce: cm.Enforcement{Keys: []string{"none"}}})
 	require.NoError(t, flat.Setup(t.Context()))
 	require.NoError(t, flat.Ensure(t.Context(), p))
 	assert.True(t, flat.Has(p), "cm-20: there is none to miss")
@@ -49,19 +49,18 @@ func TestWhereAPodsContainersGo(t *testing.T) { // cm-6, cm-7, cm-21
 func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
 	for says, cfg := range map[string]cm.Config{
-		"Config.Tree is nil":                              {},
-		`no driver "runit"`:                               {Tree: tree, Driver: "runit"},
-		"bad cgroup name":                                 {Tree: tree, Root: cgroups.Name{"a_b"}},
-		"Period is negative":                              {Tree: tree, Period: -1},
-		`unknown key "pod"`:                               {Tree: tree, Enforce: []string{"pod"}},
-		`"none" goes with no other key`:                   {Tree: tree, Enforce: []string{"none", "pods"}},
-		`"pods" needs cgroups of pods`:                    {Tree: tree, Flat: true},
-		`"kube-reserved" needs Config.KubeReservedCgroup`: {Tree: tree, Enforce: []string{"kube-reserved"}},
-		`"/system.slice/sshd.service" is no cgroup that`:  {Tree: tree, Driver: cgroups.Systemd, SystemReservedCgroup: "/system.slice/sshd.service"},
-		`"/" is no cgroup that can be limited`:            {Tree: tree, KubeReservedCgroup: "/"},
-		"exclude each other":                              {Tree: tree, Enforce: []string{"system-reserved", "system-reserved-compressible"}, SystemReservedCgroup: "/system"},
-		"want 0 to 100% of memory":                        {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
-		"Expected capacity >= reservation.":               {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
+		"Config.Tree is nil":              {},
+		`unknown driver "runit"`:          {Tree: tree, Driver: "runit"},
+		"bad cgroup name":                 {Tree: tree, Root: cgroups.Name{"a_b"}},
+		`unknown key "pod"`:               {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"pod"}}},
+		`"none" excludes other keys`:      {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"none", "pods"}}},
+		`"pods" requires cgroups of pods`: {Tree: tree, Flat: true},
+		`"kube-reserved" requires Config.Enforce.KubeReservedCgroup`: {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"kube-reserved"}}},
+		`"/system.slice/sshd.service" is not a cgroup that`:          {Tree: tree, Driver: cgroups.Systemd, Enforce: cm.Enforcement{SystemReservedCgroup: "/system.slice/sshd.service"}},
+		`"/" is not a cgroup that can be limited`:                    {Tree: tree, Enforce: cm.Enforcement{KubeReservedCgroup: "/"}},
+		"exclude each other":                {Tree: tree, Enforce: cm.Enforcement{Keys: []string{"system-reserved", "system-reserved-compressible"}, SystemReservedCgroup: "/system"}},
+		"must be 0 to 100% of memory":       {Tree: tree, Policy: cm.Policy{QOSReserved: map[v1.ResourceName]int64{"cpu": 50}}},
+		"Expected capacity >= reservation.": {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
 	} {
 		_, err := cm.New(cfg)
 		assert.ErrorContains(t, err, says)
@@ -74,10 +73,10 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	cfg := cm.Config{
 		Reserved: cm.Reserved{System: list("cpu=1 memory=1Gi"), Kube: list("cpu=2 memory=1Gi")},
-		Enforce:  []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube",
+		Enforce:  cm.Enforcement{Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"}, SystemReservedCgroup: "/system", KubeReservedCgroup: "/kube"},
 	}
 	n := newNode(t, cfg)
-	assert.ErrorContains(t, n.Setup(t.Context()), "enforce system-reserved: cgroup /system has to exist")
+	assert.ErrorContains(t, n.Setup(t.Context()), "enforce system-reserved: cgroup /system must exist")
 	n.tree.Tamper(cgroups.Name{"system"}, cgroups.Resources{})
 	n.tree.Tamper(cgroups.Name{"kube"}, cgroups.Resources{})
 	n.tree.Fail(func(op string, name cgroups.Name) error {
@@ -94,7 +93,7 @@ func TestReservedCgroupsAreLimited(t *testing.T) { // cm-25
 	assert.EqualValues(t, 174, *n.has(t, "/kube").CPUWeight)
 	assert.EqualValues(t, 6<<30, *n.has(t, "/kubepods").Memory, "cm-23")
 
-	raw := newNode(t, cm.Config{Reserved: cfg.Reserved, Enforce: []string{"none"}})
+	raw := newNode(t, cm.Config{Reserved: cfg.Reserved, Enforce: cm.Enforcement{Keys: []string{"none"}}})
 	require.NoError(t, raw.Setup(t.Context()))
 	assert.EqualValues(t, 8<<30, *raw.has(t, "/kubepods").Memory, "cm-23: without pods the capacity")
 }
@@ -130,35 +129,27 @@ func (n *node) existed(name cgroups.Name) bool {
 func TestACgroupThatIsThereIsPutRight(t *testing.T) { // cm-12, nq-10, F-57
 	group := cgroups.Name{"kubepods", "podg-1"}
 	other := cgroups.Resources{Pids: new(int64(5)), Memory: new(int64(32 << 20))}
-	for _, keep := range []bool{false, true} {
-		n := newNode(t, cm.Config{Compat: cm.Compat{KeepExisting: keep}})
-		require.NoError(t, n.Setup(t.Context()))
-		n.tree.Tamper(group, other) // an earlier agent's
-		require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
-		if keep {
-			assert.EqualValues(t, 5, *n.has(t, "/kubepods/podg-1").Pids, "cm-12")
-			require.NoError(t, n.Sync(t.Context()))
-			assert.Empty(t, n.fixed)
-			continue
-		}
-		assert.EqualValues(t, -1, *n.has(t, "/kubepods/podg-1").Pids)
-		assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
-		n.fixed = nil
-		require.NoError(t, n.Sync(t.Context()))
-		assert.Empty(t, n.fixed, "what is right is left alone")
-		n.tree.Tamper(group, other)
-		n.tree.Tamper(cgroups.Name{"kubepods", "besteffort"}, cgroups.Resources{CPUWeight: new(int64(500))})
-		require.NoError(t, n.Sync(t.Context()))
-		assert.Equal(t, []string{"/kubepods/podg-1 [memory is 33554432, not 67108864 pids is 5, not -1]"}, n.fixed, "F-57")
-		assert.EqualValues(t, 1, *n.has(t, "/kubepods/besteffort").CPUWeight, "cm-18: each minute")
+	n := newNode(t, cm.Config{})
+	require.NoError(t, n.Setup(t.Context()))
+	n.tree.Tamper(group, other) // an earlier agent's
+	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+	assert.EqualValues(t, -1, *n.has(t, "/kubepods/podg-1").Pids)
+	assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
+	n.fixed = nil
+	require.NoError(t, n.Sync(t.Context()))
+	assert.Empty(t, n.fixed, "what is right is left alone")
+	n.tree.Tamper(group, other)
+	n.tree.Tamper(cgroups.Name{"kubepods", "besteffort"}, cgroups.Resources{CPUWeight: new(int64(500))})
+	require.NoError(t, n.Sync(t.Context()))
+	assert.Equal(t, []string{"/kubepods/podg-1 [memory is 33554432, not 67108864 pids is 5, not -1]"}, n.fixed, "F-57")
+	assert.EqualValues(t, 1, *n.has(t, "/kubepods/besteffort").CPUWeight, "cm-18: each minute")
 
-		// One that has vanished is left to the pod's next sync.
-		require.NoError(t, n.tree.Remove(t.Context(), group))
-		require.NoError(t, n.Sync(t.Context()))
-		assert.False(t, n.there("/kubepods/podg-1"))
-		require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
-		assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
-	}
+	// One that has vanished is left to the pod's next sync.
+	require.NoError(t, n.tree.Remove(t.Context(), group))
+	require.NoError(t, n.Sync(t.Context()))
+	assert.False(t, n.there("/kubepods/podg-1"))
+	require.NoError(t, n.Ensure(t.Context(), pod("g-1", guaranteed)))
+	assert.EqualValues(t, 64<<20, *n.has(t, "/kubepods/podg-1").Memory)
 }
 
 // A resize was cut short: the pod's spec says less than what a container has.
@@ -176,25 +167,19 @@ func TestWhatContainersWereGivenIsNotNarrowed(t *testing.T) { // cm-43
 }
 
 func TestALimitThatCannotBeSetFailsTheStart(t *testing.T) { // cm-10, nq-10
-	for _, lenient := range []bool{false, true} {
-		n := newNode(t, cm.Config{Compat: cm.Compat{IgnoreSetErrors: lenient}})
-		require.NoError(t, n.Setup(t.Context()))
-		n.tree.Tamper(cgroups.Name{"kubepods", "podg-1"}, cgroups.Resources{}) // made, but not set
-		n.tree.Fail(func(op string, name cgroups.Name) error {
-			if op == "apply" {
-				return fmt.Errorf("set limits: %w", cgroups.ErrReadOnly)
-			}
-			return nil
-		})
-		err := n.Ensure(t.Context(), pod("g-1", guaranteed))
-		if lenient {
-			assert.NoError(t, err)
-		} else {
-			assert.ErrorIs(t, err, cgroups.ErrReadOnly, "a read-only cgroupfs is named")
-		}
-		assert.ErrorIs(t, n.Ensure(t.Context(), pod("g-2", guaranteed)), cgroups.ErrReadOnly, "one that can't be made is no cgroup")
-	}
 	n := newNode(t, cm.Config{})
+	require.NoError(t, n.Setup(t.Context()))
+	n.tree.Tamper(cgroups.Name{"kubepods", "podg-1"}, cgroups.Resources{}) // made, but not set
+	n.tree.Fail(func(op string, name cgroups.Name) error {
+		if op == "apply" {
+			return fmt.Errorf("set limits: %w", cgroups.ErrReadOnly)
+		}
+		return nil
+	})
+	err := n.Ensure(t.Context(), pod("g-1", guaranteed))
+	assert.ErrorIs(t, err, cgroups.ErrReadOnly, "a read-only cgroupfs is named")
+	assert.ErrorIs(t, n.Ensure(t.Context(), pod("g-2", guaranteed)), cgroups.ErrReadOnly, "one that can't be made is no cgroup")
+	n = newNode(t, cm.Config{})
 	n.tree.Fail(func(string, cgroups.Name) error { return cgroups.ErrReadOnly })
 	assert.ErrorIs(t, n.Setup(t.Context()), cgroups.ErrReadOnly)
 }
@@ -370,7 +355,7 @@ func TestNothingOfCgroupV2IsWrittenToV1(t *testing.T) {
 }
 
 func TestPodsWithExclusiveCPUsHaveNoQuota(t *testing.T) {
-	n := newNode(t, cm.Config{ExclusiveCPUs: func(p *v1.Pod) bool { return p.UID == "own" }})
+	n := newNode(t, cm.Config{Policy: cm.Policy{ExclusiveCPUs: func(p *v1.Pod) bool { return p.UID == "own" }}})
 	require.NoError(t, n.Setup(t.Context()))
 	// An earlier agent gave it a quota.
 	n.tree.Tamper(cgroups.Name{"kubepods", "podown"}, cgroups.Resources{CPUQuota: new(int64(200_000))})

@@ -14,13 +14,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Setup makes the cgroups of all pods and of their classes, and sets the limits
-// that are to be enforced (cm-24). Pods whose cgroups exist count in their classes
-// from then on: a class gets no less than its pods request while they are synced. A
-// limit that can't be set is an event, and tried again by Run; a cgroup that can't be made, or that is to be limited and isn't
-// there (cm-25), is an error.
+// Setup creates the cgroups of pods and QoS classes and sets the enforced limits.
+// Existing cgroups of pods count in their QoS classes from then on: a class gets no less
+// CPU than its pods request while they are synced. A limit that cannot be set is reported
+// as an event and retried by Run. Setup returns an error if a cgroup cannot be created,
+// or if a reserved cgroup that must be limited does not exist.
 func (m *Manager) Setup(ctx context.Context) error {
-	if err := m.reservedThere(); err != nil {
+	if err := m.checkReservedCgroups(); err != nil {
 		return err
 	}
 	if !m.cfg.Flat {
@@ -36,26 +36,26 @@ func (m *Manager) Setup(ctx context.Context) error {
 			}
 		}
 		if missing := m.facts.Missing(); len(missing) > 0 {
-			m.log.Warn("this machine lacks cgroup controllers, what they limit is not limited", "controllers", missing)
+			m.log.Warn("Cgroup controllers are missing, their limits are not enforced", "controllers", missing)
 		}
 		if err := m.adoptPods(); err != nil {
 			m.log.Warn("Failed to read cgroups of pods that an earlier agent started; their QoS classes get less CPU until these pods sync", "err", err)
 		}
 	}
 	m.enforce(ctx)
-	if err := m.settle(ctx); err != nil { // tried again by Run
-		m.log.Warn("processes are not in their cgroups", "err", err)
+	if err := m.settle(ctx); err != nil { // retried by Run
+		m.log.Warn("Failed to move processes into their cgroups, will retry", "err", err)
 	}
 	return nil
 }
 
-// reservedThere checks that the cgroups exist of what is reserved and enforced. A
-// controller that one has not got, as slices of systemd's own have few, it gets with the
-// limit.
-func (m *Manager) reservedThere() error {
+// checkReservedCgroups returns an error if a reserved cgroup that is enforced does not
+// exist. It may lack controllers, as systemd's own slices do: setting the limit adds
+// them.
+func (m *Manager) checkReservedCgroups() error {
 	for _, e := range m.reservedCgroups() {
 		if _, err := m.cfg.Tree.Children(e.name); err != nil {
-			return fmt.Errorf("cm: enforce %s: cgroup %s has to exist: %w", e.key, e.name, err)
+			return fmt.Errorf("cm: enforce %s: cgroup %s must exist: %w", e.key, e.name, err)
 		}
 	}
 	return nil
@@ -67,40 +67,40 @@ type enforced struct {
 	r    cgroups.Resources
 }
 
-// reservedCgroups are those to limit beside kubepods (cm-25).
+// reservedCgroups returns the reserved cgroups to limit.
 func (m *Manager) reservedCgroups() []enforced {
 	var out []enforced
-	for _, key := range m.cfg.Enforce {
-		path, list := m.cfg.SystemReservedCgroup, m.cfg.Reserved.System
+	for _, key := range m.cfg.Enforce.Keys {
+		path, list := m.cfg.Enforce.SystemReservedCgroup, m.cfg.Reserved.System
 		switch key {
-		case EnforceKubeReserved, EnforceKubeReservedCompressible:
-			path, list = m.cfg.KubeReservedCgroup, m.cfg.Reserved.Kube
-		case EnforceSystemReserved, EnforceSystemReservedCompressible:
+		case enforceKubeReserved, enforceKubeReservedCompressible:
+			path, list = m.cfg.Enforce.KubeReservedCgroup, m.cfg.Reserved.Kube
+		case enforceSystemReserved, enforceSystemReservedCompressible:
 		default:
 			continue
 		}
-		compressible := key == EnforceSystemReservedCompressible || key == EnforceKubeReservedCompressible
-		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), ReservedResources(list, compressible)})
+		compressible := key == enforceSystemReservedCompressible || key == enforceKubeReservedCompressible
+		out = append(out, enforced{key, cgroups.ParsePath(path, m.cfg.Driver), reservedResources(list, compressible)})
 	}
 	return out
 }
 
-// podsLimits returns what kubepods is to have (cm-23).
+// podsLimits returns the limits of kubepods.
 func (m *Manager) podsLimits() cgroups.Resources {
 	list := m.cfg.Capacity
-	if slices.Contains(m.cfg.Enforce, EnforcePods) {
+	if slices.Contains(m.cfg.Enforce.Keys, enforcePods) {
 		list = allocate(list, m.cfg.Reserved.System, m.cfg.Reserved.Kube)
 	}
-	return ReservedResources(list, false)
+	return reservedResources(list, false)
 }
 
-// enforce sets the limits of kubepods and of what is reserved, and tells of it.
+// enforce sets the limits of kubepods and of reserved cgroups, and records events.
 func (m *Manager) enforce(ctx context.Context) {
 	var errs []error
 	if !m.cfg.Flat {
 		errs = append(errs, m.apply(ctx, "update", m.root, m.podsLimits()))
 	}
-	said := "Updated Node Allocatable limit across pods"
+	const updated = "Updated Node Allocatable limit across pods"
 	for _, e := range m.reservedCgroups() {
 		err := m.apply(ctx, "update", e.name, e.r)
 		if err == nil {
@@ -114,7 +114,7 @@ func (m *Manager) enforce(ctx context.Context) {
 	case err != nil:
 		m.event(v1.EventTypeWarning, "FailedNodeAllocatableEnforcement", fmt.Sprintf("Failed to update Node Allocatable Limits %q: %v", m.root, err))
 	case !m.cfg.Flat:
-		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", said)
+		m.event(v1.EventTypeNormal, "NodeAllocatableEnforced", updated)
 	}
 	m.mu.Lock()
 	m.unset = err != nil
@@ -122,11 +122,11 @@ func (m *Manager) enforce(ctx context.Context) {
 }
 
 func (m *Manager) event(eventType, reason, message string) {
-	m.cfg.Record(runtime.Event{Object: m.cfg.Node, Type: eventType, Reason: reason, Message: message})
+	m.cfg.Events.Record(runtime.Event{Object: m.cfg.Events.Node, Type: eventType, Reason: reason, Message: message})
 }
 
-// updateQOS gives the classes' cgroups what their pods request, if that has
-// changed, or in any case (cm-18, cm-19).
+// updateQOS sets the cgroups of the QoS classes if the requests of their pods have
+// changed, or in any case if anyway is true.
 func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 	if m.cfg.Flat {
 		return nil
@@ -138,7 +138,7 @@ func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 	m.mu.Lock()
 	demand := m.demand
 	m.mu.Unlock()
-	want := m.cfg.Policy.QOSResources(demand, m.Allocatable())
+	want := m.cfg.Policy.qosLimits(demand, m.Allocatable())
 	var errs []error
 	for _, c := range []struct {
 		name       cgroups.Name
@@ -163,8 +163,8 @@ func (m *Manager) updateQOS(ctx context.Context, anyway bool) error {
 	return err
 }
 
-// setClass sets a class's cgroup; a limit below what is in use is tried again at
-// that (cm-19).
+// setClass sets the cgroup of a QoS class. A memory limit below the usage is retried with
+// the usage.
 func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Resources) error {
 	err := m.apply(ctx, "update", name, r)
 	if err == nil || r.Memory == nil {
@@ -182,10 +182,10 @@ func (m *Manager) setClass(ctx context.Context, name cgroups.Name, r cgroups.Res
 	return m.apply(ctx, "update", name, r)
 }
 
-// Sync is one pass of Run: limits that could not be set are tried again, the
-// classes' cgroups are brought up to date, cgroups that somebody else has changed are put
-// right, and processes are put where they belong (cm-18, cm-24, cm-46, F-57). The error joins what failed; the
-// next pass tries it again.
+// Sync is one pass of Run: it retries limits that could not be set, updates the cgroups
+// of the QoS classes, corrects cgroups that other programs have changed, and moves
+// processes into their cgroups. The returned error joins the failures; the next pass
+// retries them.
 func (m *Manager) Sync(ctx context.Context) error {
 	m.mu.Lock()
 	unset := m.unset
@@ -200,17 +200,17 @@ func (m *Manager) Sync(ctx context.Context) error {
 	m.releaseVanished()
 	errs := []error{m.updateQOS(ctx, true), m.settle(ctx)}
 	for _, h := range pods {
-		if ctx.Err() != nil || m.cfg.Compat.KeepExisting {
+		if ctx.Err() != nil {
 			break
 		}
-		errs = append(errs, m.look(ctx, h))
+		errs = append(errs, m.correct(ctx, h))
 	}
 	return errors.Join(errs...)
 }
 
-// look puts one pod's cgroup right. One that has vanished is left to the pod's next
-// sync: it may be about to be removed.
-func (m *Manager) look(ctx context.Context, h *held) error {
+// correct corrects one pod's cgroup. A missing cgroup is left to the pod's next sync,
+// since it may be about to be removed.
+func (m *Manager) correct(ctx context.Context, h *held) error {
 	if err := h.busy.take(ctx); err != nil {
 		return err
 	}
@@ -225,13 +225,16 @@ func (m *Manager) look(ctx context.Context, h *held) error {
 	return m.repair(ctx, h, has)
 }
 
-// Run makes a pass each Config.Period until ctx is done, and returns nil. Call
-// [Manager.Setup] first. A second call returns an error.
+// syncPeriod is the time between two passes of Run.
+const syncPeriod = time.Minute
+
+// Run calls Sync every minute until ctx is done and returns nil. [Manager.Setup] must be
+// called first. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("cm: Manager"); err != nil {
 		return err
 	}
-	tick := time.NewTicker(m.cfg.Period)
+	tick := time.NewTicker(syncPeriod)
 	defer tick.Stop()
 	for {
 		select {
@@ -239,7 +242,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
-				m.log.Warn("cgroups are not what they should be", "err", err)
+				m.log.Warn("Failed to sync cgroups, will retry", "err", err)
 			}
 		}
 	}

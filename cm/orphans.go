@@ -15,9 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// Has reports whether the pod's cgroup is there, for podworker.CgroupFinder (cm-20).
-// One that can't be read, or lacks a part, counts as there: nothing is stopped for
-// that, Ensure puts it right.
+// Has reports whether the pod's cgroup exists, for podworker.CgroupFinder. A cgroup that
+// cannot be read or lacks a controller counts as existing: Ensure corrects it.
 func (m *Manager) Has(pod *v1.Pod) bool {
 	if m.cfg.Flat {
 		return true
@@ -26,7 +25,7 @@ func (m *Manager) Has(pod *v1.Pod) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Pods returns the pods that have cgroups, and their names.
+// Pods returns the pods that have cgroups, with the names of these.
 func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 	out := map[types.UID][]cgroups.Name{}
 	if m.cfg.Flat {
@@ -39,8 +38,8 @@ func (m *Manager) Pods() (map[types.UID][]cgroups.Name, error) {
 	return out, nil
 }
 
-// atOnce is how many cgroups are removed side by side: each may wait for its
-// processes to end.
+// atOnce is the number of cgroups that are removed concurrently: each removal may wait
+// for processes.
 const atOnce = 8
 
 // Collect removes the cgroups of the pods that removed reports. It lists the cgroups
@@ -84,7 +83,7 @@ func (m *Manager) collectPod(ctx context.Context, uid types.UID, names []cgroups
 		for _, name := range names {
 			least := cgroups.Resources{CPUShares: new(int64(cgroups.MinShares))}
 			if has, err := m.cfg.Tree.Read(name); err != nil || len(cgroups.Drift(has, m.facts.AsRead(least))) == 0 {
-				continue // it went meanwhile, or has no more already
+				continue // removed meanwhile, or already set
 			}
 			if err := m.apply(ctx, "update", name, least); err != nil {
 				return err
@@ -103,8 +102,8 @@ func (m *Manager) collectPod(ctx context.Context, uid types.UID, names []cgroups
 	return nil
 }
 
-// forget stops counting a pod, without touching its cgroup, and reports whether it
-// was counted.
+// forget stops counting a pod without changing its cgroup, and reports whether it was
+// counted.
 func (m *Manager) forget(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,36 +12,40 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// A Policy is how the resources of pods become those of cgroups.
+// A Policy determines the resources of the cgroups of pods.
 type Policy struct {
-	// NoCPUQuota turns limits on CPU off (cm-15).
+	// NoCPUQuota disables CPU limits.
 	NoCPUQuota bool
 
-	// CPUPeriod over which a limit on CPU is kept. Zero: 100 ms (cm-2).
+	// CPUPeriod is the period of CPU quotas. Zero means 100 ms.
 	CPUPeriod time.Duration
 
-	// PodPids is how many processes a pod may have. Zero or less: as many as it
-	// likes (cm-16).
+	// PodPids is the maximum number of processes and threads of a pod. Zero or less means
+	// no limit.
 	PodPids int64
 
-	// HugePageSizes that the kernel has, in bytes. A pod may use those that it
-	// asks for (cm-17).
+	// HugePageSizes are the sizes that the kernel supports, in bytes. Pods may use only
+	// those that they request.
 	HugePageSizes []int64
 
-	// Reserve protects the memory that was requested (cm-38, cm-39). Cgroup v2
+	// Reserve determines which requested memory the kernel does not reclaim. Cgroup v2
 	// only.
 	Reserve Reservation
 
-	// QOSReserved is the percentage of what pods request that lower classes can't
-	// have, 0 to 100; memory only (cm-19).
+	// QOSReserved is the percentage of requests that lower QoS classes cannot use, 0 to
+	// 100; only for memory.
 	QOSReserved map[v1.ResourceName]int64
+
+	// ExclusiveCPUs reports whether a container of the pod has exclusive CPUs: the pod's
+	// cgroup then has no CPU quota. It must not block. If nil, no container has any.
+	ExclusiveCPUs func(pod *v1.Pod) bool
 }
 
-// A Reservation tells whose requested memory the kernel does not take back.
+// A Reservation determines for which pods requested memory is not reclaimed.
 type Reservation int
 
-// The kubelet's default since 1.36 is ReserveNone; ReserveAll is how MemoryQoS was
-// before.
+// ReserveNone is the kubelet's default since 1.36; ReserveAll is the original behavior of
+// the feature MemoryQoS.
 const (
 	ReserveNone   Reservation = iota
 	ReserveTiered             // memory.min for Guaranteed pods, memory.low for Burstable ones
@@ -55,12 +59,12 @@ func (p Policy) period() int64 {
 	return p.CPUPeriod.Microseconds()
 }
 
-// PodResources returns what the cgroup of a pod is to have (cm-13 … cm-17). Where
-// nothing limits it, that is said: a cgroup that was there before is put right.
+// PodResources returns the resources of the cgroup of a pod. Absent limits are set
+// explicitly, so that an existing cgroup is corrected.
 func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 	class := qos.Class(pod)
 	requests, limits := podTotals(pod)
-	r := p.compute(class, requests, limits)
+	r := p.withoutQuota(pod, p.compute(class, requests, limits))
 	r.Pids = new(int64(cgroups.Unlimited))
 	if p.PodPids > 0 {
 		r.Pids = new(p.PodPids)
@@ -81,13 +85,22 @@ func (p Policy) PodResources(pod *v1.Pod) cgroups.Resources {
 	return r
 }
 
-// compute is CPU and memory, of which resizes change one at a time.
+// withoutQuota returns r without a CPU quota if a container of the pod has exclusive CPUs:
+// the quota would throttle it on these.
+func (p Policy) withoutQuota(pod *v1.Pod, r cgroups.Resources) cgroups.Resources {
+	if p.ExclusiveCPUs != nil && p.ExclusiveCPUs(pod) {
+		r.CPUQuota = new(int64(cgroups.Unlimited))
+	}
+	return r
+}
+
+// compute returns the CPU and memory resources, which Resize changes separately.
 func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) cgroups.Resources {
 	r := cgroups.Resources{
 		CPUShares: new(int64(cgroups.MinShares)),
 		CPUQuota:  new(int64(cgroups.Unlimited)), CPUPeriod: new(p.period()),
 		Memory:    new(int64(cgroups.Unlimited)),
-		MemoryMin: new(int64(0)), MemoryLow: new(int64(0)), // under an earlier policy there may have been more
+		MemoryMin: new(int64(0)), MemoryLow: new(int64(0)), // reset the values of an earlier policy
 	}
 	if class == v1.PodQOSBestEffort {
 		return r
@@ -112,8 +125,8 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 	return r
 }
 
-// podTotals is what the pod requests, and what it is limited to in all (cm-14): a
-// limit counts only where every container has one, or the pod has (cm-13).
+// podTotals returns the requests and limits of the pod. A limit counts only if every
+// container or the pod itself has one (rules cm-13, cm-14).
 func podTotals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 	requests = helpers.PodRequests(pod, helpers.PodResourcesOptions{})
 	limits = helpers.PodLimits(pod, helpers.PodResourcesOptions{})

@@ -11,12 +11,12 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// A Tunable is a parameter of the kernel, by its file below /proc/sys.
+// A Tunable is a kernel parameter; Name is its file below /proc/sys.
 type Tunable struct{ Name, Value string }
 
-// Tunables are what nodes of Kubernetes run with (cm-29): memory is promised
-// freely, the OOM killer decides, a kernel that has lost its way starts anew, keys
-// last for many pods.
+// Tunables returns the kernel parameters of Kubernetes nodes (rule cm-29): memory
+// overcommit is allowed, the OOM killer acts instead of a panic, the kernel reboots 10
+// seconds after a panic and panics on an oops, and key quotas suffice for many pods.
 func Tunables() []Tunable {
 	return []Tunable{
 		{"vm/overcommit_memory", "1"},
@@ -28,10 +28,9 @@ func Tunables() []Tunable {
 	}
 }
 
-// CheckTunables compares the kernel's parameters with wanted, and sets those that
-// differ by calling set, or with protect reports them as an error
-// (protectKernelDefaults). Those that a kernel has not got are left out. root is
-// the machine's, os.DirFS("/").
+// CheckTunables compares the kernel parameters with wanted and calls set for those that
+// differ; with protect it returns an error for them instead (protectKernelDefaults).
+// Parameters that the kernel does not have are ignored. root is os.DirFS("/").
 func CheckTunables(root fs.FS, wanted []Tunable, protect bool, set func(Tunable) error) error {
 	var errs []error
 	for _, t := range wanted {
@@ -51,11 +50,11 @@ func CheckTunables(root fs.FS, wanted []Tunable, protect bool, set func(Tunable)
 	return errors.Join(errs...)
 }
 
-// ErrSwapOn says that the machine swaps, which it should not (cm-30).
+// ErrSwapOn is the error for a machine with swap and failSwapOn.
 var ErrSwapOn = errors.New("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false")
 
-// SwapOn reports whether a /proc/swaps lists anything that is swapped to: a disk,
-// a file. The header is no such line, nor is a tmpfs (cm-30).
+// SwapOn reports whether /proc/swaps lists a device or file. The header and tmpfs do not
+// count.
 func SwapOn(swaps []byte) bool {
 	lines := slices.Collect(bytes.Lines(swaps))
 	return slices.ContainsFunc(lines, func(line []byte) bool {
@@ -64,13 +63,13 @@ func SwapOn(swaps []byte) bool {
 	})
 }
 
-// ErrCgroupV1 says that the machine runs cgroup v1, which it should not (cm-31).
-var ErrCgroupV1 = errors.New("cm: this machine runs cgroup v1, which failCgroupV1 forbids; use cgroup v2, or set failCgroupV1 to false")
+// errCgroupV1 is the error for a machine with cgroup v1 and failCgroupV1.
+var errCgroupV1 = errors.New("cm: this machine runs cgroup v1, which failCgroupV1 forbids; use cgroup v2, or set failCgroupV1 to false")
 
-// CheckVersion returns ErrCgroupV1 on cgroup v1 with failV1 (cm-31).
+// CheckVersion returns an error for cgroup v1 if failV1 is true.
 func CheckVersion(f cgroups.Facts, failV1 bool) error {
 	if failV1 && f.Version == 1 {
-		return ErrCgroupV1
+		return errCgroupV1
 	}
 	return nil
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// kubepods is the cgroup that holds all pods; below it are those of the classes,
-// and Guaranteed pods (section 8.2).
+// kubepods is the cgroup that contains all pods: the cgroups of QoS classes and of
+// Guaranteed pods.
 const kubepods = "kubepods"
 
-// classPart is what the class has between kubepods and the pod.
+// classPart returns the path of the QoS class below kubepods.
 func classPart(class v1.PodQOSClass) []string {
 	switch class {
 	case v1.PodQOSBurstable:
@@ -24,7 +24,7 @@ func classPart(class v1.PodQOSClass) []string {
 	}
 }
 
-// PodName returns the cgroup of a pod (section 8.2).
+// PodName returns the cgroup of a pod.
 func PodName(root cgroups.Name, pod *v1.Pod) cgroups.Name {
 	return podName(root, qos.Class(pod), string(pod.UID))
 }
@@ -33,38 +33,37 @@ func podName(root cgroups.Name, class v1.PodQOSClass, uid string) cgroups.Name {
 	return root.Child(kubepods).Child(classPart(class)...).Child(cgroups.PodPart(uid))
 }
 
-// Requested is what the pods of one class request together.
-type Requested struct{ MilliCPU, Memory int64 }
+// podRequest is what the pods of one class request together.
+type podRequest struct{ MilliCPU, Memory int64 }
 
-// add and sub count one pod; what a pod is said to request is bounded, so that the
-// sum does not overflow.
-func (r *Requested) add(o Requested) { r.MilliCPU += o.MilliCPU; r.Memory += o.Memory }
-func (r *Requested) sub(o Requested) { r.MilliCPU -= o.MilliCPU; r.Memory -= o.Memory }
+// add and sub count one pod. Requests are bounded, so that the sum does not overflow.
+func (r *podRequest) add(o podRequest) { r.MilliCPU += o.MilliCPU; r.Memory += o.Memory }
+func (r *podRequest) sub(o podRequest) { r.MilliCPU -= o.MilliCPU; r.Memory -= o.Memory }
 
-const mostMemory = 1 << 50 // a pod's request counts for no more
+const mostMemory = 1 << 50 // upper bound of a pod's request
 
-func requestedBy(pod *v1.Pod) Requested {
+func requestedBy(pod *v1.Pod) podRequest {
 	requests, _ := podTotals(pod)
-	return Requested{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
+	return podRequest{MilliCPU: qos.MilliCPU(requests[v1.ResourceCPU]), Memory: min(max(requests.Memory().Value(), 0), mostMemory)}
 }
 
-// Demand is what pods request, by class. BestEffort pods request nothing.
-type Demand struct{ Guaranteed, Burstable Requested }
+// classDemand is what pods request, by class. BestEffort pods request nothing.
+type classDemand struct{ Guaranteed, Burstable podRequest }
 
-func (d *Demand) add(class v1.PodQOSClass, r Requested) {
+func (d *classDemand) add(class v1.PodQOSClass, r podRequest) {
 	if of := d.of(class); of != nil {
 		of.add(r)
 	}
 }
 
-func (d *Demand) sub(class v1.PodQOSClass, r Requested) {
+func (d *classDemand) sub(class v1.PodQOSClass, r podRequest) {
 	if of := d.of(class); of != nil {
 		of.sub(r)
 	}
 }
 
 // of returns the demand of one class; nil if its pods request nothing.
-func (d *Demand) of(class v1.PodQOSClass) *Requested {
+func (d *classDemand) of(class v1.PodQOSClass) *podRequest {
 	switch class {
 	case v1.PodQOSGuaranteed:
 		return &d.Guaranteed
@@ -75,14 +74,14 @@ func (d *Demand) of(class v1.PodQOSClass) *Requested {
 	}
 }
 
-// QOSResources are what the cgroups of the two lower classes are to have (cm-18,
+// qosLimits are what the cgroups of the two lower classes are to have (cm-18,
 // cm-19), and what memory is protected in kubepods (cm-38).
-type QOSResources struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
+type qosLimits struct{ Kubepods, Burstable, BestEffort cgroups.Resources }
 
-// QOSResources returns what the cgroups of the classes are to have when pods
+// qosLimits returns what the cgroups of the classes are to have when pods
 // request so much, on a node of which pods can have allocatable.
-func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources {
-	var out QOSResources
+func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits {
+	var out qosLimits
 	out.BestEffort.CPUShares = new(int64(cgroups.MinShares))
 	out.Burstable.CPUShares = new(cgroups.Shares(d.Burstable.MilliCPU))
 	for _, size := range p.HugePageSizes {
@@ -93,7 +92,7 @@ func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources
 			r.HugePages[size] = 1 << 62 // cm-17
 		}
 	}
-	// Under an earlier policy there may have been more.
+	// Reset the values of an earlier policy.
 	for _, r := range []*cgroups.Resources{&out.Kubepods, &out.Burstable} {
 		r.MemoryMin, r.MemoryLow = new(int64(0)), new(int64(0))
 	}
@@ -102,7 +101,7 @@ func (p Policy) QOSResources(d Demand, allocatable v1.ResourceList) QOSResources
 		out.Burstable.MemoryMin = new(d.Burstable.Memory)
 		out.Kubepods.MemoryMin = new(d.Burstable.Memory + d.Guaranteed.Memory)
 	case ReserveTiered:
-		// What is protected below is only as far as it is here.
+		// Memory of pods is protected only as far as that of their parents is.
 		out.Burstable.MemoryLow = new(d.Burstable.Memory)
 		out.Kubepods.MemoryMin, out.Kubepods.MemoryLow = new(d.Guaranteed.Memory), new(d.Burstable.Memory)
 	}

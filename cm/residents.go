@@ -28,19 +28,19 @@ type mover interface {
 const strayPasses = 10
 
 func checkResidents(cfg Config) error {
-	if cfg.AgentCgroup == "" && cfg.SystemCgroup == "" {
+	if cfg.Processes.Agent == "" && cfg.Processes.System == "" {
 		return nil
 	}
 	if _, ok := cfg.Tree.(mover); !ok {
-		return errors.New("cm: Config.AgentCgroup, Config.SystemCgroup: Config.Tree can't move processes")
+		return errors.New("cm: Config.Processes.Agent, Config.Processes.System: Config.Tree can't move processes")
 	}
-	if path := cfg.AgentCgroup; path != "" && cfg.Driver != cgroups.Systemd && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
-		return fmt.Errorf("cm: Config.AgentCgroup: %q is the root of all cgroups", path)
+	if path := cfg.Processes.Agent; path != "" && cfg.Driver != cgroups.Systemd && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+		return fmt.Errorf("cm: Config.Processes.Agent: %q is the root of all cgroups", path)
 	}
-	if path := cfg.SystemCgroup; path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
-		return fmt.Errorf("cm: Config.SystemCgroup: %q is no cgroup that the driver %s can move processes into", path, cfg.Driver)
+	if path := cfg.Processes.System; path != "" && len(cgroups.ParsePath(path, cfg.Driver)) == 0 {
+		return fmt.Errorf("cm: Config.Processes.System: %q is no cgroup that the driver %s can move processes into", path, cfg.Driver)
 	}
-	for _, path := range []string{cfg.AgentCgroup, cfg.SystemCgroup} {
+	for _, path := range []string{cfg.Processes.Agent, cfg.Processes.System} {
 		if err := cgroups.ParsePath(path, cfg.Driver).Check(); err != nil {
 			return fmt.Errorf("cm: %w", err)
 		}
@@ -58,7 +58,7 @@ func (m *Manager) settle(ctx context.Context) error {
 }
 
 func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
-	path := m.cfg.AgentCgroup
+	path := m.cfg.Processes.Agent
 	if path == "" {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (m *Manager) settleAgent(ctx context.Context, tree mover) error {
 }
 
 func (m *Manager) settleSystem(ctx context.Context, tree mover) error {
-	if m.cfg.SystemCgroup == "" {
+	if m.cfg.Processes.System == "" {
 		return nil
 	}
 	var moved error
@@ -94,7 +94,7 @@ func (m *Manager) settleSystem(ctx context.Context, tree mover) error {
 		if len(strays) == 0 {
 			return nil
 		}
-		if moved = tree.Move(ctx, cgroups.ParsePath(m.cfg.SystemCgroup, m.cfg.Driver), strays...); ctx.Err() != nil {
+		if moved = tree.Move(ctx, cgroups.ParsePath(m.cfg.Processes.System, m.cfg.Driver), strays...); ctx.Err() != nil {
 			break
 		}
 	}

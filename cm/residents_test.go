@@ -16,7 +16,7 @@ import (
 
 func TestProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t, cm.Config{AgentCgroup: "/agent", SystemCgroup: "/sys/all"})
+		n := newNode(t, cm.Config{Processes: cm.ProcessCgroups{Agent: "/agent", System: "/sys/all"}})
 		agent, sys := cgroups.Name{"agent"}, cgroups.Name{"sys", "all"}
 		n.tree.Run(nil, false, 17, os.Getpid(), 18)
 		in := func(name cgroups.Name, pid int) bool {
@@ -66,17 +66,17 @@ func TestNobodyIsMovedUnlessThatIsAskedFor(t *testing.T) { // cm-46
 func TestPlacesThatNobodyCanBeMovedTo(t *testing.T) { // cm-46
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Driver: cgroups.Systemd})
 	for says, cfg := range map[string]cm.Config{
-		`Config.AgentCgroup: "/" is the root`:                            {Tree: tree, AgentCgroup: "/"},
-		`Config.SystemCgroup: "/" is no cgroup`:                          {Tree: tree, SystemCgroup: "/"},
-		`Config.SystemCgroup: "/system.slice/sshd.service" is no cgroup`: {Tree: tree, Driver: cgroups.Systemd, SystemCgroup: "/system.slice/sshd.service"},
-		"bad cgroup name":      {Tree: tree, AgentCgroup: "/a_b"},
-		"can't move processes": {Tree: struct{ cm.Tree }{tree}, AgentCgroup: "/a"},
+		`Config.Processes.Agent: "/" is the root`:                            {Tree: tree, Processes: cm.ProcessCgroups{Agent: "/"}},
+		`Config.Processes.System: "/" is no cgroup`:                          {Tree: tree, Processes: cm.ProcessCgroups{System: "/"}},
+		`Config.Processes.System: "/system.slice/sshd.service" is no cgroup`: {Tree: tree, Driver: cgroups.Systemd, Processes: cm.ProcessCgroups{System: "/system.slice/sshd.service"}},
+		"bad cgroup name":      {Tree: tree, Processes: cm.ProcessCgroups{Agent: "/a_b"}},
+		"can't move processes": {Tree: struct{ cm.Tree }{tree}, Processes: cm.ProcessCgroups{Agent: "/a"}},
 	} {
 		_, err := cm.New(cfg)
 		assert.ErrorContains(t, err, says)
 	}
 	// Only systemd puts processes into services.
-	m, err := cm.New(cm.Config{Tree: tree, Driver: cgroups.Systemd, AgentCgroup: "/system.slice/agent.service"})
+	m, err := cm.New(cm.Config{Tree: tree, Driver: cgroups.Systemd, Processes: cm.ProcessCgroups{Agent: "/system.slice/agent.service"}})
 	require.NoError(t, err)
 	assert.ErrorContains(t, m.Sync(t.Context()), "this process is not in /system.slice/agent.service, where only systemd could put it")
 }

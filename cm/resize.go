@@ -12,11 +12,11 @@ import (
 	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// Resize makes one resource of a pod's cgroup, cpu or memory, what after says, which
-// holds the pod's requests and limits in full; all else stays (cm-43). It is one
-// step of a resize, whose order is for the caller: first the pod where it grows, the
-// containers where it shrinks. A limit on memory below what is in use is refused.
-// On error the cgroup has what it had.
+// Resize changes one resource of a pod's cgroup, cpu or memory, to the values in after,
+// which contains the pod's complete requests and limits. It is one step of a resize, and
+// the caller is responsible for the order: the pod first if it grows, the containers
+// first if it shrinks. A memory limit below the current usage is rejected. If Resize
+// returns an error, the desired resources of the cgroup are unchanged.
 func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName, after v1.ResourceRequirements) error {
 	if m.cfg.Flat {
 		return nil
@@ -26,7 +26,7 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 		return err
 	}
 	defer h.busy.give()
-	all := m.withoutQuota(pod, m.cfg.Policy.compute(h.class, after.Requests, after.Limits))
+	all := m.cfg.Policy.withoutQuota(pod, m.cfg.Policy.compute(h.class, after.Requests, after.Limits))
 	var r cgroups.Resources
 	switch name {
 	case v1.ResourceCPU:
@@ -57,13 +57,13 @@ func (m *Manager) Resize(ctx context.Context, pod *v1.Pod, name v1.ResourceName,
 	m.demand.add(h.class, h.requested)
 	m.mu.Unlock()
 	if err := m.updateQOS(ctx, false); err != nil {
-		m.log.Warn("cgroups of the classes can't be set", "err", err)
+		m.log.Warn("Failed to set cgroups of QoS classes, will retry", "err", err)
 	}
 	return nil
 }
 
-// roomFor returns an error if more memory is in use than limit allows: of cgroup v2
-// the kernel would kill for it.
+// roomFor returns an error if memory usage exceeds limit: with cgroup v2 the kernel would
+// kill processes.
 func (m *Manager) roomFor(name cgroups.Name, limit *int64) error {
 	reader, ok := m.cfg.Tree.(usageReader)
 	if !ok || limit == nil || *limit < 0 {

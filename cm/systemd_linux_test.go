@@ -100,10 +100,12 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 			Tree: tree, Driver: cgroups.Systemd, Capacity: list("cpu=4 memory=1Gi pid=32768"),
 			Policy:   cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered, HugePageSizes: []int64{2 << 20}},
 			Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768"), Kube: list("cpu=250m memory=128Mi")},
-			Enforce:  []string{cm.EnforcePods, cm.EnforceSystemReserved, cm.EnforceKubeReservedCompressible},
-			// As a kubelet's configuration names them.
-			SystemReservedCgroup: "/system.slice", KubeReservedCgroup: "/runtime.slice",
-			Record: func(e runtime.Event) { events = append(events, e) },
+			Enforce: cm.Enforcement{
+				Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"},
+				// As a kubelet's configuration names them.
+				SystemReservedCgroup: "/system.slice", KubeReservedCgroup: "/runtime.slice",
+			},
+			Events: cm.Events{Record: func(e runtime.Event) { events = append(events, e) }},
 			Hooks:  cm.Hooks{Repaired: func(name cgroups.Name, changes []cgroups.Change) { repaired = append(repaired, name.String()) }},
 		})
 		require.NoError(t, err)

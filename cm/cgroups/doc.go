@@ -1,14 +1,14 @@
-// Package cgroups knows the cgroups of Linux, versions 1 and 2, as values: how
-// they are called, which files a limit goes into, what their files say. It
-// touches no machine, so it runs on any; package host is the machine's own tree.
+// Package cgroups represents the cgroups of Linux, versions 1 and 2, as values: their
+// names, the files with their limits, and the content of these files. It does not access
+// the machine, so it works on every operating system. Package host accesses the cgroups
+// of the machine.
 //
 // # What it decides
 //
-// A [Name] is a cgroup by its place in the tree, which the drivers cgroupfs and
-// systemd spell differently. [Resources] are what a cgroup is to have;
-// [Facts].Settings says which file gets which value for it, and [Facts].Read
-// reads them back. [ReadStats] reads what a cgroup uses. [Drift] tells what
-// somebody else has changed. [Tree] holds cgroups in memory.
+// A [Name] identifies a cgroup; the drivers cgroupfs and systemd spell it differently.
+// [Resources] are the desired limits; [Facts].Settings returns the values to write for
+// them, and [Facts].Read reads them back. [ReadStats] reads the usage of a cgroup.
+// [Drift] reports what other programs have changed. [Tree] contains cgroups in memory.
 //
 // # Usage
 //
@@ -21,33 +21,30 @@
 //
 // # Concurrency
 //
-// Functions are pure. A [Tree] may be used from many goroutines.
+// Functions are pure. A [Tree] is safe for concurrent use.
 //
 // # Guarantees and limits
 //
-//   - A value that is nil is left as it is; nothing is reset that was not asked
-//     for.
-//   - What a controller would hold that the machine does not have is left out of
-//     Settings; [Facts].Missing names these controllers.
-//   - Files that are not what the kernel writes give an error that names the file,
-//     never a panic.
+//   - A nil value is not changed; nothing is reset implicitly.
+//   - Settings omits the values of missing controllers; [Facts].Missing returns their
+//     names.
+//   - Invalid file content is an error that contains the name of the file.
 //
 // # Differences from the kubelet
 //
-//   - A name with a "/" or a "_" is an error instead of a panic (cm-6).
-//   - CPU shares become a weight by the formula that runc has since 1.3.2, so that
-//     a pod and its containers follow one curve (cm-4, F-55); [Linear] is the
-//     kubelet's of 1.32.
-//   - Without cadvisor: the readers are some hundred lines (F-70).
+//   - A name that contains "/" or "_" is an error instead of a panic.
+//   - CPU shares are converted to a weight with the formula that runc uses since 1.3.2,
+//     so that a pod and its containers have the same scale; [Linear] is the formula of
+//     kubelet 1.32.
+//   - It does not depend on cAdvisor.
 //
 // # Testing
 //
-// Each rule is a line in a table, by number; testdata has files as kernels write
-// them; the readers are fuzzed. [Tree] stands in for a machine's cgroups in tests
-// (F-60).
+// Tables of rules; testdata contains files of real kernels; the parsers are fuzzed.
+// [Tree] replaces the cgroups of a machine in tests.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package cgroups

@@ -8,34 +8,33 @@ import (
 	"strings"
 )
 
-// A Driver is who makes the cgroups of a machine, and hence how they are called.
+// A Driver creates the cgroups of a machine and determines how they are named.
 type Driver string
 
-// The drivers, as --cgroup-driver has them.
+// The drivers, with the values of --cgroup-driver.
 const (
 	Cgroupfs Driver = "cgroupfs"
 	Systemd  Driver = "systemd"
 )
 
-// ParseDriver returns the driver of that name.
+// ParseDriver returns the driver with the name. The empty name is an error.
 func ParseDriver(name string) (Driver, error) {
 	switch d := Driver(name); d {
 	case Cgroupfs, Systemd:
 		return d, nil
 	}
-	return "", fmt.Errorf("cgroups: no driver %q; there are cgroupfs and systemd", name)
+	return "", fmt.Errorf("cgroups: unknown driver %q; valid drivers are cgroupfs and systemd", name)
 }
 
-// A Name is a cgroup by what it and those above it are called: "kubepods",
-// "burstable", "pod1234". The empty one is the root. Names are not changed once
-// they are made.
+// A Name is the path of a cgroup, independent of the driver: "kubepods", "burstable",
+// "pod1234". The empty name is the root. Names are immutable.
 type Name []string
 
-// ErrBadName says that a name could not be told from another one.
+// ErrBadName is returned for a name that would be ambiguous.
 var ErrBadName = errors.New("bad cgroup name")
 
-// Check returns an error if a part of the name is empty, or has a "/", which would
-// be two parts, or a "_", which systemd's names have for "-" (cm-6).
+// Check returns ErrBadName if a part of the name is empty, "." or "..", or contains "/",
+// which separates parts, or "_", which the systemd driver substitutes for "-".
 func (n Name) Check() error {
 	for _, part := range n {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "/_\x00\n") {
@@ -45,7 +44,7 @@ func (n Name) Check() error {
 	return nil
 }
 
-// ParseRoot returns the name that a --cgroup-root gives: "/" and "" are the root.
+// ParseRoot returns the name for a value of --cgroup-root: "/" and "" are the root.
 func ParseRoot(text string) (Name, error) {
 	var n Name
 	for part := range strings.SplitSeq(path.Clean("/"+text), "/") {
@@ -56,10 +55,10 @@ func ParseRoot(text string) (Name, error) {
 	return n, n.Check()
 }
 
-// Child returns the name of a cgroup below n.
+// Child returns the name of a descendant of n.
 func (n Name) Child(parts ...string) Name { return slices.Concat(n, parts) }
 
-// Parent returns the name of the cgroup that n is in; that of the root is itself.
+// Parent returns the name of the parent of n. The parent of the root is the root.
 func (n Name) Parent() Name {
 	if len(n) == 0 {
 		return n
@@ -67,7 +66,7 @@ func (n Name) Parent() Name {
 	return n[: len(n)-1 : len(n)-1]
 }
 
-// Base is the last part of the name; "" of the root.
+// Base returns the last part of the name; "" for the root.
 func (n Name) Base() string {
 	if len(n) == 0 {
 		return ""
@@ -75,13 +74,12 @@ func (n Name) Base() string {
 	return n[len(n)-1]
 }
 
-// String returns the name as cgroupfs spells it.
+// String returns the name in the notation of cgroupfs.
 func (n Name) String() string { return "/" + strings.Join(n, "/") }
 
-// Path returns the cgroup's path below the mount of a controller, with a slash in
-// front: "/kubepods/burstable", or of systemd
-// "/kubepods.slice/kubepods-burstable.slice" (cm-7). A CRI runtime takes it as a
-// cgroup parent.
+// Path returns the path of the cgroup below the mount of a controller, with a leading
+// slash: "/kubepods/burstable", or with systemd
+// "/kubepods.slice/kubepods-burstable.slice". CRI runtimes accept it as cgroup parent.
 func (n Name) Path(d Driver) string {
 	if d != Systemd || len(n) == 0 {
 		return n.String()
@@ -93,8 +91,8 @@ func (n Name) Path(d Driver) string {
 	return b.String()
 }
 
-// Slice returns what systemd calls the cgroup's unit: "kubepods-burstable.slice"; of
-// the root "-.slice" (cm-7).
+// Slice returns the name of the systemd unit of the cgroup: "kubepods-burstable.slice";
+// "-.slice" for the root.
 func (n Name) Slice() string {
 	if len(n) == 0 {
 		return "-.slice"
@@ -106,7 +104,8 @@ func (n Name) Slice() string {
 	return strings.Join(parts, "-") + ".slice"
 }
 
-// ParsePath is the reverse of Path. Of systemd's the last part alone counts.
+// ParsePath is the inverse of Path. With systemd it considers only the last part of the
+// path.
 func ParsePath(p string, d Driver) Name {
 	if d != Systemd {
 		return Name(strings.FieldsFunc(p, func(r rune) bool { return r == '/' }))
@@ -122,14 +121,15 @@ func ParsePath(p string, d Driver) Name {
 	return Name(parts)
 }
 
-// podPrefix begins the last part of a pod's name.
+// podPrefix is the prefix of the last part of the name of a pod's cgroup.
 const podPrefix = "pod"
 
 // PodPart returns the last part of the name of the pod's cgroup.
 func PodPart(uid string) string { return podPrefix + uid }
 
-// PodUID returns which pod's cgroup that is; "" if it is no pod's. What has "pod"
-// in it twice is none (cm-8).
+// PodUID returns the UID of the pod that the cgroup belongs to; "" if it is not the
+// cgroup of a pod. As in the kubelet, a name that contains "pod" twice is not (rule
+// cm-8).
 func (n Name) PodUID() string {
 	uid, ok := strings.CutPrefix(n.Base(), podPrefix)
 	if !ok || strings.Contains(uid, podPrefix) {

@@ -8,37 +8,38 @@ import (
 	"strings"
 )
 
-// Unlimited is a limit that does not limit.
+// Unlimited is the value of an absent limit.
 const Unlimited = -1
 
-// Resources are what a cgroup has or is to have. A nil value is left as it is.
+// Resources are the resources of a cgroup. A nil value is not changed when they are
+// applied.
 type Resources struct {
-	// CPUShares in the units of cgroup v1, which v2 turns into a weight.
+	// CPUShares is in the unit of cgroup v1. With v2 it is converted to a weight.
 	CPUShares *int64
 
-	// CPUWeight of cgroup v2 is what is read back there; it wins over CPUShares.
+	// CPUWeight is the weight of cgroup v2, as it is read back. It overrides CPUShares.
 	CPUWeight *int64
 
-	// CPUQuota is the CPU time in a period, both in microseconds. Unlimited:
-	// there is no quota. A nil period with a quota is the default one.
+	// CPUQuota is the CPU time per CPUPeriod, both in microseconds. Unlimited means no
+	// quota. A nil period with a quota means DefaultPeriod.
 	CPUQuota, CPUPeriod *int64
 
-	// Memory is the limit in bytes.
+	// Memory is the memory limit in bytes.
 	Memory *int64
 
-	// MemoryMin, MemoryLow and MemoryHigh in bytes: what the kernel does not take
-	// back, what it takes back last, and where it begins to slow down. Cgroup v2
-	// only.
+	// MemoryMin, MemoryLow and MemoryHigh are in bytes: memory that the kernel never
+	// reclaims, memory that it reclaims last, and the usage above which it throttles.
+	// Cgroup v2 only.
 	MemoryMin, MemoryLow, MemoryHigh *int64
 
-	// Pids is how many processes there may be.
+	// Pids is the maximum number of processes and threads.
 	Pids *int64
 
 	// HugePages are limits in bytes by page size in bytes.
 	HugePages map[int64]int64
 }
 
-// Or returns r with the values of other where r has none.
+// Or returns r with unset values taken from other.
 func (r Resources) Or(other Resources) Resources {
 	out := r
 	for i, field := range out.fields() {
@@ -53,7 +54,7 @@ func (r Resources) Or(other Resources) Resources {
 	return out
 }
 
-// fields are the single values, in a fixed order.
+// fields returns the values other than HugePages, in a fixed order.
 func (r *Resources) fields() []**int64 {
 	return []**int64{
 		&r.CPUShares, &r.CPUWeight, &r.CPUQuota, &r.CPUPeriod,
@@ -66,7 +67,7 @@ var fieldNames = []string{
 	"memory", "memory min", "memory low", "memory high", "pids",
 }
 
-// String lists what is there: "cpu shares 512, memory 1048576".
+// String lists the values that are set: "cpu shares 512, memory 1048576".
 func (r Resources) String() string {
 	var parts []string
 	for i, field := range r.fields() {
@@ -80,18 +81,17 @@ func (r Resources) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// A Change is a value that is not what it should be.
+// A Change is a value that differs from the desired one.
 type Change struct {
 	What        string // "memory", "hugepages 2MB"
 	Has, Wanted int64  // Unlimited: no limit; Has is 0 if it can't be told
 }
 
-// String says it in words: "memory is 100, not 200".
+// String returns a text such as "memory is 100, not 200".
 func (c Change) String() string { return fmt.Sprintf("%s is %d, not %d", c.What, c.Has, c.Wanted) }
 
-// Drift returns in which values a cgroup differs from what it is to have, both as
-// [Facts].AsRead has them. Values that are not wanted, and those that the kernel
-// did not tell, do not count.
+// Drift returns the values in which a cgroup differs from its desired resources; both are
+// in the form of [Facts].AsRead. Values that are nil in either of them are ignored.
 func Drift(has, wanted Resources) []Change {
 	var out []Change
 	for i, want := range wanted.fields() {
@@ -108,7 +108,7 @@ func Drift(has, wanted Resources) []Change {
 	return out
 }
 
-// PageSizeName writes a page size as the kernel's files are named: 2MB, 1GB.
+// PageSizeName returns a page size in the notation of the kernel's file names: 2MB, 1GB.
 func PageSizeName(bytes int64) string {
 	for _, unit := range []struct {
 		name string

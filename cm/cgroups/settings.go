@@ -11,30 +11,30 @@ import (
 	"strings"
 )
 
-// Facts are what a machine's cgroups can do.
+// Facts are the cgroup features of a machine.
 type Facts struct {
 	// Version is 1 or 2.
 	Version int
 
-	// Controllers that there are: of v2 those of the root (or of the subtree that
-	// was delegated), of v1 the mounts. "cpu", "cpuacct", "cpuset", "memory",
+	// Controllers are the available ones: with v2 those of the root or of the delegated
+	// subtree, with v1 those that are mounted; "cpu", "cpuacct", "cpuset", "memory",
 	// "pids", "hugetlb", "systemd" and others.
 	Controllers []string
 
-	// Driver makes the cgroups. Systemd knows quotas in percents of a CPU, and takes
-	// the next greater one. Empty: cgroupfs.
+	// Driver creates the cgroups. Systemd stores quotas in percent of a CPU and rounds
+	// them up. Empty means cgroupfs.
 	Driver Driver
 
-	// Weight turns CPU shares into weights.
+	// Weight converts CPU shares into weights.
 	Weight WeightFormula
 
-	// PageSize of the kernel in bytes, to which limits on memory are rounded.
-	// Zero: 4096.
+	// PageSize is the page size of the kernel in bytes, to which memory limits are
+	// rounded. Zero means 4096.
 	PageSize int64
 }
 
-// Needed are the controllers that pods' cgroups need where the machine has them
-// (cm-9).
+// Needed returns the controllers that the cgroups of pods must have if the machine has
+// them.
 func (f Facts) Needed() []string {
 	if f.Version == 2 {
 		return []string{"cpu", "cpuset", "memory", "hugetlb", "pids"}
@@ -42,8 +42,8 @@ func (f Facts) Needed() []string {
 	return []string{"cpu", "cpuacct", "cpuset", "memory", "systemd", "pids"}
 }
 
-// Missing returns which of the needed controllers this machine does not have, in
-// the order of Needed. What they would limit is not limited.
+// Missing returns the needed controllers that the machine does not have, in the order of
+// Needed. Their limits are not enforced.
 func (f Facts) Missing() []string {
 	return slices.DeleteFunc(f.Needed(), f.Has)
 }
@@ -51,15 +51,15 @@ func (f Facts) Missing() []string {
 // Has reports whether the machine has the controller.
 func (f Facts) Has(controller string) bool { return slices.Contains(f.Controllers, controller) }
 
-// A Setting is a value for a file of a cgroup.
+// A Setting is a value to write to a file of a cgroup.
 type Setting struct {
-	Controller string // which of v1's trees; of v2 there is one
+	Controller string // selects the hierarchy of cgroup v1
 	File       string
 	Value      string
 }
 
-// Settings returns what is written for r, in this order. Controllers that the
-// machine lacks are left out, and what only the other version has.
+// Settings returns the values to write for r, in order. Values of missing controllers and
+// of the other cgroup version are omitted.
 func (f Facts) Settings(r Resources) []Setting {
 	var out []Setting
 	add := func(controller, file string, value *int64, unlimited string) {
@@ -111,7 +111,7 @@ func (f Facts) Settings(r Resources) []Setting {
 	return out
 }
 
-// quota is what the driver makes of a quota.
+// quota returns the quota that the driver sets for a quota.
 func (f Facts) quota(quota, period int64) int64 {
 	const percent = 10_000 // microseconds of a second
 	if f.Driver != Systemd || quota <= 0 || quota > math.MaxInt64/1_000_000 {
@@ -128,8 +128,8 @@ func (r Resources) period() int64 {
 	return *r.CPUPeriod
 }
 
-// AsRead returns r as it is read back once it is set: with the weight for the
-// shares, with memory in whole pages, and without what is not set.
+// AsRead returns r in the form in which it is read back after it was applied: shares as
+// weight, memory in whole pages, without values that are not set.
 func (f Facts) AsRead(r Resources) Resources {
 	var out Resources
 	files := map[string]string{}
@@ -163,16 +163,16 @@ func (f Facts) AsRead(r Resources) Resources {
 	return out
 }
 
-// Files gives the content of a file of one cgroup. What is not there Is
-// fs.ErrNotExist.
+// Files returns the content of a file of one cgroup; an error that is fs.ErrNotExist if
+// there is no such file.
 type Files func(controller, file string) ([]byte, error)
 
-// noLimit is where v1 says that there is none: the greatest number of pages, in
-// bytes, which depends on the size of a page.
+// noLimit is a lower bound of the value with which cgroup v1 reports an absent limit: the
+// maximum number of pages, in bytes, which depends on the page size.
 const noLimit = math.MaxInt64 - 1<<30
 
-// Read reads back what a cgroup has, of huge pages the sizes given. What is not
-// there is nil.
+// Read reads the resources of a cgroup, with the given huge page sizes in bytes. Values
+// whose file does not exist are nil.
 func (f Facts) Read(hugePages []int64, files Files) (Resources, error) {
 	var r Resources
 	var errs []error
@@ -198,7 +198,7 @@ func (f Facts) Read(hugePages []int64, files Files) (Resources, error) {
 			q, bad := limit(quota)
 			p, also := limit(period)
 			if !ok || bad != nil || also != nil {
-				errs = append(errs, fmt.Errorf("cgroups: cpu.max: %q is no quota and period", text))
+				errs = append(errs, fmt.Errorf("cgroups: cpu.max: %q is not a quota and a period", text))
 			} else {
 				r.CPUQuota, r.CPUPeriod = &q, &p
 			}
@@ -228,7 +228,7 @@ func (f Facts) Read(hugePages []int64, files Files) (Resources, error) {
 	return r, errors.Join(errs...)
 }
 
-// limit parses a number of which "max" and v1's greatest mean that there is none.
+// limit parses a limit; "max" and the maximum of cgroup v1 mean Unlimited.
 func limit(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "max" {
@@ -237,14 +237,14 @@ func limit(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%.64q is no number", text)
+		return 0, fmt.Errorf("%.64q is not a number", text)
 	case n < 0 || n >= noLimit:
 		return Unlimited, nil
 	}
 	return n, nil
 }
 
-// Only returns r without what the machine lacks the controllers for.
+// Only returns r without the values of missing controllers.
 func (f Facts) Only(r Resources) Resources {
 	if !f.Has("cpu") {
 		r.CPUShares, r.CPUWeight, r.CPUQuota, r.CPUPeriod = nil, nil, nil, nil

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Stats are what a cgroup uses, together with all below it. A nil part is one that
-// the machine does not tell.
+// Stats are the usage of a cgroup and its descendants. Parts that the machine does not
+// report are nil.
 type Stats struct {
 	At     time.Time
 	CPU    *CPUStats
@@ -22,13 +22,13 @@ type Stats struct {
 	IO     *IOStats
 }
 
-// CPUStats are those of the controller cpu.
+// CPUStats is the CPU usage.
 type CPUStats struct {
-	UsageNanos     uint64 // since the cgroup was made
-	UserNanos      uint64 // of them, in programs
-	SystemNanos    uint64 // and in the kernel
-	Periods        uint64 // in which there was a quota
-	Throttled      uint64 // of them
+	UsageNanos     uint64 // since the cgroup was created
+	UserNanos      uint64 // in user mode
+	SystemNanos    uint64 // in the kernel
+	Periods        uint64 // with a quota
+	Throttled      uint64 // periods in which the quota was exhausted
 	ThrottledNanos uint64
 	PSI            *PSI
 }
@@ -36,63 +36,63 @@ type CPUStats struct {
 // MemoryStats are in bytes.
 type MemoryStats struct {
 	Usage      uint64
-	WorkingSet uint64 // usage without the file cache that goes first; not below 0 (st-5)
+	WorkingSet uint64 // usage without the inactive file cache; not below 0
 	RSS        uint64
-	Limit      int64 // Unlimited: none
+	Limit      int64 // Unlimited if there is none
 	Faults     uint64
-	Major      uint64 // of the faults, those that read a disk
-	OOMKills   uint64 // processes that the kernel killed for memory; of v1 without those of cgroups below
+	Major      uint64 // faults that read from disk
+	OOMKills   uint64 // processes killed by the OOM killer; with v1 without those in descendants
 	PSI        *PSI
 
-	Cache, MappedFile        uint64  // of files; the latter is mapped by processes
-	ActiveFile, InactiveFile uint64  // the cache, by what goes last and first
-	Kernel                   uint64  // of the kernel itself, for the cgroup
-	Peak                     *uint64 // most that was used at once; nil: this kernel does not tell
-	LimitHits                uint64  // how often the limit was met
+	Cache, MappedFile        uint64  // page cache of files, and its part that processes have mapped
+	ActiveFile, InactiveFile uint64  // the parts of Cache that are reclaimed last and first
+	Kernel                   uint64  // kernel memory
+	Peak                     *uint64 // maximum usage; nil if the kernel does not report it
+	LimitHits                uint64  // times that usage reached the limit
 }
 
 // SwapStats are in bytes.
 type SwapStats struct {
 	Usage uint64
-	Limit int64 // Unlimited: none
+	Limit int64 // Unlimited if there is none
 }
 
-// PidsStats counts processes and threads.
+// PidsStats is the number of processes and threads.
 type PidsStats struct {
 	Current uint64
-	Limit   int64 // Unlimited: none
+	Limit   int64 // Unlimited if there is none
 
-	// Processes are the PIDs of those right in the cgroup, without those below.
+	// Processes are the PIDs of the processes directly in the cgroup.
 	Processes []int
 }
 
-// IOStats sums up all devices.
+// IOStats is the I/O of all block devices.
 type IOStats struct {
 	ReadBytes, WriteBytes uint64
 	Reads, Writes         uint64
 	PSI                   *PSI
-	Devices               []DeviceIO // each for itself, as the kernel lists them
+	Devices               []DeviceIO // in the kernel's order
 }
 
-// DeviceIO is what went to a block device, and came from it.
+// DeviceIO is the I/O of one block device.
 type DeviceIO struct {
 	Major, Minor          uint32
 	ReadBytes, WriteBytes uint64
 	Reads, Writes         uint64
 }
 
-// PSI says how long tasks had to wait.
+// PSI is pressure stall information: the time in which some or all tasks waited.
 type PSI struct{ Some, Full PSIData }
 
-// PSIData is one line of a pressure file: shares of time in percent, and the total.
+// PSIData is one line of a pressure file: percentages of time, and the total.
 type PSIData struct {
 	Avg10, Avg60, Avg300 float64
 	TotalMicros          uint64
 }
 
-// ReadStats reads what a cgroup of a machine of that version uses; at is when. The
-// error joins what files hold that they should not; the other parts are there.
-// fs.ErrNotExist: there is nothing at all.
+// ReadStats reads the usage of a cgroup with the cgroup version, at the time at. If files
+// have invalid content, it returns the other parts and an error that joins the failures.
+// It returns fs.ErrNotExist if no file exists.
 func ReadStats(version int, at time.Time, files Files) (Stats, error) {
 	r := statsReader{files: files}
 	s := Stats{At: at}
@@ -208,27 +208,27 @@ func (r *statsReader) pids(s *Stats) {
 		}
 		text, _ := r.text("pids", "cgroup.procs")
 		for line := range bytes.Lines(text) {
-			if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil && pid > 0 { // 0: of another PID namespace
+			if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil && pid > 0 { // 0 is a process of another PID namespace
 				s.Pids.Processes = append(s.Pids.Processes, pid)
 			}
 		}
 	}
 }
 
-// ioV2 reads lines such as "8:0 rbytes=1 wbytes=2 rios=3 wios=4".
+// ioV2 parses lines such as "8:0 rbytes=1 wbytes=2 rios=3 wios=4".
 func (r *statsReader) ioV2(text []byte) *IOStats {
 	var s IOStats
 	for line := range bytes.Lines(text) {
 		var d DeviceIO
 		fields := strings.Fields(string(line))
-		if len(fields) == 0 || !d.named(fields[0]) {
+		if len(fields) == 0 || !d.parseNumbers(fields[0]) {
 			continue
 		}
 		for _, field := range fields[1:] {
 			key, value, ok := strings.Cut(field, "=")
 			n, err := strconv.ParseUint(value, 10, 64)
 			if !ok || err != nil {
-				continue // a model's word
+				continue // such as the model of the device
 			}
 			switch key {
 			case "rbytes":
@@ -246,8 +246,8 @@ func (r *statsReader) ioV2(text []byte) *IOStats {
 	return s.sum()
 }
 
-// named takes the numbers of a device from "8:0".
-func (d *DeviceIO) named(numbers string) bool {
+// parseNumbers parses device numbers such as "8:0".
+func (d *DeviceIO) parseNumbers(numbers string) bool {
 	major, minor, ok := strings.Cut(numbers, ":")
 	a, err := strconv.ParseUint(major, 10, 32)
 	b, err2 := strconv.ParseUint(minor, 10, 32)
@@ -258,7 +258,7 @@ func (d *DeviceIO) named(numbers string) bool {
 func (d *DeviceIO) bytes() (read, write *uint64) { return &d.ReadBytes, &d.WriteBytes }
 func (d *DeviceIO) count() (read, write *uint64) { return &d.Reads, &d.Writes }
 
-// sum adds the devices up.
+// sum adds up the devices.
 func (s *IOStats) sum() *IOStats {
 	for _, d := range s.Devices {
 		s.ReadBytes, s.WriteBytes, s.Reads, s.Writes = s.ReadBytes+d.ReadBytes, s.WriteBytes+d.WriteBytes, s.Reads+d.Reads, s.Writes+d.Writes
@@ -266,14 +266,14 @@ func (s *IOStats) sum() *IOStats {
 	return s
 }
 
-// blkio reads lines such as "8:0 Read 4096" into what each device has of it; at is
-// where a device is in s.
+// blkio parses lines such as "8:0 Read 4096" into the fields of each device that of
+// selects; at contains the indices of the devices in s.
 func (r *statsReader) blkio(s *IOStats, at map[[2]uint32]int, file string, of func(*DeviceIO) (read, write *uint64)) bool {
 	text, ok := r.text("blkio", file)
 	for line := range bytes.Lines(text) {
 		var d DeviceIO
 		fields := strings.Fields(string(line))
-		if len(fields) != 3 || !d.named(fields[0]) {
+		if len(fields) != 3 || !d.parseNumbers(fields[0]) {
 			continue
 		}
 		n, err := strconv.ParseUint(fields[2], 10, 64)
@@ -324,7 +324,7 @@ func (r *statsReader) number(controller, file string) (int64, bool) {
 	return n, true
 }
 
-// maybe reads a number that not every kernel tells.
+// maybe reads a number that some kernels do not report.
 func (r *statsReader) maybe(controller, file string) *uint64 {
 	if n, ok := r.number(controller, file); ok && n >= 0 {
 		return new(uint64(n))
@@ -332,8 +332,8 @@ func (r *statsReader) maybe(controller, file string) *uint64 {
 	return nil
 }
 
-// table reads lines of a key and a number. Others are passed over: kernels add
-// some.
+// table parses lines with a key and a number. Other lines are ignored, because kernels
+// add some.
 func (r *statsReader) table(controller, file string) (map[string]uint64, bool) {
 	text, ok := r.text(controller, file)
 	if !ok {
@@ -352,7 +352,7 @@ func (r *statsReader) table(controller, file string) (map[string]uint64, bool) {
 func (r *statsReader) psi(file string) *PSI {
 	text, err := r.files("", file)
 	if err != nil {
-		return nil // not this kernel, or psi=0, which fails the read (st-14)
+		return nil // not supported, or disabled with psi=0, which fails the read
 	}
 	psi, err := ParsePSI(text)
 	if err != nil {
@@ -364,11 +364,11 @@ func (r *statsReader) psi(file string) *PSI {
 }
 
 func (r *statsReader) bad(file, text string) {
-	r.errs = append(r.errs, fmt.Errorf("cgroups: %s: %.64q is no number", file, text))
+	r.errs = append(r.errs, fmt.Errorf("cgroups: %s: %.64q is not a number", file, text))
 }
 
-// ParsePSI reads a pressure file, of a cgroup or of /proc/pressure: lines such as
-// "some avg10=0.00 avg60=0.00 avg300=0.00 total=0" (st-14).
+// ParsePSI parses a pressure file of a cgroup or of /proc/pressure, with lines such as
+// "some avg10=0.00 avg60=0.00 avg300=0.00 total=0".
 func ParsePSI(text []byte) (*PSI, error) {
 	var psi PSI
 	for line := range bytes.Lines(text) {
@@ -383,13 +383,13 @@ func ParsePSI(text []byte) (*PSI, error) {
 		case "full":
 			data = &psi.Full
 		default:
-			return nil, fmt.Errorf("%.64q is no line of a pressure file", line)
+			return nil, fmt.Errorf("%.64q is not a line of a pressure file", line)
 		}
 		for _, field := range fields[1:] {
 			key, value, _ := strings.Cut(field, "=")
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil || n < 0 || math.IsInf(n, 0) || math.IsNaN(n) {
-				return nil, fmt.Errorf("%.64q is no measure of pressure", field)
+				return nil, fmt.Errorf("%.64q is not a pressure value", field)
 			}
 			switch key {
 			case "avg10":
@@ -400,7 +400,7 @@ func ParsePSI(text []byte) (*PSI, error) {
 				data.Avg300 = n
 			case "total":
 				if data.TotalMicros, err = strconv.ParseUint(value, 10, 64); err != nil {
-					return nil, fmt.Errorf("%.64q is no measure of pressure", field)
+					return nil, fmt.Errorf("%.64q is not a pressure value", field)
 				}
 			}
 		}
@@ -415,7 +415,7 @@ func micros(n uint64) uint64 {
 	return n * 1000
 }
 
-// without is a-b, and 0 where that is negative.
+// without returns a-b, or 0 if that is negative.
 func without(a, b uint64) uint64 {
 	if b > a {
 		return 0

@@ -12,13 +12,12 @@ import (
 	"time"
 )
 
-// ErrReadOnly says that cgroups may be read and not changed.
+// ErrReadOnly is returned if cgroups can be read but not changed.
 var ErrReadOnly = errors.New("cgroups: read-only")
 
-// A Tree holds cgroups in memory, as the kernel would: files with the values that
-// were written, rounded as the kernel does, processes, usage. The zero value is
-// not ready: NewTree. It is for tests of what is built on cgroups, on any machine
-// (F-60).
+// A Tree contains cgroups in memory, for tests on any machine. Like the kernel it has
+// files with rounded values, processes and usage. Use NewTree; the zero value is not
+// usable. Safe for concurrent use.
 type Tree struct {
 	facts Facts
 
@@ -36,15 +35,15 @@ type group struct {
 	stats Stats
 }
 
-// NewTree returns a tree in which there is the root alone.
+// NewTree returns a tree that contains only the root.
 func NewTree(f Facts) *Tree {
 	return &Tree{facts: f, groups: map[string]*group{"/": {}}}
 }
 
-// Facts returns what the tree can do.
+// Facts returns the features of the tree.
 func (t *Tree) Facts() Facts { return t.facts }
 
-// Apply makes the cgroup, and those above it, and sets r.
+// Apply creates the cgroup and its ancestors, and sets r.
 func (t *Tree) Apply(ctx context.Context, name Name, r Resources) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,19 +64,19 @@ func (t *Tree) Apply(ctx context.Context, name Name, r Resources) error {
 	return nil
 }
 
-// fresh is what a new cgroup has.
+// fresh returns the resources of a new cgroup.
 func (t *Tree) fresh() Resources {
 	r := Resources{CPUQuota: new(int64(Unlimited)), CPUPeriod: new(int64(DefaultPeriod)), Memory: new(int64(Unlimited)), Pids: new(int64(Unlimited))}
 	if t.facts.Version == 2 {
 		r.CPUWeight = new(int64(100))
 		r.MemoryMin, r.MemoryLow, r.MemoryHigh = new(int64(0)), new(int64(0)), new(int64(Unlimited))
 	} else {
-		r.CPUShares = new(int64(SharesPerCPU))
+		r.CPUShares = new(int64(sharesPerCPU))
 	}
 	return t.facts.AsRead(r)
 }
 
-// Read returns what the cgroup has. fs.ErrNotExist: there is no such cgroup.
+// Read returns the resources of the cgroup; fs.ErrNotExist if there is no such cgroup.
 func (t *Tree) Read(name Name) (Resources, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,8 +90,8 @@ func (t *Tree) Read(name Name) (Resources, error) {
 	return Resources{}.Or(g.has), nil
 }
 
-// Children returns the names of the cgroups right below, sorted. fs.ErrNotExist:
-// there is no such cgroup.
+// Children returns the names of the direct children, sorted; fs.ErrNotExist if there is
+// no such cgroup.
 func (t *Tree) Children(name Name) ([]Name, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,8 +110,8 @@ func (t *Tree) Children(name Name) ([]Name, error) {
 	return out, nil
 }
 
-// Remove ends the processes in the cgroup and below it, and removes it. One that
-// is not there is no error.
+// Remove kills the processes in the cgroup and its descendants and removes these. It is
+// not an error if the cgroup does not exist.
 func (t *Tree) Remove(ctx context.Context, name Name) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +127,7 @@ func (t *Tree) Remove(ctx context.Context, name Name) error {
 	return nil
 }
 
-// Stats returns what was set with Use. fs.ErrNotExist: there is no such cgroup.
+// Stats returns the usage that Use has set; fs.ErrNotExist if there is no such cgroup.
 func (t *Tree) Stats(name Name) (Stats, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,15 +145,15 @@ func (t *Tree) Stats(name Name) (Stats, error) {
 	return s, nil
 }
 
-// Use says what the cgroup uses, which is made if it is not there.
+// Use sets the usage of the cgroup, which is created if necessary.
 func (t *Tree) Use(name Name, s Stats) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.get(name).stats = s
 }
 
-// Run puts processes into the cgroup, which is made if it is not there. Stuck ones
-// can't be killed.
+// Run adds processes to the cgroup, which is created if necessary. Stuck processes cannot
+// be killed.
 func (t *Tree) Run(name Name, stuck bool, pids ...int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,8 +161,8 @@ func (t *Tree) Run(name Name, stuck bool, pids ...int) {
 	g.pids, g.stuck = append(g.pids, pids...), stuck
 }
 
-// Inside reports whether the process is in the cgroup at that path, as the driver spells
-// it, or below it.
+// Inside reports whether the process is in the cgroup at the path, in the notation of the
+// driver, or in a descendant.
 func (t *Tree) Inside(path string, pid int) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +180,7 @@ func (t *Tree) Inside(path string, pid int) (bool, error) {
 	return false, nil
 }
 
-// Strays returns the processes right in the root.
+// Strays returns the processes directly in the root.
 func (t *Tree) Strays() ([]int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +190,7 @@ func (t *Tree) Strays() ([]int, error) {
 	return slices.Clone(t.groups["/"].pids), nil
 }
 
-// Move puts processes into the cgroup, which is made if it is not there.
+// Move moves processes into the cgroup, which is created if necessary.
 func (t *Tree) Move(ctx context.Context, name Name, pids ...int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +205,8 @@ func (t *Tree) Move(ctx context.Context, name Name, pids ...int) error {
 	return nil
 }
 
-// Tamper changes a cgroup behind the back of who made it.
+// Tamper changes the resources of a cgroup as another program would: Writes does not
+// count it.
 func (t *Tree) Tamper(name Name, r Resources) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,22 +214,22 @@ func (t *Tree) Tamper(name Name, r Resources) {
 	g.has = t.facts.AsRead(r).Or(g.has)
 }
 
-// Fail makes fault decide which calls fail: "apply", "read", "children", "remove",
-// "stats", "inside", "strays", "move". Nil: none.
+// Fail sets the function that decides which calls fail: "apply", "read", "children",
+// "remove", "stats", "inside", "strays", "move". Nil means none.
 func (t *Tree) Fail(fault func(op string, name Name) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fault = fault
 }
 
-// Writes returns how many times Apply has been carried out.
+// Writes returns the number of successful calls of Apply.
 func (t *Tree) Writes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.writes
 }
 
-// String lists the cgroups and what they have, one a line, as golden files show.
+// String lists the cgroups with their resources, one per line, for golden files.
 func (t *Tree) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// distribute takes n CPUs in equal shares from as few NUMA nodes as possible, and
-// reports whether that can be. Of several sets of nodes the one is taken after
-// which the machine is most balanced, then the first.
+// distribute takes n CPUs in equal shares from as few NUMA nodes as possible, and reports
+// whether that is possible. Of several sets of nodes it uses the one that leaves the
+// machine most balanced, then the first.
 func (t *taker) distribute(n int) bool {
 	unit := 1
 	if t.opts.FullPCPUsOnly {
@@ -25,7 +25,7 @@ func (t *taker) distribute(n int) bool {
 			nodes |= topology.MaskOf(c.Node)
 		}
 	}
-	var best map[int]int // what each node gives
+	var best map[int]int // CPUs to take by node
 	bestScore, size := math.Inf(1), 0
 	for combo := range nodes.Subsets() {
 		if combo.Count() != size && best != nil {
@@ -48,9 +48,9 @@ func (t *taker) distribute(n int) bool {
 	return best != nil
 }
 
-// spread says how many CPUs each node of combo gives; nil, if they can't give n in
-// equal shares. What is left over, less than a unit of each, comes from where most
-// is left.
+// spread returns the number of CPUs to take from each node of combo; nil if they cannot
+// provide n in equal shares. A remainder, smaller than a unit per node, is taken from the
+// nodes with most free CPUs.
 func spread(combo topology.Mask, free map[int]int, n, unit int) map[int]int {
 	ids := combo.IDs()
 	share := n / len(ids) / unit * unit
@@ -83,7 +83,8 @@ func spread(combo topology.Mask, free map[int]int, n, unit int) map[int]int {
 	return shares
 }
 
-// imbalance is the standard deviation of what is free in each node afterwards.
+// imbalance returns the standard deviation of the free CPUs per node after the shares are
+// taken.
 func imbalance(nodes topology.Mask, free, shares map[int]int) float64 {
 	sum, squares, n := 0.0, 0.0, float64(nodes.Count())
 	for _, id := range nodes.IDs() {
@@ -95,7 +96,7 @@ func imbalance(nodes topology.Mask, free, shares map[int]int) float64 {
 	return math.Sqrt(max(squares/n-mean*mean, 0))
 }
 
-// packIn takes CPUs of one node only.
+// packIn takes n CPUs of one node.
 func (t *taker) packIn(node, n int) {
 	hidden := make([]bool, len(t.free))
 	for i, c := range t.m.CPUs {

@@ -1,12 +1,12 @@
-// Package cpu gives whole CPUs to the containers that ask for whole CPUs.
+// Package cpu allocates exclusive CPUs to containers of Guaranteed pods that request
+// whole CPUs.
 //
 // # What it decides
 //
-// [Take] chooses CPUs out of those that are free, [Place] with regard to NUMA nodes,
-// and [Hints] tells from which nodes they could come: pure functions of machine,
-// options and request (F-58). [Wants] says who gets CPUs of its own. A [Manager]
-// keeps who has which, and tells containers that run when that has changed. Without
-// a policy, "none", it does nothing.
+// [Take] selects CPUs from those that are free; the [Manager] applies it to the NUMA
+// nodes of a hint, returns hints, stores the allocations in the kubelet's checkpoint and
+// updates running containers when the shared pool changes. Selection is a pure function
+// of machine, options and request. With the policy "none" the Manager does nothing.
 //
 // # Usage
 //
@@ -15,46 +15,49 @@
 //		Store: state.File("/var/lib/kubelet/" + cpu.StateFile), Running: running,
 //		Apply: &cpu.Apply{Containers: list, Update: update},
 //	})
-//	// hand it to topology.NewManager as a provider, and run it:
+//	// pass it to topology.NewManager as a provider, and run it:
 //	err = manager.Run(ctx)
-//	// when a container is made:
+//	// when a container is created:
 //	cpus, exclusive := manager.CPUs(pod.UID, "web")
 //
 // # Concurrency
 //
-// All methods but Run and Reconcile may be called from any goroutine. The store is
-// called with a lock held, one call at a time; hooks and Apply are not.
+// All methods except Run and Reconcile are safe for concurrent use. The store is called
+// with a lock held, one call at a time; hooks and Apply are called without locks.
 //
 // # Guarantees and limits
 //
-//   - No CPU is given to two pods, and none that is reserved to any; what a pod had
-//     comes back when it is freed. The same questions have the same answers.
-//   - What could not be saved is not given.
-//   - A state of another policy or machine, or a broken one, is mended from itself and
-//     from what runs (F-53), and one copy of it is kept. Only where a container runs
-//     on CPUs that it can't have is there an error, which names it.
-//   - A change of the shared pool reaches containers at once (F-59), what fails is
-//     tried again every 10 seconds.
+//   - No CPU is allocated to two pods, and no reserved CPU is allocated. Freed CPUs
+//     return to the shared pool. Equal requests in equal states give equal results.
+//   - An allocation that cannot be saved is not made.
+//   - A checkpoint of another policy or machine, or a corrupt one, is repaired from its
+//     content and from the running containers, and one copy of it is kept. Open returns
+//     an error only if a container runs on CPUs that cannot be allocated to it; the error
+//     names the container.
+//   - A change of the shared pool is applied to containers at once; failures are retried
+//     every 10 seconds.
 //
 // # Differences from the kubelet
 //
-//   - Config.RefuseForeign brings its refusals to start back (nq-18).
-//   - distribute-cpus-across-cores takes one thread of each core also where threads
-//     are numbered next to each other, and prefers cores of which nothing is in use.
-//   - What is left to take in a cache comes from cores in use first.
-//   - full-pcpus-only counts only whole free cores, also in machines whose cores
-//     differ or of which threads are off.
-//   - With strict-cpu-reservation and no CPU left in the pool, containers share the
-//     reserved ones; the kubelet lets them run everywhere.
-//   - Containers that were pinned run on any CPU when the policy is changed to none.
+//   - A kubelet refuses to start with a checkpoint of another policy or machine;
+//     Config.RefuseForeign restores that.
+//   - distribute-cpus-across-cores takes one thread of each core also on machines that
+//     number the threads of a core consecutively, and prefers idle cores.
+//   - The remaining CPUs in a cache are first taken from cores that are in use.
+//   - full-pcpus-only counts only whole free cores, also on machines with different cores
+//     or offline threads.
+//   - With strict-cpu-reservation and an empty shared pool, containers share the reserved
+//     CPUs; with the kubelet they run on all CPUs.
+//   - Pinned containers are unpinned when the policy is changed to none.
 //
 // # Testing
 //
-// Rules by name, a golden file of decisions on twelve machines, laws on random pods
-// under every policy; every bit of a state is flipped once, and the decoder fuzzed.
+// Rules by name, a golden file of decisions on twelve machines, invariants on random pods
+// under every policy; every bit of a checkpoint is flipped once, and the decoder is
+// fuzzed.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package cpu

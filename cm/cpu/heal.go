@@ -12,32 +12,33 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// A Running is a container that runs while the manager is made, as the runtime
-// tells of it.
+// A Running is a container that runs when the manager is opened, as the runtime reports
+// it.
 type Running struct {
 	PodUID    types.UID
 	Container string
-	CPUs      cpuset.CPUSet // that it may run on; empty: on any
+	CPUs      cpuset.CPUSet // its cpuset; empty means all
 
-	// Exclusive: it was given these CPUs for itself. See [LooksExclusive].
+	// Exclusive reports whether CPUs were allocated to it exclusively. See
+	// [LooksExclusive].
 	Exclusive bool
 }
 
-// LooksExclusive reports whether a container that may run on these CPUs, and has
-// so many shares (cgroup v1) of them, has them for itself: whoever has CPUs of
-// their own has asked for exactly these.
+// LooksExclusive reports whether a container with the cpuset and the CPU shares (in the
+// unit of cgroup v1) has exclusive CPUs: such a container requests exactly as many CPUs
+// as it has.
 func LooksExclusive(cpus cpuset.CPUSet, shares int64) bool {
 	return !cpus.IsEmpty() && shares == int64(cpus.Size())*1024
 }
 
-// A ConflictError says that containers run on CPUs that they can't have: CPUs that
-// are reserved now, that are gone, or that another has too. It is up to the caller
-// to stop them; then there is no conflict.
+// A ConflictError reports containers that run on CPUs that cannot be allocated to them:
+// CPUs that are reserved, offline, or allocated to another pod. The caller may stop them
+// and call Open again.
 type ConflictError struct {
 	Conflicts []Conflict
 }
 
-// A Conflict is one such container.
+// A Conflict is one of these containers.
 type Conflict struct {
 	Running
 	Why string
@@ -48,18 +49,18 @@ func (e *ConflictError) Error() string {
 	for _, c := range e.Conflicts {
 		all = append(all, fmt.Sprintf("container %q of pod %q on CPUs %s: %s", c.Container, c.PodUID, c.CPUs, c.Why))
 	}
-	return "cpu: containers run on CPUs that they can't have: " + strings.Join(all, "; ")
+	return "cpu: containers run on CPUs that cannot be allocated to them: " + strings.Join(all, "; ")
 }
 
-// Heal makes a state that fits the machine out of what was saved and what runs
-// (F-53). It is a pure function.
+// heal returns the assignments that are valid on the machine, from a checkpoint and the
+// running containers. It is a pure function.
 //
-// What was saved by the same policy counts, then what exclusive containers run
-// on. An assignment that the machine, the reservation or an earlier assignment
-// does not allow is dropped, if its container does not run, and is a
-// *ConflictError, if it does. saved.Policy "" is nothing saved.
-func Heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, running []Running) (State, error) {
-	healed := State{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+// Assignments of a checkpoint with the same policy have priority over the CPUs of running
+// exclusive containers. An assignment that conflicts with the machine, the reservation or
+// an earlier assignment is dropped; if its container runs, heal returns a *ConflictError.
+// An empty saved.Policy means no checkpoint.
+func heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved assignments, running []Running) (assignments, error) {
+	healed := assignments{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	if p != Static {
 		return healed, nil
 	}
@@ -72,11 +73,11 @@ func Heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, s
 			has, taken := owner[id]
 			switch _, there := m.Place(id); {
 			case !there:
-				why = fmt.Sprintf("CPU %d is not there", id)
+				why = fmt.Sprintf("CPU %d does not exist", id)
 			case reserved.Contains(id):
 				why = fmt.Sprintf("CPU %d is reserved", id)
 			case taken && has != claim.PodUID:
-				why = fmt.Sprintf("CPU %d is given to pod %q", id, has)
+				why = fmt.Sprintf("CPU %d is allocated to pod %q", id, has)
 			}
 		}
 		if why != "" {
@@ -100,7 +101,7 @@ func Heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, s
 	return healed, nil
 }
 
-// pool returns the CPUs that are shared while nobody has any for himself.
+// pool returns the shared pool while no CPUs are allocated.
 func pool(m *topology.Machine, opts Options, reserved cpuset.CPUSet) cpuset.CPUSet {
 	if opts.StrictReservation {
 		return m.All().Difference(reserved)
@@ -113,8 +114,9 @@ type claim struct {
 	runs, saved bool
 }
 
-// claimsOf lists who says that CPUs are theirs: first what was saved, then by name.
-func claimsOf(saved State, running []Running) []claim {
+// claimsOf lists the assignments to check: first those of the checkpoint, then by pod and
+// container.
+func claimsOf(saved assignments, running []Running) []claim {
 	type key struct {
 		uid  types.UID
 		name string
@@ -152,9 +154,9 @@ func claimsOf(saved State, running []Running) []claim {
 	return claims
 }
 
-// foreign says why a kubelet would not start with what was saved (cpu-4); nil if
-// it would.
-func foreign(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved State, file string) error {
+// foreign returns the error with which a kubelet refuses to start with a checkpoint (rule
+// cpu-4); nil if it does not.
+func foreign(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved assignments, file string) error {
 	const prefix = "could not restore state from checkpoint: "
 	if saved.Policy != p {
 		return fmt.Errorf(prefix+"configured policy %q differs from state checkpoint policy %q, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", p, saved.Policy, file)

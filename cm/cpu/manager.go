@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -20,101 +19,100 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// ReasonSMT is the reason of a pod that asks for parts of cores where only whole
-// ones are given out.
+// ReasonSMT is the reason of rejections with full-pcpus-only: the pod requests fractions
+// of physical cores, or too few whole cores are free.
 const ReasonSMT = "SMTAlignmentError"
 
-// Config says how a [Manager] works.
+// Config configures a [Manager].
 type Config struct {
-	// Machine, required.
+	// Machine is required.
 	Machine *topology.Machine
 
-	// Policy; "" is none.
+	// Policy. Empty means none.
 	Policy  Policy
 	Options Options
 
-	// Topology is the topology manager's policy, which some options exclude.
+	// Topology is the policy of the topology manager, which is incompatible with some
+	// options.
 	Topology topology.Policy
 
-	// Reserved are CPUs that no container has exclusively: reservedSystemCPUs. If
-	// empty, so many CPUs are chosen, with Options, as ReservedMilli, the reservation
-	// for the system and the agent in thousandths of a CPU, rounded up, comes to
-	// (cpu-2). The static policy requires one of the two.
+	// Reserved are CPUs that are never exclusive: reservedSystemCPUs. If empty, CPUs are
+	// selected, with Options, for ReservedMilli: the reservation for system and
+	// Kubernetes daemons in milli-CPUs, rounded up to whole CPUs. The static policy
+	// requires one of the two.
 	Reserved      cpuset.CPUSet
 	ReservedMilli int64
 
-	// Store keeps what is given out. Nil: memory.
+	// Store stores the allocations. If nil, they are kept in memory.
 	Store state.Store
 
-	// Running is what runs now, for a state that can't be used (F-53).
+	// Running are the running containers, from which an unusable checkpoint is rebuilt.
 	Running []Running
 
-	// RefuseForeign makes Open fail, as a kubelet does, where the state is of
-	// another policy, another machine, or broken (cpu-4), instead of mending it.
+	// RefuseForeign makes Open fail, as a kubelet does, if the checkpoint is of another
+	// policy or machine, or corrupt (rule cpu-4). Otherwise it is repaired.
 	RefuseForeign bool
 
-	// Apply tells what Run looks after. Nil: Run does nothing.
+	// Apply accesses the running containers for Run. If nil, Run does nothing.
 	Apply *Apply
 
-	// Logger; nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 
 	Hooks Hooks
 }
 
-// Hooks are told what happens, for metrics (cpu-10). Each may be nil. They are
-// called with no lock held.
+// Hooks observe the manager, for metrics. Each may be nil. They are called with no lock
+// held.
 type Hooks struct {
-	// Pinned is told of each container that was to get CPUs of its own.
+	// Pinned is called after each attempt to allocate exclusive CPUs to a container.
 	Pinned func(PinInfo)
 
-	// Pool is told of each change of the shared pool.
+	// Pool is called after each change of the shared pool.
 	Pool func(PoolInfo)
 
-	// Reconciled is told of each look at what runs.
+	// Reconciled is called after each Reconcile.
 	Reconciled func(ReconcileInfo)
 }
 
-// PinInfo is what became of a container.
+// PinInfo is the result of an allocation.
 type PinInfo struct {
 	Pod       *v1.Pod
 	Container string
 	CPUs      cpuset.CPUSet
-	Error     error // nil: it has them
+	Error     error // nil if CPUs were allocated
 }
 
-// PoolInfo is what the pool is.
+// PoolInfo is the division of the CPUs after a change.
 type PoolInfo struct {
 	Shared, Exclusive cpuset.CPUSet
 }
 
-// A Manager gives CPUs to containers. It is a topology.Provider. Its methods may be
-// called from any goroutine.
+// A Manager allocates CPUs to containers. It is a topology.Provider. All methods except
+// Run and Reconcile are safe for concurrent use.
 type Manager struct {
 	cfg      Config
 	ran      runonce.Guard
 	reserved cpuset.CPUSet
-	changed  chan struct{} // has room for one: the pool is another
+	changed  chan struct{} // capacity 1; signals that the pool changed
 
 	mu    sync.Mutex // guards the fields below
-	state State
-	given map[string]cpuset.CPUSet // what containers were last told, by ID
+	state assignments
+	given map[string]cpuset.CPUSet // the CPUs last applied, by container ID
 
-	// pinned are containers that run on some CPUs only, from a time when the
-	// policy was static and is none now. The state is saved once they are told
-	// that they may run on any.
+	// pinned are containers whose CPUs an earlier static policy restricted; the policy is
+	// none now. The checkpoint is replaced after they have been unpinned.
 	pinned map[types.UID]map[string]bool
 }
 
-// Open checks the Config, reads the state and mends it: it returns a
-// *ConflictError where that can't be done while certain containers run. It starts
-// nothing.
+// Open returns a Manager for cfg and restores its checkpoint. It returns a *ConflictError
+// if the checkpoint cannot be repaired while certain containers run. It starts nothing.
 func Open(cfg Config) (*Manager, error) {
 	if cfg.Machine == nil {
 		return nil, errors.New("cpu: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
 	if cfg.Store == nil {
@@ -135,11 +133,11 @@ func Open(cfg Config) (*Manager, error) {
 	return m, m.load()
 }
 
-// reserve chooses the CPUs that no container has exclusively.
+// reserve selects the CPUs that are never exclusive.
 func reserve(cfg Config) (cpuset.CPUSet, error) {
 	if !cfg.Reserved.IsEmpty() {
 		if gone := cfg.Reserved.Difference(cfg.Machine.All()); !gone.IsEmpty() {
-			return cpuset.New(), fmt.Errorf("cpu: reserved CPUs %s are not there, or offline", gone)
+			return cpuset.New(), fmt.Errorf("cpu: reserved CPUs %s do not exist or are offline", gone)
 		}
 		return cfg.Reserved, nil
 	}
@@ -157,18 +155,22 @@ func reserve(cfg Config) (cpuset.CPUSet, error) {
 	return reserved, nil
 }
 
-// load reads what was saved, mends it, and saves it again if it was.
+// load restores the checkpoint and saves it if it was repaired.
 func (m *Manager) load() error {
-	saved, err := m.saved()
-	if err != nil {
-		return err
+	var refuse func(assignments, error) error
+	if m.cfg.RefuseForeign {
+		refuse = m.refuse
 	}
-	healed, err := Heal(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, m.cfg.Running)
+	saved, _, err := state.Restore(m.cfg.Store, decode, refuse, m.cfg.Logger)
+	if err != nil {
+		return fmt.Errorf("cpu: %w", err)
+	}
+	healed, err := heal(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, m.cfg.Running)
 	if err != nil {
 		return err
 	}
 	m.state = healed
-	if string(healed.Encode()) == string(saved.Encode()) {
+	if string(healed.encode()) == string(saved.encode()) {
 		return nil
 	}
 	if m.pinned = m.stillPinned(saved); len(m.pinned) > 0 {
@@ -177,9 +179,9 @@ func (m *Manager) load() error {
 	return m.replaceSaved(saved)
 }
 
-// stillPinned returns who runs on CPUs that an earlier policy chose. A runtime that
-// does not say on which CPUs a container runs (containerd 1.6) makes that all.
-func (m *Manager) stillPinned(saved State) map[types.UID]map[string]bool {
+// stillPinned returns the containers whose CPUs an earlier policy restricted. With a
+// runtime that does not report cpusets (containerd 1.6) these are all containers.
+func (m *Manager) stillPinned(saved assignments) map[types.UID]map[string]bool {
 	if m.cfg.Policy != None || saved.Policy != Static || m.cfg.Apply == nil {
 		return nil
 	}
@@ -196,53 +198,27 @@ func (m *Manager) stillPinned(saved State) map[types.UID]map[string]bool {
 	return pinned
 }
 
-// replaceSaved saves the state in the place of another one, of which a copy is kept.
-func (m *Manager) replaceSaved(saved State) error {
-	healed := m.State()
-	if saved.Policy != "" {
-		m.cfg.Logger.Warn("the state of the CPUs was mended", "was", saved.Policy, "shared", healed.Shared.String())
-		if err := m.cfg.Store.Keep(); err != nil {
-			return fmt.Errorf("cpu: keep a copy of the state: %w", err)
-		}
-	}
-	if err := m.cfg.Store.Save(healed.Encode()); err != nil {
-		return fmt.Errorf("cpu: save the state: %w", err)
+// replaceSaved saves the state in place of saved, of which a copy is kept.
+func (m *Manager) replaceSaved(saved assignments) error {
+	if err := state.Replace(m.cfg.Store, m.snapshot().encode(), saved.Policy != "", m.cfg.Logger); err != nil {
+		return fmt.Errorf("cpu: %w", err)
 	}
 	return nil
 }
 
-// saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (State, error) {
-	data, err := m.cfg.Store.Load()
-	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
+// refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
+// cpu-4), where decodeErr is that of decode; nil if a kubelet uses it.
+func (m *Manager) refuse(saved assignments, decodeErr error) error {
+	file := fmt.Sprint(m.cfg.Store)
+	if decodeErr != nil {
+		return fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", decodeErr, file)
 	}
-	var saved State
-	if err == nil {
-		saved, err = Decode(data)
-	}
-	if err == nil && m.cfg.RefuseForeign {
-		err := foreign(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, fmt.Sprint(m.cfg.Store))
-		if err != nil {
-			return State{}, err
-		}
-	}
-	if err == nil {
-		return saved, nil
-	}
-	if m.cfg.RefuseForeign {
-		return State{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the CPU manager checkpoint file %q before restarting Kubelet", err, fmt.Sprint(m.cfg.Store))
-	}
-	m.cfg.Logger.Warn("the state of the CPUs can't be used; it is made anew from what runs", "err", err)
-	if err := m.cfg.Store.Keep(); err != nil {
-		return State{}, fmt.Errorf("cpu: keep a copy of the state: %w", err)
-	}
-	return State{}, nil
+	return foreign(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, m.reserved, saved, file)
 }
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && podWants(pod) > 0
+	return m.cfg.Policy == Static && podExclusiveCPUs(pod) > 0
 }
 
 // Hints implements topology.Provider.
@@ -250,9 +226,9 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	n := podWants(pod)
+	n := podExclusiveCPUs(pod)
 	if c != nil {
-		n = Wants(pod, c)
+		n = exclusiveCPUs(pod, c)
 	}
 	if n == 0 {
 		return nil
@@ -272,18 +248,18 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 		if c != nil {
 			reusable = m.reusableLocked(pod, c)
 		}
-		hints = Hints(m.cfg.Machine, m.cfg.Options, m.freeLocked(), reusable, n)
+		hints = cpuHints(m.cfg.Machine, m.cfg.Options, m.freeLocked(), reusable, n)
 	case c != nil && has.Size() != n:
-		hints = []topology.Hint{} // it has another number, and keeps it
+		hints = []topology.Hint{} // another number is allocated, and kept
 	default:
-		hints = Hints(m.cfg.Machine, m.cfg.Options, has, cpuset.New(), has.Size())
+		hints = cpuHints(m.cfg.Machine, m.cfg.Options, has, cpuset.New(), has.Size())
 	}
 	return topology.Hints{string(v1.ResourceCPU): hints}
 }
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	n := Wants(pod, c)
+	n := exclusiveCPUs(pod, c)
 	if m.cfg.Policy != Static || n == 0 {
 		return nil
 	}
@@ -313,7 +289,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", free.Size(), n, threads)
 		}
 	}
-	cpus, err := Place(m.cfg.Machine, m.cfg.Options, free, n, where)
+	cpus, err := place(m.cfg.Machine, m.cfg.Options, free, n, where)
 	if err != nil {
 		return cpuset.New(), err
 	}
@@ -329,7 +305,7 @@ func smtRejection(format string, args ...any) error {
 	return &runtime.Rejection{Reason: ReasonSMT, Message: "SMT Alignment Error: " + fmt.Sprintf(format, args...)}
 }
 
-// wholeCores returns those CPUs of which the whole core is in the set.
+// wholeCores returns the CPUs whose core is completely free.
 func wholeCores(machine *topology.Machine, free cpuset.CPUSet) cpuset.CPUSet {
 	torn := map[int]bool{}
 	for _, c := range machine.CPUs {
@@ -340,7 +316,7 @@ func wholeCores(machine *topology.Machine, free cpuset.CPUSet) cpuset.CPUSet {
 	return machine.Where(func(c topology.CPU) bool { return !torn[c.Core] })
 }
 
-// Free implements topology.Provider: the pod's CPUs are shared again (cpu-9).
+// Free implements topology.Provider: the pod's CPUs return to the shared pool.
 func (m *Manager) Free(uid types.UID) {
 	if m.free(uid) {
 		m.poolChanged()
@@ -356,15 +332,15 @@ func (m *Manager) free(uid types.UID) bool {
 	next := m.state.clone()
 	delete(next.Assigned, uid)
 	if err := m.replaceLocked(next); err != nil {
-		// What is not saved comes back with the next start, and is freed then.
-		m.cfg.Logger.Error("CPUs were freed and that can't be saved", "pod", uid, "err", err)
+		// The allocation is restored at the next start and released then.
+		m.cfg.Logger.Error("Failed to save checkpoint after releasing CPUs, will save with the next change", "podUID", uid, "err", err)
 		m.state = next
 		m.state.Shared = pool(m.cfg.Machine, m.cfg.Options, m.reserved).Difference(next.given())
 	}
 	return true
 }
 
-// Retain frees the CPUs of all pods but those of which is says yes (cpu-8).
+// Retain releases the CPUs of all pods for which is returns false.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
 	m.mu.Lock()
 	var gone []types.UID
@@ -386,8 +362,8 @@ func (m *Manager) Holds(uid types.UID) bool {
 	return len(m.state.Assigned[uid]) > 0
 }
 
-// CPUs returns what a container may run on, and whether it has that for itself.
-// Empty: on any.
+// CPUs returns the CPUs that a container may run on, and whether they are exclusive. An
+// empty set means all CPUs.
 func (m *Manager) CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exclusive bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -395,31 +371,31 @@ func (m *Manager) CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exc
 		return cpus, true
 	}
 	if m.cfg.Policy == Static && m.state.Shared.IsEmpty() {
-		return m.reserved, false // empty would be all, those of others too
+		return m.reserved, false // an empty cpuset would include exclusive CPUs
 	}
 	return m.state.Shared, false
 }
 
-// Allocatable returns the CPUs that containers can have for themselves; under none
-// those of the machine.
+// Allocatable returns the CPUs that can be allocated exclusively; with the policy none,
+// all CPUs of the machine.
 func (m *Manager) Allocatable() cpuset.CPUSet {
 	return m.cfg.Machine.All().Difference(m.reserved)
 }
 
-// State returns a copy of what is given out.
-func (m *Manager) State() State {
+// snapshot returns a copy of the assignments.
+func (m *Manager) snapshot() assignments {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.clone()
 }
 
-// freeLocked returns the CPUs that can be given to a container for itself.
+// freeLocked returns the CPUs that can be allocated now.
 func (m *Manager) freeLocked() cpuset.CPUSet {
 	return m.cfg.Machine.All().Difference(m.reserved).Difference(m.state.given())
 }
 
-// reusableLocked returns the CPUs of the pod's init containers that have ended when
-// c starts (cpu-7), but those that another of its containers has.
+// reusableLocked returns the CPUs of the pod's init containers that terminate before c
+// starts, except those that its other containers have.
 func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) cpuset.CPUSet {
 	reusable, kept := cpuset.New(), cpuset.New()
 	for name, cpus := range m.state.Assigned[pod.UID] {
@@ -432,27 +408,27 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) cpuset.CPUSet {
 	return reusable.Difference(kept)
 }
 
-// replaceLocked saves a state, and makes it the one that counts.
-func (m *Manager) replaceLocked(next State) error {
+// replaceLocked saves next and then makes it current.
+func (m *Manager) replaceLocked(next assignments) error {
 	next.Shared = pool(m.cfg.Machine, m.cfg.Options, m.reserved).Difference(next.given())
-	if err := m.cfg.Store.Save(next.Encode()); err != nil {
-		return fmt.Errorf("cpu: save the state: %w", err)
+	if err := m.cfg.Store.Save(next.encode()); err != nil {
+		return fmt.Errorf("cpu: save checkpoint: %w", err)
 	}
 	m.state = next
 	return nil
 }
 
-// poolChanged wakes Run, and tells the hook.
+// poolChanged wakes Run and calls the hook.
 func (m *Manager) poolChanged() {
 	select {
 	case m.changed <- struct{}{}:
 	default:
 	}
 	if m.cfg.Hooks.Pool != nil {
-		s := m.State()
+		s := m.snapshot()
 		m.cfg.Hooks.Pool(PoolInfo{Shared: s.Shared, Exclusive: s.given()})
 	}
 }
 
-// reconcilePeriod is how often Run looks at what runs (cpu-8).
+// reconcilePeriod is the period of Reconcile in Run.
 const reconcilePeriod = 10 * time.Second

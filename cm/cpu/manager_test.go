@@ -109,7 +109,7 @@ func TestReservedCPUsAreNobodysOwn(t *testing.T) {
 	m = open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "7")})
 	assert.Equal(t, "0-6", m.Allocatable().String())
 	_, err = cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Policy: cpu.Static, Reserved: cpus(t, "6-9")})
-	require.ErrorContains(t, err, "reserved CPUs 8-9 are not there")
+	require.ErrorContains(t, err, "reserved CPUs 8-9 do not exist")
 	_, err = cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Policy: cpu.Static, ReservedMilli: 9000})
 	require.ErrorContains(t, err, "unable to reserve 9 CPUs of 8")
 
@@ -316,10 +316,10 @@ func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 		"broken":                             {saved: []byte(`{"policyName":"static"`), running: []cpu.Running{running("a", "c0", "1,5", true)}, want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "could not restore state from checkpoint: checkpoint is corrupted"},
 		"a CPU is new":                       {saved: with(cpu.Static, "0,2-4,6", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: `current set of available CPUs "0-7" doesn't match with CPUs in state "0-6"`},
 		"a CPU is gone, and who had it":      {saved: with(cpu.Static, "0-7", "a=8,9"), want: "0-7", a: "shared 0-7", kept: true, kubelet: "doesn't match"},
-		"a CPU is gone, and who has it runs": {saved: with(cpu.Static, "0-7", "a=8,9"), running: []cpu.Running{running("a", "c0", "8", false)}, conflict: `container "c0" of pod "a" on CPUs 8-9: CPU 9 is not there`},
+		"a CPU is gone, and who has it runs": {saved: with(cpu.Static, "0-7", "a=8,9"), running: []cpu.Running{running("a", "c0", "8", false)}, conflict: `container "c0" of pod "a" on CPUs 8-9: CPU 9 does not exist`},
 		"a CPU is reserved now":              {saved: with(cpu.Static, "1-7", "a=0"), want: "0-7", a: "shared 0-7", kept: true, kubelet: `not all reserved cpus: "0" are present in defaultCpuSet: "1-7"`},
 		"a CPU is reserved now, and who has it runs": {saved: with(cpu.Static, "1-7", "a=0"), running: []cpu.Running{running("a", "c0", "0", true)}, conflict: "CPU 0 is reserved"},
-		"two have a CPU":    {running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "5", true)}, conflict: `container "c0" of pod "b" on CPUs 5: CPU 5 is given to pod "a"`},
+		"two have a CPU":    {running: []cpu.Running{running("a", "c0", "1,5", true), running("b", "c0", "5", true)}, conflict: `container "c0" of pod "b" on CPUs 5: CPU 5 is allocated to pod "a"`},
 		"the pool overlaps": {saved: with(cpu.Static, "0-7", "a=1,5"), want: "0,2-4,6-7", a: "1,5", kept: true, kubelet: "in the default cpuset and assigned"},
 		"to none":           {saved: with(cpu.Static, "0,2-4,6-7", "a=1,5"), policy: cpu.None, want: "", a: "shared ", kept: true, kubelet: `configured policy "none" differs`},
 	} {
@@ -466,7 +466,7 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 		}}
 		m, err := cpu.Open(cfg)
 		require.NoError(t, err)
-		require.ErrorContains(t, m.Reconcile(t.Context()), "container c0 of pod s: it hangs")
+		require.ErrorContains(t, m.Reconcile(t.Context()), `container "c0" of pod s: it hangs`)
 		assert.Contains(t, string(store.Record), `"static"`, "not all are told yet")
 		m, err = cpu.Open(cfg) // the agent is started anew
 		require.NoError(t, err)

@@ -9,37 +9,37 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// A Policy is how CPUs are given out.
+// A Policy determines how CPUs are allocated.
 type Policy string
 
-// The policies, by the names of KubeletConfiguration.cpuManagerPolicy (cpu-1).
+// The policies, with the values of KubeletConfiguration.cpuManagerPolicy.
 const (
-	None   Policy = "none"   // everybody runs everywhere
-	Static Policy = "static" // Guaranteed pods get whole CPUs of their own
+	None   Policy = "none"   // no exclusive CPUs
+	Static Policy = "static" // exclusive CPUs for whole requests of Guaranteed pods
 )
 
-// Options change the static policy (cpu-6).
+// Options modify the static policy.
 type Options struct {
-	FullPCPUsOnly        bool // only whole cores
-	DistributeAcrossNUMA bool // evenly over NUMA nodes, if one is not enough
-	AlignBySocket        bool // close together is in one socket, not in one NUMA node
-	DistributeAcrossCore bool // one thread per core, as long as there are cores
-	StrictReservation    bool // reserved CPUs are not in the shared pool
-	AlignByUncoreCache   bool // within as few last level caches as possible
+	FullPCPUsOnly        bool // allocate only whole physical cores
+	DistributeAcrossNUMA bool // distribute evenly over NUMA nodes if one is not sufficient
+	AlignBySocket        bool // align to sockets instead of NUMA nodes
+	DistributeAcrossCore bool // one thread per core while there are idle cores
+	StrictReservation    bool // exclude reserved CPUs from the shared pool
+	AlignByUncoreCache   bool // use as few last level caches as possible
 }
 
 // The names of the options in KubeletConfiguration.cpuManagerPolicyOptions.
 const (
-	FullPCPUsOnlyOption        = "full-pcpus-only"
-	DistributeAcrossNUMAOption = "distribute-cpus-across-numa"
-	AlignBySocketOption        = "align-by-socket"
-	DistributeAcrossCoreOption = "distribute-cpus-across-cores"
-	StrictReservationOption    = "strict-cpu-reservation"
-	AlignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
+	fullPCPUsOnlyOption        = "full-pcpus-only"
+	distributeAcrossNUMAOption = "distribute-cpus-across-numa"
+	alignBySocketOption        = "align-by-socket"
+	distributeAcrossCoreOption = "distribute-cpus-across-cores"
+	strictReservationOption    = "strict-cpu-reservation"
+	alignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
 )
 
-// ParsePolicy returns the policy of that name; "" is none.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy with the name; "" is none.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -50,14 +50,14 @@ func ParsePolicy(name string) (Policy, error) {
 	}
 }
 
-// ParseOptions reads the options of KubeletConfiguration. An error names the one
-// that is unknown, has a value it can't have, or goes against another.
+// ParseOptions parses KubeletConfiguration.cpuManagerPolicyOptions. An error names the
+// option that is unknown, has an invalid value, or excludes another.
 func ParseOptions(options map[string]string) (Options, error) {
 	var o Options
 	fields := map[string]*bool{
-		FullPCPUsOnlyOption: &o.FullPCPUsOnly, DistributeAcrossNUMAOption: &o.DistributeAcrossNUMA,
-		AlignBySocketOption: &o.AlignBySocket, DistributeAcrossCoreOption: &o.DistributeAcrossCore,
-		StrictReservationOption: &o.StrictReservation, AlignByUncoreCacheOption: &o.AlignByUncoreCache,
+		fullPCPUsOnlyOption: &o.FullPCPUsOnly, distributeAcrossNUMAOption: &o.DistributeAcrossNUMA,
+		alignBySocketOption: &o.AlignBySocket, distributeAcrossCoreOption: &o.DistributeAcrossCore,
+		strictReservationOption: &o.StrictReservation, alignByUncoreCacheOption: &o.AlignByUncoreCache,
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		field := fields[name]
@@ -73,15 +73,15 @@ func ParseOptions(options map[string]string) (Options, error) {
 	return o, o.consistent()
 }
 
-// consistent names two options that exclude each other.
+// consistent returns an error if two options exclude each other.
 func (o Options) consistent() error {
 	for _, pair := range []struct {
 		a, b         bool
 		nameA, nameB string
 	}{
-		{o.FullPCPUsOnly, o.DistributeAcrossCore, FullPCPUsOnlyOption, DistributeAcrossCoreOption},
-		{o.AlignByUncoreCache, o.DistributeAcrossCore, AlignByUncoreCacheOption, DistributeAcrossCoreOption},
-		{o.AlignByUncoreCache, o.DistributeAcrossNUMA, AlignByUncoreCacheOption, DistributeAcrossNUMAOption},
+		{o.FullPCPUsOnly, o.DistributeAcrossCore, fullPCPUsOnlyOption, distributeAcrossCoreOption},
+		{o.AlignByUncoreCache, o.DistributeAcrossCore, alignByUncoreCacheOption, distributeAcrossCoreOption},
+		{o.AlignByUncoreCache, o.DistributeAcrossNUMA, alignByUncoreCacheOption, distributeAcrossNUMAOption},
 	} {
 		if pair.a && pair.b {
 			return fmt.Errorf("cpu: static policy options %s and %s can not be used at the same time", pair.nameA, pair.nameB)
@@ -90,14 +90,14 @@ func (o Options) consistent() error {
 	return nil
 }
 
-// fit says whether the options can be honoured on this machine, and together with
-// how the topology manager works.
+// fit returns an error if the options are incompatible with the machine or with the
+// policy of the topology manager.
 func (o Options) fit(m *topology.Machine, p topology.Policy) error {
 	switch {
 	case o.AlignBySocket && p == topology.SingleNUMANode:
-		return fmt.Errorf("cpu: topology manager policy %s is incompatible with option %s", p, AlignBySocketOption)
+		return fmt.Errorf("cpu: topology manager policy %s is incompatible with option %s", p, alignBySocketOption)
 	case o.AlignBySocket && m.Sockets() > len(m.Nodes):
-		return fmt.Errorf("cpu: option %s is not compatible with a machine of %d sockets in %d NUMA nodes", AlignBySocketOption, m.Sockets(), len(m.Nodes))
+		return fmt.Errorf("cpu: option %s is not compatible with a machine of %d sockets in %d NUMA nodes", alignBySocketOption, m.Sockets(), len(m.Nodes))
 	}
 	return nil
 }

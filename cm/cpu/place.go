@@ -8,12 +8,11 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// Place chooses n of the free CPUs, as [Take], from the nodes of the hint first,
-// or, with Options.AlignBySocket, from their sockets; the rest from anywhere. A
-// pure function.
-func Place(m *topology.Machine, opts Options, free cpuset.CPUSet, n int, where topology.Hint) (cpuset.CPUSet, error) {
+// place selects n of the free CPUs like [Take], first from the nodes of the hint or, with
+// Options.AlignBySocket, from their sockets; then from the others. It is a pure function.
+func place(m *topology.Machine, opts Options, free cpuset.CPUSet, n int, where topology.Hint) (cpuset.CPUSet, error) {
 	if n > free.Size() {
-		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", ErrTooFew, n, free.Size())
+		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", errTooFew, n, free.Size())
 	}
 	if where.Nodes == 0 || where.Nodes == m.AllNodes() {
 		return Take(m, opts, free, n)
@@ -31,7 +30,7 @@ func Place(m *topology.Machine, opts Options, free cpuset.CPUSet, n int, where t
 	return taken.Union(rest), err
 }
 
-// near returns the CPUs that count as being in these nodes.
+// near returns the CPUs of the nodes, or with AlignBySocket of their sockets.
 func near(m *topology.Machine, opts Options, nodes topology.Mask) cpuset.CPUSet {
 	if !opts.AlignBySocket {
 		return m.InNodes(nodes)
@@ -50,11 +49,11 @@ func socketsOf(m *topology.Machine, nodes topology.Mask) map[int]bool {
 	return sockets
 }
 
-// Hints returns from which nodes n CPUs could be taken now, all of reusable among
-// them. Those are preferred that have as few nodes as n CPUs need on an empty
-// machine; with Options.AlignBySocket also those with as few sockets. Empty, not
-// nil: from none. A pure function.
-func Hints(m *topology.Machine, opts Options, free, reusable cpuset.CPUSet, n int) []topology.Hint {
+// cpuHints returns the sets of nodes from which n CPUs, including all of reusable, can be
+// taken now. Sets with as few nodes as n CPUs need on an idle machine are preferred; with
+// Options.AlignBySocket also those with as few sockets. The result is empty, not nil, if
+// there is none. It is a pure function.
+func cpuHints(m *topology.Machine, opts Options, free, reusable cpuset.CPUSet, n int) []topology.Hint {
 	has, now := map[int]int{}, map[int]int{}
 	available := free.Union(reusable)
 	socketsIn := map[int]topology.Mask{}

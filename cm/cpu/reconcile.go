@@ -10,49 +10,49 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// Apply is how the manager reaches what runs. Both are called from Run's goroutine.
+// Apply accesses the running containers. Run's goroutine calls its functions.
 type Apply struct {
-	// Containers returns those that run, of pods that this manager knows of.
+	// Containers returns the running containers of the pods on this node.
 	Containers func(ctx context.Context) ([]Container, error)
 
-	// Update makes a running container run on these CPUs only. A container that
-	// is gone is not an error.
+	// Update restricts a running container to the CPUs. It is not an error if the
+	// container has terminated.
 	Update func(ctx context.Context, id string, cpus cpuset.CPUSet) error
 
-	// Active reports whether a pod may still run here. What others have is freed.
-	// Nil: of every pod.
+	// Active reports whether containers of a pod may still run. The CPUs of other pods
+	// are released. If nil, all pods are active.
 	Active func(uid types.UID) bool
 }
 
-// A Container is one that runs.
+// A Container is a running container.
 type Container struct {
 	PodUID types.UID
 	Name   string
 	ID     string
 }
 
-// ReconcileInfo is what a look at the containers came to.
+// ReconcileInfo is the result of Reconcile.
 type ReconcileInfo struct {
 	Took    time.Duration
 	Updated int
-	Stale   int // still on CPUs that are not theirs (F-59)
+	Stale   int // containers whose update failed
 	Error   error
 }
 
-// Run keeps containers on the CPUs that they may run on: every 10 seconds (cpu-8),
-// and at once when the shared pool has changed (F-59). Without a policy it tells
-// those that an earlier policy has pinned that they may run on any CPU, and then
-// does nothing. It returns nil when ctx has ended. A second call returns an error.
+// Run applies the CPUs of running containers every 10 seconds and when the shared pool
+// changes. With the policy none it unpins the containers that an earlier policy
+// restricted and then does nothing. It blocks until ctx is done and returns nil. A second
+// call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("cpu: Manager"); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(reconcilePeriod)
 	defer ticker.Stop()
-	if m.hasPinned() { // nothing else will ever tell them
+	if m.hasPinned() { // the pool never changes with the policy none
 		m.poolChanged()
 	}
-	for m.looksAfter() {
+	for m.reconciles() {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -60,15 +60,15 @@ func (m *Manager) Run(ctx context.Context) error {
 		case <-m.changed:
 		}
 		if err := m.Reconcile(ctx); err != nil && ctx.Err() == nil {
-			m.cfg.Logger.Warn("containers can't be kept on their CPUs; it is tried again", "err", err)
+			m.cfg.Logger.Warn("Failed to apply the CPUs of containers, will retry", "err", err)
 		}
 	}
 	<-ctx.Done()
 	return nil
 }
 
-// looksAfter reports whether there is anything to do about what runs.
-func (m *Manager) looksAfter() bool {
+// reconciles reports whether Reconcile has anything to do.
+func (m *Manager) reconciles() bool {
 	return m.cfg.Apply != nil && (m.cfg.Policy == Static || m.hasPinned())
 }
 
@@ -78,11 +78,11 @@ func (m *Manager) hasPinned() bool {
 	return len(m.pinned) > 0
 }
 
-// Reconcile is one look: it frees what inactive pods have, and tells those that run
-// which CPUs are theirs, unless they were told before. Errors of some containers
-// don't keep it from others. It must not be called while Run runs.
+// Reconcile releases the CPUs of inactive pods and updates the running containers whose
+// CPUs differ from those last applied. An error of one container does not prevent the
+// updates of others. It must not be called while Run runs.
 func (m *Manager) Reconcile(ctx context.Context) error {
-	if !m.looksAfter() {
+	if !m.reconciles() {
 		return nil
 	}
 	begun := time.Now()
@@ -92,9 +92,9 @@ func (m *Manager) Reconcile(ctx context.Context) error {
 	}
 	running, err := m.cfg.Apply.Containers(ctx)
 	if err != nil {
-		info.Error = fmt.Errorf("cpu: list the containers: %w", err)
+		info.Error = fmt.Errorf("cpu: list containers: %w", err)
 	} else if m.cfg.Policy == Static {
-		info.Error = m.tell(ctx, running, &info)
+		info.Error = m.update(ctx, running, &info)
 	} else {
 		info.Error = m.unpin(ctx, running, &info)
 	}
@@ -105,22 +105,22 @@ func (m *Manager) Reconcile(ctx context.Context) error {
 	return info.Error
 }
 
-func (m *Manager) tell(ctx context.Context, running []Container, info *ReconcileInfo) error {
+func (m *Manager) update(ctx context.Context, running []Container, info *ReconcileInfo) error {
 	var errs []error
 	seen := map[string]bool{}
 	for _, c := range running {
 		seen[c.ID] = true
 		cpus, _ := m.CPUs(c.PodUID, c.Name)
-		if told, ok := m.told(c.ID); cpus.IsEmpty() || ok && told.Equals(cpus) {
+		if applied, ok := m.applied(c.ID); cpus.IsEmpty() || ok && applied.Equals(cpus) {
 			continue
 		}
 		if err := m.cfg.Apply.Update(ctx, c.ID, cpus); err != nil {
 			info.Stale++
-			errs = append(errs, fmt.Errorf("cpu: container %s of pod %s: %w", c.Name, c.PodUID, err))
+			errs = append(errs, fmt.Errorf("cpu: update container %q of pod %s: %w", c.Name, c.PodUID, err))
 			continue
 		}
 		info.Updated++
-		m.tellDone(c.ID, cpus)
+		m.setApplied(c.ID, cpus)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,8 +132,8 @@ func (m *Manager) tell(ctx context.Context, running []Container, info *Reconcile
 	return errors.Join(errs...)
 }
 
-// unpin lets those run on any CPU that an earlier policy has pinned. When all are,
-// the state says so.
+// unpin removes the CPU restrictions of an earlier policy, and replaces the checkpoint
+// when no container has any.
 func (m *Manager) unpin(ctx context.Context, running []Container, info *ReconcileInfo) error {
 	var errs []error
 	for _, c := range running {
@@ -142,7 +142,7 @@ func (m *Manager) unpin(ctx context.Context, running []Container, info *Reconcil
 		}
 		if err := m.cfg.Apply.Update(ctx, c.ID, m.cfg.Machine.All()); err != nil {
 			info.Stale++
-			errs = append(errs, fmt.Errorf("cpu: container %s of pod %s: %w", c.Name, c.PodUID, err))
+			errs = append(errs, fmt.Errorf("cpu: update container %q of pod %s: %w", c.Name, c.PodUID, err))
 			continue
 		}
 		info.Updated++
@@ -150,7 +150,7 @@ func (m *Manager) unpin(ctx context.Context, running []Container, info *Reconcil
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	if err := m.replaceSaved(State{Policy: Static}); err != nil {
+	if err := m.replaceSaved(assignments{Policy: Static}); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -165,14 +165,14 @@ func (m *Manager) isPinned(c Container) bool {
 	return m.pinned[c.PodUID][c.Name]
 }
 
-func (m *Manager) told(id string) (cpuset.CPUSet, bool) {
+func (m *Manager) applied(id string) (cpuset.CPUSet, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	cpus, ok := m.given[id]
 	return cpus, ok
 }
 
-func (m *Manager) tellDone(id string, cpus cpuset.CPUSet) {
+func (m *Manager) setApplied(id string, cpus cpuset.CPUSet) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.given[id] = cpus

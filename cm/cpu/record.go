@@ -15,24 +15,25 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// StateFile is the name that the kubelet gives its file, in its root directory.
+// StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "cpu_manager_state"
 
-// ErrCorrupt says that a record is not what Encode made.
-var ErrCorrupt = errors.New("checkpoint is corrupted")
+// errCorrupt is returned for a checkpoint that encode did not write.
+var errCorrupt = errors.New("checkpoint is corrupted")
 
-// A State is what is given out.
-type State struct {
+// An assignments value is the content of a checkpoint.
+type assignments struct {
 	Policy Policy
 
-	// Shared is the pool of those who have no CPUs of their own. Empty under none.
+	// Shared is the pool of the containers without exclusive CPUs. Empty with the policy
+	// none.
 	Shared cpuset.CPUSet
 
-	// Assigned is who has CPUs of their own: by pod and container.
+	// Assigned are the exclusive CPUs by pod and container.
 	Assigned map[types.UID]map[string]cpuset.CPUSet
 }
 
-// record is the form of the kubelet's file.
+// record is the format of the kubelet's file.
 type record struct {
 	PolicyName    string                       `json:"policyName"`
 	DefaultCPUSet string                       `json:"defaultCpuSet"`
@@ -40,7 +41,7 @@ type record struct {
 	Checksum      uint64                       `json:"checksum"`
 }
 
-// dump is what the kubelet's checksum is over.
+// dump returns the text that the kubelet's checksum covers.
 func (r record) dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "(*state.CPUManagerCheckpoint){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]map[string]string)map[", r.PolicyName, r.DefaultCPUSet)
@@ -61,8 +62,8 @@ func (r record) dump() string {
 	return b.String()
 }
 
-// Encode returns the state in the form of the kubelet's file (cpu-1).
-func (s State) Encode() []byte {
+// encode returns the checkpoint in the kubelet's format.
+func (s assignments) encode() []byte {
 	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String()}
 	for uid, containers := range s.Assigned {
 		if len(containers) == 0 {
@@ -77,31 +78,30 @@ func (s State) Encode() []byte {
 		}
 	}
 	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // strings and a number
+	data, _ := json.Marshal(r) // cannot fail
 	return data
 }
 
-// Decode reads what Encode, or a kubelet, has written. What is anything else is
-// [ErrCorrupt].
-func Decode(data []byte) (State, error) {
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
+func decode(data []byte) (assignments, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return assignments{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if sum := state.Checksum(r.dump()); sum != r.Checksum {
-		return State{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+		return assignments{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
 	}
-	s := State{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	s := assignments{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	var err error
 	if s.Shared, err = topology.ParseCPUs(r.DefaultCPUSet); err != nil {
-		return State{}, fmt.Errorf("%w: defaultCpuSet: %w", ErrCorrupt, err)
+		return assignments{}, fmt.Errorf("%w: defaultCpuSet: %w", errCorrupt, err)
 	}
 	for uid, containers := range r.Entries {
 		s.Assigned[types.UID(uid)] = map[string]cpuset.CPUSet{}
 		for name, list := range containers {
 			cpus, err := topology.ParseCPUs(list)
 			if err != nil {
-				return State{}, fmt.Errorf("%w: container %q of pod %q: %w", ErrCorrupt, name, uid, err)
+				return assignments{}, fmt.Errorf("%w: container %q of pod %q: %w", errCorrupt, name, uid, err)
 			}
 			s.Assigned[types.UID(uid)][name] = cpus
 		}
@@ -109,8 +109,8 @@ func Decode(data []byte) (State, error) {
 	return s, nil
 }
 
-// given returns all CPUs that somebody has for himself.
-func (s State) given() cpuset.CPUSet {
+// given returns all exclusive CPUs.
+func (s assignments) given() cpuset.CPUSet {
 	all := cpuset.New()
 	for _, containers := range s.Assigned {
 		for _, cpus := range containers {
@@ -120,9 +120,9 @@ func (s State) given() cpuset.CPUSet {
 	return all
 }
 
-// clone returns a copy that can be changed.
-func (s State) clone() State {
-	c := State{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+// clone returns a copy whose maps are independent.
+func (s assignments) clone() assignments {
+	c := assignments{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	for uid, containers := range s.Assigned {
 		c.Assigned[uid] = maps.Clone(containers)
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Wants returns how many CPUs the container is to have for itself: what it
-// requests, if that is whole CPUs and the pod is Guaranteed (cpu-3). 0: it shares.
-// Containers of a pod that asks for resources as a whole share.
-func Wants(pod *v1.Pod, c *v1.Container) int {
+// exclusiveCPUs returns the number of exclusive CPUs of the container: its request, if
+// that is a whole number and the pod is Guaranteed (rule cpu-3); otherwise 0. Containers
+// of a pod with pod-level resources have none.
+func exclusiveCPUs(pod *v1.Pod, c *v1.Container) int {
 	if pod.Spec.Resources != nil || qos.Class(pod) != v1.PodQOSGuaranteed {
 		return 0
 	}
@@ -18,29 +18,29 @@ func Wants(pod *v1.Pod, c *v1.Container) int {
 	if !ok {
 		amount = c.Resources.Limits[v1.ResourceCPU]
 	}
-	const most = 1 << 16 // CPUs, of any machine
+	const most = 1 << 16 // more CPUs than any machine has
 	if whole := amount.Value(); whole > 0 && whole < most && amount.MilliValue() == whole*1000 {
 		return int(whole)
 	}
 	return 0
 }
 
-// podWants returns how many CPUs the containers of a pod have for themselves at
-// the same time, at most.
-func podWants(pod *v1.Pod) int {
+// podExclusiveCPUs returns the maximum number of exclusive CPUs that the containers of a
+// pod have at the same time.
+func podExclusiveCPUs(pod *v1.Pod) int {
 	sidecars, peak := 0, 0
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
 		if restart.Sidecar(c) {
-			sidecars += Wants(pod, c)
+			sidecars += exclusiveCPUs(pod, c)
 			peak = max(peak, sidecars)
 		} else {
-			peak = max(peak, sidecars+Wants(pod, c))
+			peak = max(peak, sidecars+exclusiveCPUs(pod, c))
 		}
 	}
 	sum := sidecars
 	for i := range pod.Spec.Containers {
-		sum += Wants(pod, &pod.Spec.Containers[i])
+		sum += exclusiveCPUs(pod, &pod.Spec.Containers[i])
 	}
 	return max(peak, sum)
 }

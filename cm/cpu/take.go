@@ -11,23 +11,22 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// ErrTooFew says that fewer CPUs are free than are asked for.
-var ErrTooFew = errors.New("not enough cpus available to satisfy request")
+// errTooFew is returned if fewer CPUs are free than requested.
+var errTooFew = errors.New("not enough cpus available to satisfy request")
 
-// Take chooses n of the free CPUs (cpu-5). It is a pure function: the same
-// arguments give the same CPUs.
+// Take selects n of the free CPUs. It is a pure function (rule cpu-5).
 //
-// Whole NUMA nodes and sockets come first, what holds the other before, as far as
-// n has room for them; then, if the options want it, last level caches, then whole
-// cores, then single CPUs. Within each of these the place with the fewest free
-// CPUs comes first, to keep the others whole, then the lowest. CPUs that are not
-// the machine's are not free.
+// It takes whole NUMA nodes and sockets first, the enclosing ones before the enclosed, as
+// far as n allows; then, with Options.AlignByUncoreCache, last level caches; then whole
+// cores; then single CPUs. Within each of these the group with the fewest free CPUs comes
+// first, to leave others whole, then the lowest. CPUs that are not online count as not
+// free.
 //
-// Too few free CPUs are [ErrTooFew].
+// It returns an error if fewer than n CPUs are free.
 func Take(m *topology.Machine, opts Options, free cpuset.CPUSet, n int) (cpuset.CPUSet, error) {
 	t := newTaker(m, opts, free)
 	if n < 0 || n > t.count {
-		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", ErrTooFew, n, t.count)
+		return cpuset.New(), fmt.Errorf("%w: requested=%d, available=%d", errTooFew, n, t.count)
 	}
 	if opts.DistributeAcrossNUMA && t.distribute(n) {
 		return cpuset.New(t.taken...), nil
@@ -36,7 +35,7 @@ func Take(m *topology.Machine, opts Options, free cpuset.CPUSet, n int) (cpuset.
 	return cpuset.New(t.taken...), nil
 }
 
-// A level is a way in which CPUs are grouped: by core, cache, node, socket.
+// A level returns the group of a CPU: core, cache, node or socket.
 type level func(topology.CPU) int
 
 func byCore(c topology.CPU) int   { return c.Core }
@@ -48,16 +47,16 @@ func bySocket(c topology.CPU) int { return c.Socket }
 type group struct {
 	id   int
 	free []topology.CPU // by ID
-	all  int            // how many it has, free or not
+	all  int            // number of CPUs, free or not
 }
 
-// A taker takes CPUs out of those that are free.
+// A taker takes free CPUs.
 type taker struct {
 	m       *topology.Machine
 	opts    Options
-	free    []bool // by place in m.CPUs
+	free    []bool // by index in m.CPUs
 	count   int    // free ones
-	threads int    // of a whole core; a core with fewer is not one
+	threads int    // threads of a whole core
 	need    int
 	taken   []int
 }
@@ -73,8 +72,8 @@ func newTaker(m *topology.Machine, opts Options, free cpuset.CPUSet) *taker {
 	return t
 }
 
-// groups returns those with free CPUs, in the order in which they are taken.
-// within nil is the whole machine; else only CPUs of which it says yes count.
+// groups returns the groups with free CPUs in the order in which they are taken. If
+// within is not nil, only CPUs for which it returns true count.
 func (t *taker) groups(by level, within func(topology.CPU) bool) []group {
 	var groups []group
 	place := map[int]int{}
@@ -101,7 +100,7 @@ func (t *taker) groups(by level, within func(topology.CPU) bool) []group {
 	return groups
 }
 
-// take takes CPUs, as many as are needed.
+// take takes CPUs, at most those still needed.
 func (t *taker) take(cpus []topology.CPU) {
 	for _, c := range cpus[:min(len(cpus), t.need)] {
 		place, _ := t.m.Place(c.ID)
@@ -133,7 +132,7 @@ func (t *taker) pack(n int) {
 	}
 }
 
-// nesting tells whether NUMA nodes hold sockets or the other way round.
+// nesting returns whether NUMA nodes contain sockets or sockets contain NUMA nodes.
 func (t *taker) nesting() (outer, inner level) {
 	nodes := map[int]bool{}
 	for _, c := range t.m.CPUs {
@@ -145,7 +144,7 @@ func (t *taker) nesting() (outer, inner level) {
 	return bySocket, byNode
 }
 
-// whole takes groups of which everything is free and needed.
+// whole takes groups that are completely free and needed.
 func (t *taker) whole(by level) {
 	if t.need == 0 {
 		return
@@ -157,7 +156,7 @@ func (t *taker) whole(by level) {
 	}
 }
 
-// caches takes whole caches, and then what is left to take from one that has it.
+// caches takes whole caches, and the remainder from one that has enough free CPUs.
 func (t *taker) caches() {
 	t.whole(byUncore)
 	if t.need == 0 {
@@ -180,8 +179,7 @@ func (t *taker) caches() {
 	}
 }
 
-// cores returns the cores with free CPUs, those of the fullest socket and node
-// first.
+// cores returns the cores with free CPUs, those of the fullest socket and node first.
 func (t *taker) cores() []group {
 	var cores []group
 	outer, inner := t.nesting()
@@ -193,8 +191,8 @@ func (t *taker) cores() []group {
 	return cores
 }
 
-// singles returns the free CPUs in the order in which they are taken: packed, or
-// one of each core before the second of any.
+// singles returns the free CPUs in the order in which they are taken: packed, or with
+// DistributeAcrossCore one of each core before the second of any.
 func (t *taker) singles() []topology.CPU {
 	var cpus []topology.CPU
 	if !t.opts.DistributeAcrossCore {
@@ -204,7 +202,7 @@ func (t *taker) singles() []topology.CPU {
 		return cpus
 	}
 	for _, socket := range t.groups(bySocket, nil) {
-		var rounds [][]topology.CPU // the CPUs that would be the n-th in use of their core
+		var rounds [][]topology.CPU // by the number of CPUs of their core in use
 		for _, core := range t.groups(byCore, func(c topology.CPU) bool { return c.Socket == socket.id }) {
 			for nth, c := range core.free {
 				used := core.all - len(core.free) + nth

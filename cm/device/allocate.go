@@ -38,8 +38,8 @@ func (m *Manager) Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, wh
 	return nil
 }
 
-// allocate gives a container n devices of a resource. The turn is held: nobody else
-// takes any.
+// allocate allocates n devices of a resource to a container. The caller must hold the
+// turn.
 func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, name string, n int, where topology.Hint) error {
 	h := holder{pod.UID, c.Name}
 	m.mu.Lock()
@@ -59,7 +59,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 			defer cancel()
 			ids, err := p.prefer(calling, available, must, size)
 			if err != nil {
-				m.cfg.Logger.Warn("a device plugin does not say what it prefers", "resource", name, "err", err)
+				m.cfg.Logger.Warn("Failed to get preferred allocation, allocating without a preference", "resource", name, "err", err)
 			}
 			return ids
 		}
@@ -79,8 +79,8 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, na
 	return m.commit(version, func() { m.ledger.take(h, name) })
 }
 
-// checkLocked says whether the container has its devices already, and why it can't
-// get or keep any (dev-6, dev-9).
+// checkLocked reports whether the devices are already allocated, and returns an error if
+// they cannot be allocated or kept.
 func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) (p *plugin, has bool, err error) {
 	m.settleLocked(name)
 	g, has := m.ledger.grants[holder{pod.UID, c.Name}][name]
@@ -100,9 +100,8 @@ func (m *Manager) checkLocked(pod *v1.Pod, c *v1.Container, name string, n int) 
 	return r.plugin, has, nil
 }
 
-// settleLocked decides about what was kept of a resource for pods of which nothing
-// ran, once a plugin has told which devices there are: a boot may have given them
-// other names (dev-10).
+// settleLocked keeps or releases the allocations of pods that did not run at the start,
+// once the plugin has reported its devices: a reboot may have renamed these.
 func (m *Manager) settleLocked(name string) {
 	if r := m.ledger.resources[name]; r == nil || r.plugin == nil || !r.listed {
 		return
@@ -120,7 +119,7 @@ func (m *Manager) settleLocked(name string) {
 	}
 }
 
-// healthyLocked reports whether all devices of a grant are.
+// healthyLocked reports whether all devices of an allocation are healthy.
 func (m *Manager) healthyLocked(name string, g grant) bool {
 	for id := range g.IDs {
 		if !m.ledger.resources[name].devices[id].Healthy {
@@ -130,15 +129,14 @@ func (m *Manager) healthyLocked(name string, g grant) bool {
 	return true
 }
 
-// call asks the plugin for the use of devices, and returns its answer in the form
-// that is kept.
+// call calls Allocate of the plugin and returns its marshaled response.
 func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, error) {
 	calling, cancel := context.WithTimeout(ctx, m.cfg.CallTimeout)
 	defer cancel()
 	begun := time.Now()
 	answer, err := p.allocate(calling, ids)
 	if ctx.Err() == nil && (err != nil && calling.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
-		err = fmt.Errorf("device plugin of %s has not answered Allocate for %v", p.resource, m.cfg.CallTimeout)
+		err = fmt.Errorf("device plugin for %s: no response to Allocate within %v", p.resource, m.cfg.CallTimeout)
 	}
 	if m.cfg.Hooks.Allocated != nil {
 		m.cfg.Hooks.Allocated(AllocateInfo{Resource: p.resource, Devices: ids, Took: time.Since(begun), Error: err})
@@ -149,9 +147,9 @@ func (m *Manager) call(ctx context.Context, p *plugin, ids []string) ([]byte, er
 	return proto.MarshalOptions{Deterministic: true}.Marshal(answer)
 }
 
-// PreStart is to be called before each start of a container: it tells the plugins
-// that want to know (dev-7). It is an error that one is away that wanted to; of those
-// that were here before this manager was made that is not known.
+// PreStart must be called before each start of a container. It calls PreStartContainer of
+// the plugins that require it, and returns an error if one of these is not connected.
+// Plugins that registered only with an earlier agent are not called.
 func (m *Manager) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
 	m.mu.Lock()
 	granted := maps.Clone(m.ledger.grants[holder{pod.UID, c.Name}])
@@ -178,9 +176,9 @@ func (m *Manager) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container) er
 	return nil
 }
 
-// Ensure gives a container that is about to be made what it asks for and has not
-// got: its plugin came after it was admitted (dev-7), or what the plugin once
-// answered is lost. It does nothing for one that has all.
+// Ensure allocates the missing devices of a container that is about to be created: its
+// plugin registered after admission, or the plugin's response is not in the checkpoint.
+// It does nothing if nothing is missing.
 func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod, c *v1.Container) error {
 	wants := m.wants(c)
 	h := holder{pod.UID, c.Name}
@@ -207,7 +205,7 @@ func (m *Manager) Ensure(ctx context.Context, pod *v1.Pod, c *v1.Container) erro
 	return nil
 }
 
-// again asks the plugin for the devices that a container has had before.
+// again calls Allocate for devices that the container already has.
 func (m *Manager) again(ctx context.Context, h holder, name string) error {
 	done, err := m.serve(ctx)
 	if err != nil {
@@ -240,13 +238,13 @@ func (m *Manager) again(ctx context.Context, h holder, name string) error {
 	}
 	m.mu.Unlock()
 	if !still {
-		return errors.New("device: the pod is not active any more")
+		return errors.New("device: the allocation was released because the pod is not active")
 	}
 	m.save()
 	return nil
 }
 
-// RunOptions is what the plugins want of a container, in order.
+// RunOptions are the container options that the plugins require, in order.
 type RunOptions struct {
 	Env         []Pair
 	Annotations []Pair
@@ -258,9 +256,9 @@ type RunOptions struct {
 // A Pair is a name and a value.
 type Pair struct{ Name, Value string }
 
-// Options returns what the plugins want of a container that has devices. Of two
-// plugins that want different things under one name the first counts, by the name
-// of the resource, and the other is logged (dev-6).
+// Options returns the container options that plugins require. If two plugins set the same
+// name to different values, that of the first resource by name is used and the conflict
+// is logged.
 func (m *Manager) Options(uid types.UID, container string) (RunOptions, error) {
 	m.mu.Lock()
 	granted := maps.Clone(m.ledger.grants[holder{uid, container}])
@@ -270,7 +268,7 @@ func (m *Manager) Options(uid types.UID, container string) (RunOptions, error) {
 	first := func(kind, name, resource string) bool {
 		key := kind + " " + name
 		if seen[key] {
-			m.cfg.Logger.Warn("two device plugins want the same of a container; the first gets it", "pod", uid, "container", container, kind, name, "resource", resource)
+			m.cfg.Logger.Warn("Ignored container option that another device plugin has set", "podUID", uid, "containerName", container, kind, name, "resource", resource)
 			return false
 		}
 		seen[key] = true
@@ -279,7 +277,7 @@ func (m *Manager) Options(uid types.UID, container string) (RunOptions, error) {
 	for _, name := range slices.Sorted(maps.Keys(granted)) {
 		answer := &pluginapi.ContainerAllocateResponse{}
 		if err := proto.Unmarshal(granted[name].Response, answer); err != nil {
-			return RunOptions{}, fmt.Errorf("device: what the plugin of %s once answered: %w", name, err)
+			return RunOptions{}, fmt.Errorf("device: stored response of the plugin for %s: %w", name, err)
 		}
 		for _, key := range slices.Sorted(maps.Keys(answer.Envs)) {
 			if first("env", key, name) {

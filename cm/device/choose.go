@@ -7,15 +7,16 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// A Preference is what a plugin would rather give: so many of those that are
-// available, those among them that must be. Nil, or no answer, is none; IDs that
-// are not available are ignored.
+// A Preference returns the devices that a plugin prefers to allocate: size devices out of
+// available that include must. If it is nil or returns nil, there is no preference. IDs
+// that are not available are ignored.
 type Preference func(available, must []string, size int) []string
 
-// Choose chooses n devices (dev-6): first those of reusable, which the pod's init
-// containers have had, then those close to the hint's nodes, then what the plugin
-// prefers, then others that are close to some node, then the rest; within each by
-// ID. It returns fewer, if there are not enough. It is pure, but for asking.
+// Choose selects n devices (rule dev-6): first those in reusable, which init containers
+// of the pod have had; then those close to the nodes of the hint; then those that the
+// plugin prefers; then those close to other nodes; then the rest; within each group by
+// ID. It returns fewer than n if there are not enough. It is pure except for calling
+// prefer.
 func Choose(free, reusable map[string]Device, n int, where topology.Hint, prefer Preference) []string {
 	c := chooser{need: n, chosen: map[string]bool{}}
 	c.from(slices.Sorted(maps.Keys(reusable)))
@@ -75,10 +76,10 @@ func union(a, b []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// Hints returns from which nodes n devices could be given now, all of reusable
-// among them. Preferred are those with as few nodes as n of all devices need. Nil:
-// no device says where it is. A pure function.
-func Hints(nodes topology.Mask, all, free, reusable map[string]Device, n int) []topology.Hint {
+// deviceHints returns the sets of nodes from which n devices, including all of reusable,
+// can be allocated now. Sets with as few nodes as n devices need are preferred. The
+// result is nil if no device has NUMA nodes. It is a pure function.
+func deviceHints(nodes topology.Mask, all, free, reusable map[string]Device, n int) []topology.Hint {
 	placed := false
 	for _, d := range all {
 		placed = placed || d.Nodes != 0

@@ -368,7 +368,7 @@ func TestAPluginThatLiesHarmsNobody(t *testing.T) {
 			return nil, ctx.Err()
 		}}, 1)
 		d.plugin(&devicetest.Plugin{Resource: "example.com/good"}, 1)
-		require.EqualError(t, d.allocate(pod("a", 1)), "device plugin of example.com/widget has not answered Allocate for 1s")
+		require.EqualError(t, d.allocate(pod("a", 1)), "device plugin for example.com/widget: no response to Allocate within 1s")
 		assert.Empty(t, d.ids("a", "c0"))
 		good := pod("b", 0)
 		good.Spec.Containers[0].Resources.Limits = v1.ResourceList{"example.com/good": resource.MustParse("1")}

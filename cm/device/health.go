@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Health returns how the devices are that the containers of a pod have, by
-// container, for their statuses (dev-13). A device that its plugin tells nothing of,
-// or has stopped telling of, is Unknown.
+// Health returns the health of the devices of a pod by container, for its status. A
+// device that no connected plugin reports is Unknown.
 func (m *Manager) Health(uid types.UID) map[string][]v1.ResourceStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,7 +32,7 @@ func (m *Manager) Health(uid types.UID) map[string][]v1.ResourceStatus {
 	return out
 }
 
-// health returns how a device is, as far as a plugin tells.
+// health returns the health of a device.
 func (l *ledger) health(name, id string) v1.ResourceHealthStatus {
 	r := l.resources[name]
 	if r == nil || !r.listed {

@@ -12,53 +12,52 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// A Device is one of those that a plugin tells of.
+// A Device is a device that a plugin reports.
 type Device struct {
 	ID      string
 	Healthy bool
 
-	// Nodes are the NUMA nodes that it is close to; 0: it doesn't say.
+	// Nodes are the NUMA nodes that it is close to; 0 if it does not report any.
 	Nodes topology.Mask
 }
 
-// A grant is the devices of one resource that a container has.
+// A grant is the devices of one resource that are allocated to a container.
 type grant struct {
 	IDs map[string]topology.Mask
 
-	// Response is what the plugin answered, a ContainerAllocateResponse. Nil: it is
-	// not known any more, and asked for again before the container is made.
+	// Response is the marshaled ContainerAllocateResponse of the plugin. If nil, Allocate
+	// is called again before the container is created.
 	Response []byte
 
-	// idle: nothing of the pod ran when the manager was made. The devices are kept
-	// for it if they are still there when it is admitted, and are others else.
+	// idle is true if the pod did not run when the manager was opened: the devices are
+	// kept only if they still exist when the pod is admitted.
 	idle bool
 }
 
-// A resource is what is known of the devices of one name.
+// A resource is the devices with one resource name.
 type resource struct {
 	devices map[string]Device
 
-	// plugin is who offers them now; nil if nobody does. listed: it has told
-	// which there are.
+	// plugin is the connected plugin; nil if there is none. listed is true after it has
+	// reported its devices.
 	plugin *plugin
 	listed bool
 
-	// prepares: the last plugin wants to know of each start of a container (dev-7).
+	// prepares is true if the last plugin requires PreStartContainer.
 	prepares bool
 
-	// since is when the last plugin went away; zero if there was none since the
+	// since is when the last plugin disconnected; zero if none has connected since the
 	// start.
 	since time.Time
 }
 
-// A holder is a container, by pod and name.
+// A holder identifies a container by pod and name.
 type holder struct {
 	uid  types.UID
 	name string
 }
 
-// A ledger is who has which devices, of which there are. It decides, and does
-// nothing.
+// A ledger contains the devices and their allocations. It performs no I/O.
 type ledger struct {
 	resources map[string]*resource
 	grants    map[holder]map[string]grant // by container and resource
@@ -68,7 +67,7 @@ func newLedger() ledger {
 	return ledger{resources: map[string]*resource{}, grants: map[holder]map[string]grant{}}
 }
 
-// of returns what is known of a resource, and makes it known if it is new.
+// of returns the resource with the name and creates it if necessary.
 func (l *ledger) of(name string) *resource {
 	r := l.resources[name]
 	if r == nil {
@@ -78,9 +77,8 @@ func (l *ledger) of(name string) *resource {
 	return r
 }
 
-// replace makes the list of a resource's devices the one that a plugin sent
-// (dev-4). Devices without an ID are none; of one that is there twice the later
-// counts. It reports whether anything is new.
+// replace sets the devices that a plugin reported and reports whether anything changed.
+// Devices without an ID are ignored; of duplicates the last is used.
 func (r *resource) replace(list []Device) bool {
 	next := map[string]Device{}
 	for _, d := range list {
@@ -93,7 +91,7 @@ func (r *resource) replace(list []Device) bool {
 	return changed
 }
 
-// stopped marks all devices unhealthy when their plugin is gone (dev-5).
+// stopped marks all devices unhealthy after their plugin has disconnected.
 func (r *resource) stopped(now time.Time) {
 	r.plugin, r.listed, r.since = nil, false, now
 	for id, d := range r.devices {
@@ -102,7 +100,7 @@ func (r *resource) stopped(now time.Time) {
 	}
 }
 
-// healthy returns how many devices can be given out, if nobody had any.
+// healthy returns the number of healthy devices.
 func (r *resource) healthy() int {
 	n := 0
 	for _, d := range r.devices {
@@ -113,7 +111,7 @@ func (r *resource) healthy() int {
 	return n
 }
 
-// free returns the healthy devices of a resource that nobody has.
+// free returns the healthy devices of a resource that are not allocated.
 func (l *ledger) free(name string) map[string]Device {
 	free := map[string]Device{}
 	r := l.resources[name]
@@ -133,7 +131,7 @@ func (l *ledger) free(name string) map[string]Device {
 	return free
 }
 
-// give notes what a container has got.
+// give adds an allocation.
 func (l *ledger) give(h holder, name string, g grant) {
 	if l.grants[h] == nil {
 		l.grants[h] = map[string]grant{}
@@ -141,7 +139,7 @@ func (l *ledger) give(h holder, name string, g grant) {
 	l.grants[h][name] = g
 }
 
-// take notes that a container has nothing of a resource.
+// take removes the allocation of a resource to a container.
 func (l *ledger) take(h holder, name string) {
 	delete(l.grants[h], name)
 	if len(l.grants[h]) == 0 {
@@ -149,16 +147,16 @@ func (l *ledger) take(h holder, name string) {
 	}
 }
 
-// drop forgets what the containers of some pods have, and reports whether they had
-// anything.
+// drop removes the allocations of the pods for which is returns true, and reports whether
+// there were any.
 func (l *ledger) drop(is func(uid types.UID) bool) bool {
 	before := len(l.grants)
 	maps.DeleteFunc(l.grants, func(h holder, _ map[string]grant) bool { return is(h.uid) })
 	return len(l.grants) != before
 }
 
-// expire forgets resources whose plugin has been away for longer than grace
-// (dev-5), and returns their names.
+// expire removes resources whose plugin has been disconnected for at least grace, and
+// returns their names.
 func (l *ledger) expire(now time.Time, grace time.Duration) []string {
 	var gone []string
 	for name, r := range l.resources {
@@ -171,9 +169,9 @@ func (l *ledger) expire(now time.Time, grace time.Duration) []string {
 	return gone
 }
 
-// Extended reports whether a resource may be a plugin's: its name has a domain, it
-// is not Kubernetes' own, and a quota can name it (dev-2).
-func Extended(name string) bool {
+// extended reports whether a resource may belong to a plugin: its name has a domain, is
+// not native to Kubernetes, and is valid in a quota.
+func extended(name string) bool {
 	domain, _, qualified := strings.Cut(name, "/")
 	if !qualified || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") || strings.HasPrefix(name, "requests.") {
 		return false

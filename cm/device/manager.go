@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"path/filepath"
@@ -22,77 +21,76 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
-// Config says how a [Manager] works.
+// Config configures a [Manager].
 type Config struct {
-	// Dir is where plugins and the agent have their sockets, required:
-	// /var/lib/kubelet/device-plugins is where plugins look for it.
+	// Dir is the directory with the sockets of the plugins and of the agent. Required.
+	// Plugins expect /var/lib/kubelet/device-plugins.
 	Dir string
 
-	// Nodes are the NUMA nodes of the machine; 0: nobody asks for hints.
+	// Nodes are the NUMA nodes of the machine; 0 if hints are not used.
 	Nodes topology.Mask
 
-	// Store keeps who has which devices. Nil: the file kubelet_internal_checkpoint
-	// in Dir.
+	// Store stores the allocations. If nil, the file kubelet_internal_checkpoint in Dir
+	// is used.
 	Store state.Store
 
-	// Adopt is which devices containers that run have, for a state that is lost.
+	// Adopt are the devices of running containers, for a checkpoint that is lost.
 	Adopt []Adopted
 
-	// Runs reports whether anything of a pod ran when the manager was made, for
-	// what is saved of it: of others the plugin is asked anew, and other devices
-	// are taken if theirs are gone. After the node was started anew that is all
-	// (dev-10). Nil: of every pod something did.
+	// Runs reports whether a container of a pod ran when the manager was opened. The
+	// allocations of other pods are renewed when they are admitted: the plugin is called
+	// again, and other devices are allocated if the previous ones are gone. After a
+	// reboot of the node these are all pods. If nil, all pods count as running.
 	Runs func(uid types.UID) bool
 
-	// Active reports whether a pod may still run here: devices of others are free
-	// (dev-12). Nil: of every pod that is not freed.
+	// Active reports whether containers of a pod may still run: the devices of other pods
+	// are released. If nil, a pod is active until Free or Retain releases it.
 	Active func(uid types.UID) bool
 
-	// Elsewhere reports whether somebody else than a plugin gives out an extended
-	// resource. Nil: nobody does.
+	// Elsewhere reports whether another component allocates an extended resource. If nil,
+	// plugins allocate all extended resources.
 	Elsewhere func(resource string) bool
 
-	// RefuseLate refuses a pod whose plugin is not there, as a kubelet does
-	// (nq-19), and lets one pass whose resource nobody has heard of.
+	// RefuseLate rejects a pod whose plugin has not registered, as a kubelet does, and
+	// ignores resources that no plugin has ever offered. Otherwise these pods wait.
 	RefuseLate bool
 
-	// Grace is how long a resource is there after its plugin has gone. Zero: 5
-	// minutes (dev-5).
+	// Grace is how long a resource exists after its plugin has disconnected. Zero means 5
+	// minutes.
 	Grace time.Duration
 
-	// CallTimeout is how long a plugin may take to allocate. Zero: 30 s. While it
-	// takes, no other container gets devices.
+	// CallTimeout is the deadline of Allocate calls. Zero means 30 seconds. No other
+	// container is allocated devices during a call.
 	CallTimeout time.Duration
 
-	// Logger; nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 
 	Hooks Hooks
 }
 
-// Adopted is a container that runs with devices.
+// Adopted is a running container with devices.
 type Adopted struct {
 	PodUID    types.UID
 	Container string
 	Devices   map[string][]string // IDs by resource
 }
 
-// Hooks are told what happens, for metrics (dev-13) and to act on it. Each may be
-// nil. They are called from the goroutines of plugins, with no lock held.
+// Hooks observe the manager, for metrics and for reactions. Each may be nil. They are
+// called from the goroutines of plugins, with no lock held.
 type Hooks struct {
-	// Registered is told of each registration.
+	// Registered is called after each registration.
 	Registered func(resource string)
 
-	// Changed is told when there are other devices of a resource, or their health
-	// is another: what the node can give is to be told anew, and a pod that waits
-	// may be admitted.
+	// Changed is called when the devices of a resource or their health change: the
+	// capacity of the node has changed, and waiting pods may be admitted.
 	Changed func(resource string)
 
-	// Allocated is told of each call of Allocate.
+	// Allocated is called after each Allocate call.
 	Allocated func(AllocateInfo)
 }
 
-// AllocateInfo is what became of a call.
+// AllocateInfo is the result of an Allocate call.
 type AllocateInfo struct {
 	Resource string
 	Devices  []string
@@ -100,31 +98,30 @@ type AllocateInfo struct {
 	Error    error
 }
 
-// A Manager gives the devices of plugins to containers. It is a topology.Provider.
-// Its methods may be called from any goroutine.
+// A Manager allocates the devices of plugins to containers. It is a topology.Provider.
+// Safe for concurrent use.
 type Manager struct {
 	cfg     Config
 	ran     runonce.Guard
 	fresh   bool
-	turn    chan struct{}  // held by the one who allocates
+	turn    chan struct{}  // held during an allocation
 	plugins sync.WaitGroup // of Run
 
 	// mu guards the fields below.
 	mu             sync.Mutex
 	ledger         ledger
-	version, saved uint64 // of the ledger, and of that which is on disk
+	version, saved uint64 // of the ledger in memory and on disk
 
 	disk chan struct{} // held by the goroutine that writes the state, without mu
 }
 
-// Open checks the Config and reads the state. One that can't be used is put aside
-// and logged (dev-8). It starts nothing.
+// Open returns a Manager for cfg and restores its checkpoint. It starts nothing.
 func Open(cfg Config) (*Manager, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("device: Config.Dir is empty")
 	}
 	if cfg.Store == nil {
-		cfg.Store = state.File(filepath.Join(cfg.Dir, StateFile))
+		cfg.Store = state.File(filepath.Join(cfg.Dir, stateFile))
 	}
 	if cfg.Grace == 0 {
 		cfg.Grace = 5 * time.Minute
@@ -136,27 +133,21 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{cfg: cfg, turn: make(chan struct{}, 1), disk: make(chan struct{}, 1), ledger: newLedger()}
-	raw, err := cfg.Store.Load()
-	m.fresh = errors.Is(err, fs.ErrNotExist)
-	if err == nil {
-		var l ledger
-		if l, err = decode(raw); err == nil {
-			m.ledger = l
-		}
+	saved, found, err := state.Restore(cfg.Store, decode, nil, cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("device: %w", err)
 	}
-	if err != nil && !m.fresh {
-		cfg.Logger.Error("the state of devices can't be used", "err", err)
-		if err := cfg.Store.Keep(); err != nil {
-			return nil, fmt.Errorf("device: keep a copy of the state: %w", err)
-		}
+	m.fresh = !found
+	if saved.grants != nil {
+		m.ledger = saved
 	}
 	m.adopt()
 	m.idle()
 	return m, nil
 }
 
-// idle marks what pods have of which nothing runs: the node was started anew
-// (dev-10). Who made their devices ready then has to do it again.
+// idle marks the allocations of pods without running containers: after a reboot the
+// plugins must prepare their devices again.
 func (m *Manager) idle() {
 	if m.cfg.Runs == nil {
 		return
@@ -172,7 +163,7 @@ func (m *Manager) idle() {
 	}
 }
 
-// adopt notes what runs with devices of which the state does not tell.
+// adopt adds the devices of running containers that are not in the checkpoint.
 func (m *Manager) adopt() {
 	for _, a := range m.cfg.Adopt {
 		h := holder{a.PodUID, a.Container}
@@ -190,8 +181,8 @@ func (m *Manager) adopt() {
 	}
 }
 
-// Fresh reports whether there was no state when the manager was made: what a node
-// object tells of plugins' resources is of another node then, and nothing (dev-11).
+// Fresh reports whether there was no checkpoint when the manager was opened. The
+// resources of plugins in an existing node object are then obsolete.
 func (m *Manager) Fresh() bool { return m.fresh }
 
 // Concerns implements topology.Provider.
@@ -204,8 +195,8 @@ func (m *Manager) Concerns(pod *v1.Pod) bool {
 	return false
 }
 
-// wants returns how many devices of which resources a container limits (dev-6).
-// With RefuseLate these are only the resources that plugins offer, or have offered.
+// wants returns the number of devices by resource in the limits of a container. With
+// RefuseLate it omits resources that no plugin offers or has offered.
 func (m *Manager) wants(c *v1.Container) map[string]int {
 	all := m.asks(c)
 	if len(all) == 0 || !m.cfg.RefuseLate {
@@ -226,20 +217,20 @@ func (m *Manager) grantedLocked(name string) bool {
 	return false
 }
 
-// asks returns what a container limits of resources that a plugin could offer.
+// asks returns the limits of a container for resources that a plugin could offer.
 func (m *Manager) asks(c *v1.Container) map[string]int {
 	all := map[string]int{}
 	for name, amount := range c.Resources.Limits {
 		elsewhere := m.cfg.Elsewhere != nil && m.cfg.Elsewhere(string(name))
-		if n := amount.Value(); n > 0 && !elsewhere && Extended(string(name)) {
+		if n := amount.Value(); n > 0 && !elsewhere && extended(string(name)) {
 			all[string(name)] = int(min(n, 1<<30))
 		}
 	}
 	return all
 }
 
-// Wait implements topology.Waiter: the plugin of a resource that the pod asks for
-// has not registered, or not told which devices there are (F-51).
+// Wait implements topology.Waiter: it returns an error if the plugin of a requested
+// resource has not registered or not reported its devices.
 func (m *Manager) Wait(pod *v1.Pod) error {
 	if m.cfg.RefuseLate {
 		return nil
@@ -285,18 +276,18 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 			if c != nil {
 				reusable = m.reusableLocked(pod, c, name)
 			}
-			out[name] = Hints(m.cfg.Nodes, all, m.ledger.free(name), reusable, n)
+			out[name] = deviceHints(m.cfg.Nodes, all, m.ledger.free(name), reusable, n)
 		} else if c != nil && len(has) != n {
-			out[name] = []topology.Hint{} // it has another number, and keeps it
+			out[name] = []topology.Hint{} // another number is allocated, and kept
 		} else {
-			out[name] = Hints(m.cfg.Nodes, all, has, nil, len(has))
+			out[name] = deviceHints(m.cfg.Nodes, all, has, nil, len(has))
 		}
 	}
 	return out
 }
 
-// hasLocked returns the devices of a resource that the container has, or, without
-// one, any of the pod; nil if none.
+// hasLocked returns the devices of a resource that are allocated to the container, or to
+// any container of the pod if c is nil; nil if there are none.
 func (m *Manager) hasLocked(uid types.UID, c *v1.Container, name string) map[string]Device {
 	var has map[string]Device
 	for h, granted := range m.ledger.grants {
@@ -314,8 +305,8 @@ func (m *Manager) hasLocked(uid types.UID, c *v1.Container, name string) map[str
 	return has
 }
 
-// reusableLocked returns the healthy devices of the pod's init containers that have
-// ended when c starts, but those that another of its containers has.
+// reusableLocked returns the healthy devices of the pod's init containers that terminate
+// before c starts, except those that its other containers have.
 func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container, name string) map[string]Device {
 	reusable, kept := map[string]Device{}, map[string]bool{}
 	r := m.ledger.resources[name]
@@ -335,8 +326,8 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container, name string) map[
 	return reusable
 }
 
-// podWants returns how many devices of which resources the containers of a pod have
-// at the same time, at most.
+// podWants returns the maximum number of devices by resource that the containers of a pod
+// have at the same time.
 func (m *Manager) podWants(pod *v1.Pod) map[string]int {
 	sum, peak := map[string]int{}, map[string]int{}
 	for i := range pod.Spec.InitContainers {
@@ -364,8 +355,8 @@ func (m *Manager) Free(uid types.UID) {
 	m.Retain(func(u types.UID) bool { return u != uid })
 }
 
-// Retain takes back the devices of all pods but those of which is says yes. It is
-// asked with no lock held.
+// Retain releases the devices of all pods for which is returns false. It calls is with no
+// lock held.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
 	m.mu.Lock()
 	stays := map[types.UID]bool{}
@@ -384,7 +375,7 @@ func (m *Manager) Retain(is func(uid types.UID) bool) {
 	m.save()
 }
 
-// retire takes back what inactive pods have (dev-12).
+// retire releases the devices of inactive pods.
 func (m *Manager) retire() {
 	if m.cfg.Active != nil {
 		m.Retain(m.cfg.Active)
@@ -403,11 +394,11 @@ func (m *Manager) Holds(uid types.UID) bool {
 	return false
 }
 
-// Capacity returns what the node has of plugins' resources: all devices, and the
-// healthy ones (dev-4); and the names of resources that are gone since it was asked
-// last, because their plugin did not come back.
+// Capacity returns the number of all devices and of the healthy devices by resource, and
+// the resources that have expired since the last call because their plugin did not
+// reconnect.
 func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []string) {
-	defer m.save() // after mu is given up
+	defer m.save() // after mu is released
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if gone = m.ledger.expire(time.Now(), m.cfg.Grace); len(gone) > 0 {
@@ -417,7 +408,7 @@ func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []stri
 	for name, r := range m.ledger.resources {
 		all := len(r.devices)
 		if r.plugin == nil && r.since.IsZero() {
-			all = 0 // known from before the start only (dev-9)
+			all = 0 // only in the checkpoint
 		}
 		capacity[v1.ResourceName(name)] = *apiresource.NewQuantity(int64(all), apiresource.DecimalSI)
 		allocatable[v1.ResourceName(name)] = *apiresource.NewQuantity(int64(r.healthy()), apiresource.DecimalSI)
@@ -425,7 +416,7 @@ func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []stri
 	return capacity, allocatable, gone
 }
 
-// Devices returns the devices that a container has, by resource, in order.
+// Devices returns the devices of a container by resource, sorted by ID.
 func (m *Manager) Devices(uid types.UID, container string) map[string][]Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -442,7 +433,7 @@ func (m *Manager) Devices(uid types.UID, container string) map[string][]Device {
 	return out
 }
 
-// All returns the healthy devices that there are, by resource, in order.
+// All returns the healthy devices by resource, sorted by ID.
 func (m *Manager) All() map[string][]Device {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -463,7 +454,7 @@ func (m *Manager) changed(resource string) {
 	}
 }
 
-// serve waits for the turn to allocate.
+// serve waits until no other allocation is in progress.
 func (m *Manager) serve(ctx context.Context) (done func(), err error) {
 	select {
 	case m.turn <- struct{}{}:

@@ -17,20 +17,18 @@ import (
 )
 
 const (
-	// dialTimeout is how long a plugin that has registered may take to be reached
-	// (dev-2).
+	// dialTimeout is the time within which a registered plugin must be reachable.
 	dialTimeout = 10 * time.Second
 
-	// preStartTimeout is how long PreStartContainer may take (dev-7), and how long
-	// other calls may unless Config.CallTimeout says so.
+	// preStartTimeout is the deadline of PreStartContainer, and of other calls unless
+	// Config.CallTimeout is set.
 	preStartTimeout = pluginapi.KubeletPreStartContainerRPCTimeoutInSecs * time.Second
 
-	// maxMessage is the largest list of devices that is taken from a plugin, in
-	// bytes.
+	// maxMessage is the maximum size in bytes of a message of a plugin.
 	maxMessage = 16 << 20
 )
 
-// A plugin is one that has registered, from then until its stream ends.
+// A plugin is a connection to a registered plugin.
 type plugin struct {
 	resource string
 	endpoint string
@@ -40,10 +38,11 @@ type plugin struct {
 	cancel   context.CancelCauseFunc
 }
 
-// errReplaced is why a plugin is left: another has registered for its resource.
+// errReplaced is the cause of disconnecting a plugin after another has registered for its
+// resource.
 var errReplaced = errors.New("another plugin has registered for the resource")
 
-// newPlugin makes the client of a plugin; it is not reached yet.
+// newPlugin returns the client of a plugin; it does not connect.
 func newPlugin(dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
 	conn, err := grpc.NewClient("unix:"+filepath.Join(dir, req.Endpoint),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -59,8 +58,8 @@ func newPlugin(dir string, req *pluginapi.RegisterRequest) (*plugin, error) {
 	return &plugin{resource: req.ResourceName, endpoint: req.Endpoint, options: options, conn: conn, client: pluginapi.NewDevicePluginClient(conn)}, nil
 }
 
-// follow hands each list of devices to set, until the stream ends: the error says
-// why.
+// follow calls set with each list of devices until the stream ends, and returns the
+// reason.
 func (p *plugin) follow(ctx context.Context, set func([]Device)) error {
 	if err := p.reach(ctx); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (p *plugin) follow(ctx context.Context, set func([]Device)) error {
 	for {
 		answer, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return errors.New("ListAndWatch: the plugin has ended the stream")
+			return errors.New("ListAndWatch: stream closed by the plugin")
 		}
 		if err != nil {
 			return fmt.Errorf("ListAndWatch: %w", err)
@@ -89,9 +88,9 @@ func (p *plugin) follow(ctx context.Context, set func([]Device)) error {
 	}
 }
 
-// reach waits until there is a connection.
+// reach waits until the connection is established.
 func (p *plugin) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, fmt.Errorf("it can't be reached for %v", dialTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, dialTimeout, fmt.Errorf("not reachable within %v", dialTimeout))
 	defer cancel()
 	p.conn.Connect()
 	for s := p.conn.GetState(); s != connectivity.Ready; s = p.conn.GetState() {
@@ -105,7 +104,7 @@ func (p *plugin) reach(ctx context.Context) error {
 	return nil
 }
 
-// allocate asks for the use of devices.
+// allocate calls Allocate.
 func (p *plugin) allocate(ctx context.Context, ids []string) (*pluginapi.ContainerAllocateResponse, error) {
 	answer, err := p.client.Allocate(ctx, &pluginapi.AllocateRequest{
 		ContainerRequests: []*pluginapi.ContainerAllocateRequest{{DevicesIds: ids}},
@@ -121,7 +120,7 @@ func (p *plugin) allocate(ctx context.Context, ids []string) (*pluginapi.Contain
 	return answer.ContainerResponses[0], nil
 }
 
-// prefer asks which devices the plugin would rather give.
+// prefer calls GetPreferredAllocation.
 func (p *plugin) prefer(ctx context.Context, available, must []string, size int) ([]string, error) {
 	answer, err := p.client.GetPreferredAllocation(ctx, &pluginapi.PreferredAllocationRequest{
 		ContainerRequests: []*pluginapi.ContainerPreferredAllocationRequest{{
@@ -134,7 +133,7 @@ func (p *plugin) prefer(ctx context.Context, available, must []string, size int)
 	return answer.ContainerResponses[0].GetDeviceIDs(), nil
 }
 
-// stop ends the plugin's goroutine.
+// stop disconnects the plugin. p may be nil.
 func (p *plugin) stop(why error) {
 	if p != nil && p.cancel != nil {
 		p.cancel(why)

@@ -15,13 +15,13 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// StateFile is the name that the kubelet gives its file, in the plugins' directory.
-const StateFile = "kubelet_internal_checkpoint"
+// stateFile is the name of the kubelet's checkpoint file in the directory of the plugins.
+const stateFile = "kubelet_internal_checkpoint"
 
-// ErrCorrupt says that a record is not what was written.
-var ErrCorrupt = errors.New("checkpoint is corrupted")
+// errCorrupt is returned for a checkpoint that encode did not write.
+var errCorrupt = errors.New("checkpoint is corrupted")
 
-// record is the form of the kubelet's file (dev-8).
+// record is the format of the kubelet's file.
 type record struct {
 	Data     data
 	Checksum uint64
@@ -40,7 +40,7 @@ type entry struct {
 	AllocResp     []byte
 }
 
-// dump is what the kubelet's checksum is over.
+// dump returns the text that the kubelet's checksum covers.
 func (d data) dump() string {
 	var b strings.Builder
 	b.WriteString("(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)")
@@ -81,7 +81,7 @@ func dumpLists[K cmp.Ordered](m map[K][]string) string {
 	return "map[" + strings.Join(parts, " ") + "]"
 }
 
-// encode writes who has what, and which devices there are.
+// encode returns the allocations and devices in the kubelet's format.
 func (l *ledger) encode() []byte {
 	d := data{RegisteredDevices: map[string][]string{}}
 	for h, granted := range l.grants {
@@ -103,8 +103,8 @@ func (l *ledger) encode() []byte {
 		return cmp.Or(cmp.Compare(a.PodUID, b.PodUID), cmp.Compare(a.ContainerName, b.ContainerName), cmp.Compare(a.ResourceName, b.ResourceName))
 	})
 	for name, r := range l.resources {
-		// Only what can be given out is told, as the kubelet does: the name is what
-		// matters after a restart (dev-9).
+		// Only healthy devices are saved, as the kubelet does; after a restart only the
+		// resource names are used.
 		ids := []string{}
 		for _, id := range slices.Sorted(maps.Keys(r.devices)) {
 			if r.devices[id].Healthy {
@@ -113,19 +113,19 @@ func (l *ledger) encode() []byte {
 		}
 		d.RegisteredDevices[name] = ids
 	}
-	out, _ := json.Marshal(record{Data: d, Checksum: state.Checksum(d.dump())}) // strings and numbers
+	out, _ := json.Marshal(record{Data: d, Checksum: state.Checksum(d.dump())}) // cannot fail
 	return out
 }
 
-// decode reads what encode, or a kubelet, has written: the resources have no
-// healthy devices until their plugins register again (dev-9).
+// decode parses a checkpoint of encode or of a kubelet. Its resources have no healthy
+// devices until their plugins register again.
 func decode(raw []byte) (ledger, error) {
 	var r record
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return ledger{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return ledger{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if sum := state.Checksum(r.Data.dump()); sum != r.Checksum {
-		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
 	}
 	l := newLedger()
 	for name, ids := range r.Data.RegisteredDevices {

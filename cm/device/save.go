@@ -5,7 +5,7 @@ import "fmt"
 // Changes of the ledger are counted by version. The state is written without mu, by one
 // goroutine at a time: a slow disk delays only the calls whose change must be on it.
 
-// touchLocked counts a change of the ledger, which is to be saved.
+// touchLocked counts a change of the ledger that must be saved.
 func (m *Manager) touchLocked() (version uint64) {
 	m.version++
 	return m.version
@@ -42,14 +42,14 @@ func (m *Manager) save() {
 		err := m.write(version, nil)
 		<-m.disk
 		if err != nil {
-			m.cfg.Logger.Error("Failed to save the state of devices, will retry", "err", err)
+			m.cfg.Logger.Error("Failed to save checkpoint of devices, will retry", "err", err)
 			return
 		}
 	}
 }
 
 // write writes the state unless that version is on disk. The caller must hold the
-// turn of m.disk.
+// token of m.disk.
 func (m *Manager) write(version uint64, undo func()) error {
 	m.mu.Lock()
 	if m.saved >= version {
@@ -66,7 +66,7 @@ func (m *Manager) write(version uint64, undo func()) error {
 			undo()
 			m.touchLocked()
 		}
-		return fmt.Errorf("device: save the state: %w", err)
+		return fmt.Errorf("device: save checkpoint: %w", err)
 	}
 	m.saved = version
 	return nil

@@ -18,13 +18,13 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// Socket is the name of the socket at which plugins register, in their directory.
-const Socket = "kubelet.sock"
+// socket is the name of the registration socket in the directory of the plugins.
+const socket = "kubelet.sock"
 
-// Run serves plugins until ctx ends, and returns nil then, when everything that it
-// started has returned. It empties the directory but for the state first: that is
-// how plugins notice that they have to register again (dev-1). It returns an error
-// if the socket cannot be served, and if it is called a second time.
+// Run serves plugins until ctx is done. It returns nil after everything that it started
+// has returned, and an error if the socket cannot be served or on a second call. It first
+// removes all files except the checkpoint from the directory: plugins register again when
+// their sockets are removed.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("device: Manager"); err != nil {
 		return err
@@ -32,14 +32,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.empty(); err != nil {
 		return err
 	}
-	socket := filepath.Join(m.cfg.Dir, Socket)
-	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
+	path := filepath.Join(m.cfg.Dir, socket)
+	listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
 	if err != nil {
 		return fmt.Errorf("device: listen for plugins: %w", err)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	server := grpc.NewServer(grpc.WaitForHandlers(true)) // Register starts what is waited for below
+	server := grpc.NewServer(grpc.WaitForHandlers(true)) // Register starts goroutines that are waited for below
 	pluginapi.RegisterRegistrationServer(server, &registration{manager: m, ctx: ctx})
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -61,7 +61,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// empty makes the directory, or removes what is in it.
+// empty creates the directory or removes its files.
 func (m *Manager) empty() error {
 	if err := os.MkdirAll(m.cfg.Dir, 0o750); err != nil {
 		return fmt.Errorf("device: %w", err)
@@ -71,7 +71,7 @@ func (m *Manager) empty() error {
 		return fmt.Errorf("device: %w", err)
 	}
 	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), StateFile) {
+		if e.IsDir() || strings.HasPrefix(e.Name(), stateFile) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(m.cfg.Dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -81,21 +81,21 @@ func (m *Manager) empty() error {
 	return nil
 }
 
-// A registration is what plugins call.
+// A registration implements the registration service.
 type registration struct {
 	pluginapi.UnimplementedRegistrationServer
 	manager *Manager
-	ctx     context.Context // of Run: what a plugin starts ends with it
+	ctx     context.Context // of Run
 }
 
-// Register takes a plugin in (dev-2).
+// Register registers a plugin.
 func (r *registration) Register(_ context.Context, req *pluginapi.RegisterRequest) (*pluginapi.Empty, error) {
 	err := checkRegistration(req)
 	if err == nil {
 		err = r.manager.register(r.ctx, req)
 	}
 	if err != nil {
-		r.manager.cfg.Logger.Error("a device plugin can't register", "resource", req.GetResourceName(), "endpoint", req.GetEndpoint(), "err", err)
+		r.manager.cfg.Logger.Error("Failed to register device plugin", "resource", req.GetResourceName(), "endpoint", req.GetEndpoint(), "err", err)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	return &pluginapi.Empty{}, nil
@@ -105,15 +105,15 @@ func checkRegistration(req *pluginapi.RegisterRequest) error {
 	switch name := req.GetEndpoint(); {
 	case !slices.Contains(pluginapi.SupportedVersions[:], req.GetVersion()):
 		return fmt.Errorf("requested API version %q is not supported by kubelet. Supported version is %q", req.GetVersion(), pluginapi.SupportedVersions)
-	case !Extended(req.GetResourceName()):
+	case !extended(req.GetResourceName()):
 		return fmt.Errorf("the ResourceName %q is invalid", req.GetResourceName())
-	case name == "" || name == "." || name == ".." || name == Socket || strings.ContainsAny(name, `/\`):
+	case name == "" || name == "." || name == ".." || name == socket || strings.ContainsAny(name, `/\`):
 		return fmt.Errorf("the endpoint %q is not the name of a socket in the plugins' directory", name)
 	}
 	return nil
 }
 
-// register starts to follow a plugin; the one before is left (dev-3).
+// register connects to a plugin and disconnects the previous one of the resource.
 func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) error {
 	p, err := newPlugin(m.cfg.Dir, req)
 	if err != nil {
@@ -146,7 +146,7 @@ func (m *Manager) register(ctx context.Context, req *pluginapi.RegisterRequest) 
 	return nil
 }
 
-// listed takes a plugin's list.
+// listed sets the devices that a plugin reported.
 func (m *Manager) listed(p *plugin, list []Device) {
 	m.mu.Lock()
 	r := m.ledger.of(p.resource)
@@ -161,8 +161,8 @@ func (m *Manager) listed(p *plugin, list []Device) {
 	}
 }
 
-// lost notes that a plugin is gone, and, when it has been for the grace period, that
-// its resource is (dev-5).
+// lost marks the devices of a disconnected plugin unhealthy, unless another plugin has
+// replaced it.
 func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 	m.mu.Lock()
 	r := m.ledger.of(p.resource)
@@ -173,16 +173,16 @@ func (m *Manager) lost(ctx context.Context, p *plugin, why error) {
 	}
 	m.mu.Unlock()
 	if !current {
-		return // another has taken its place
+		return // another plugin has registered
 	}
 	if ctx.Err() == nil {
-		m.cfg.Logger.Warn("a device plugin is gone; its devices can't be used", "resource", p.resource, "endpoint", p.endpoint, "err", why)
+		m.cfg.Logger.Warn("Device plugin disconnected, its devices are unhealthy until it registers again", "resource", p.resource, "endpoint", p.endpoint, "err", why)
 	}
 	m.changed(p.resource)
 	m.save()
 }
 
-// forgetPlugins marks all devices unhealthy when nobody follows their plugins.
+// forgetPlugins marks all devices unhealthy after Run has disconnected their plugins.
 func (m *Manager) forgetPlugins() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

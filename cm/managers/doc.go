@@ -1,10 +1,10 @@
-// Package managers joins the managers of CPUs, memory and devices for a CRI runtime:
-// it admits pods, and puts into a container's config what the pod was admitted with.
+// Package managers combines the managers of CPUs, memory and devices for a CRI runtime:
+// it admits pods and applies their allocations to the configuration of containers.
 //
 // # What it decides
 //
-// Nothing: it asks the managers, and translates. A [Managers] is what runtime/cri
-// takes as Config.Managers.
+// Nothing: it calls the managers and converts their results. [Managers] implements
+// Config.Managers of runtime/cri.
 //
 // # Usage
 //
@@ -15,27 +15,25 @@
 //
 // # Concurrency
 //
-// Methods may be called from any goroutine. Admit and PreCreate wait for device
-// plugins.
+// Methods are safe for concurrent use. Admit and PreCreate wait for device plugins.
 //
 // # Guarantees and limits
 //
-//   - A variable, mount or annotation that the pod has itself counts before that of a
-//     plugin.
-//   - Which devices a container was given is written down in its annotation
-//     kubeparts.io/devices, for an agent that has lost its state.
-//   - Resource claims (dynamic resource allocation) are refused, with a clear message:
-//     nothing here speaks to their drivers.
+//   - A variable, mount or annotation of the pod has priority over that of a plugin.
+//   - The devices of a container are stored in its annotation kubeparts.io/devices, for
+//     an agent that has lost its checkpoint.
+//   - Pods with resource claims (dynamic resource allocation) are rejected: DRA drivers
+//     are not supported.
 //
 // # Differences from the kubelet
 //
-// It has dynamic resource allocation.
+// The kubelet supports dynamic resource allocation.
 //
 // # Testing
 //
-// All managers together on a machine of two nodes, with a real plugin.
+// All managers together on a machine with two NUMA nodes, with a real plugin.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API will change.
 package managers

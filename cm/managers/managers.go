@@ -19,11 +19,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// AnnotationDevices is the annotation of a container that tells which devices it
-// was given: IDs by resource, as JSON. It is read if the state of devices is lost.
-const AnnotationDevices = "kubeparts.io/devices"
+// annotationDevices is the annotation of a container with its devices: IDs by resource,
+// as JSON. It is read if the checkpoint of devices is lost.
+const annotationDevices = "kubeparts.io/devices"
 
-// Config says what a [Managers] joins. Each but Topology may be nil.
+// Config configures [Managers]. Each field except Topology may be nil.
 type Config struct {
 	Topology *topology.Manager // required; its providers are the others
 	CPU      *cpu.Manager
@@ -36,11 +36,11 @@ type Config struct {
 	Active func(uid types.UID) bool
 }
 
-// Managers gives containers what they were admitted with, when they are made. It is
-// a cri.Managers. Its methods may be called from any goroutine.
+// Managers applies the allocations of pods to the configuration of their containers. It
+// implements cri.Managers. Safe for concurrent use.
 type Managers struct{ cfg Config }
 
-// New checks the Config.
+// New returns Managers for cfg.
 func New(cfg Config) (*Managers, error) {
 	if cfg.Topology == nil {
 		return nil, errors.New("managers: Config.Topology is nil")
@@ -48,8 +48,8 @@ func New(cfg Config) (*Managers, error) {
 	return &Managers{cfg: cfg}, nil
 }
 
-// Providers returns those of the managers that there are in the order in which the
-// topology manager is to ask them (top-6).
+// Providers returns the managers that are not nil, in the order in which the topology
+// manager must call them (rule top-6).
 func Providers(d *device.Manager, c *cpu.Manager, m *memory.Manager) []topology.Provider {
 	var all []topology.Provider
 	if d != nil {
@@ -83,7 +83,7 @@ func (m *Managers) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	return &runtime.Rejection{Reason: topology.ReasonUnexpected, Message: err.Error(), Deferred: true, Err: err} // ctx is done
 }
 
-// Retain takes back what all pods have but those of which is says yes.
+// Retain releases the resources of all pods for which is returns false.
 func (m *Managers) Retain(is func(uid types.UID) bool) {
 	if m.cfg.Device != nil {
 		m.cfg.Device.Retain(is)
@@ -96,14 +96,14 @@ func (m *Managers) Retain(is func(uid types.UID) bool) {
 	}
 }
 
-// errClaims is why a pod with resource claims can't run: nobody prepares them.
+// errClaims is the reason to reject pods with resource claims, which no manager prepares.
 var errClaims = errors.New("resource claims (dynamic resource allocation) are not supported")
 
 func claims(pod *v1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0
 }
 
-// PreparePod implements cri.Managers. Resource claims are refused.
+// PreparePod implements cri.Managers. It returns an error for pods with resource claims.
 func (m *Managers) PreparePod(_ context.Context, pod *v1.Pod) error {
 	if claims(pod) {
 		return fmt.Errorf("managers: %w", errClaims)
@@ -111,9 +111,8 @@ func (m *Managers) PreparePod(_ context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// PreCreate implements cri.Managers: it puts CPUs, NUMA nodes and what device
-// plugins want into the container's config. What the pod itself says of a variable
-// counts.
+// PreCreate implements cri.Managers: it sets the CPUs, NUMA nodes and device plugin
+// options of the container. Variables, mounts and annotations of the pod have priority.
 func (m *Managers) PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error {
 	resources := func() *runtimeapi.LinuxContainerResources {
 		if config.Linux == nil {
@@ -163,7 +162,7 @@ func (m *Managers) ExclusiveCPUs(pod *v1.Pod) []string {
 	return names
 }
 
-// addDevices puts what the plugins want into the config.
+// addDevices adds the options of device plugins to the config.
 func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
 	has := map[string]bool{}
 	for _, e := range config.Envs {
@@ -196,7 +195,7 @@ func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
 	}
 }
 
-// noteDevices writes down in the runtime which devices the container has.
+// noteDevices stores the devices of the container in an annotation.
 func (m *Managers) noteDevices(pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error {
 	ids := map[string][]string{}
 	for name, devices := range m.cfg.Device.Devices(pod.UID, c.Name) {
@@ -209,7 +208,7 @@ func (m *Managers) noteDevices(pod *v1.Pod, c *v1.Container, config *runtimeapi.
 	}
 	text, err := json.Marshal(ids)
 	if err == nil {
-		annotate(config, AnnotationDevices, string(text))
+		annotate(config, annotationDevices, string(text))
 	}
 	return err
 }
@@ -231,13 +230,13 @@ func (m *Managers) PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container, _
 	return m.cfg.Device.PreStart(ctx, pod, c)
 }
 
-// PostStop implements cri.Managers. A container keeps what it has for as long as its
-// pod may start it again: Retain takes it back.
+// PostStop implements cri.Managers. It does nothing: a container keeps its resources for
+// restarts until Retain releases them.
 func (m *Managers) PostStop(context.Context, string) error { return nil }
 
-// Adopted reads which devices a container has from its annotations; nil if none.
-func Adopted(uid types.UID, name string, annotations map[string]string) *device.Adopted {
-	text := annotations[AnnotationDevices]
+// adoptedDevices returns the devices in a container's annotations; nil if there are none.
+func adoptedDevices(uid types.UID, name string, annotations map[string]string) *device.Adopted {
+	text := annotations[annotationDevices]
 	if text == "" {
 		return nil
 	}

@@ -128,11 +128,13 @@ func TestRejections(t *testing.T) {
 	assert.False(t, r.Deferred)
 	assert.Equal(t, "resource claims (dynamic resource allocation) are not supported", r.Message)
 	require.ErrorContains(t, m.PreparePod(t.Context(), claim), "are not supported")
-	assert.Empty(t, c.State().Assigned)
+	for _, uid := range []types.UID{"a", "b", "c"} {
+		assert.False(t, c.Holds(uid), uid)
+	}
 	require.Nil(t, m.Admit(t.Context(), pod("d", "2", 1)))
-	assert.NotEmpty(t, c.State().Assigned)
+	assert.True(t, c.Holds("d"))
 	m.Retain(func(types.UID) bool { return false })
-	assert.Empty(t, c.State().Assigned)
+	assert.False(t, c.Holds("d"))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	r = m.Admit(ended, pod("e", "2", 1))
@@ -146,9 +148,9 @@ func TestRejections(t *testing.T) {
 func TestAdmitReleasesTheResourcesOfOtherPods(t *testing.T) { // cpu-9, dev-12
 	m, c := joined(t, topology.None)
 	require.Nil(t, m.Admit(t.Context(), pod("finished", "2", 1)))
-	require.Contains(t, c.State().Assigned, types.UID("finished"))
+	require.True(t, c.Holds("finished"))
 	require.Nil(t, m.Admit(t.Context(), pod("next", "2", 2)), "both widgets are free")
-	assert.NotContains(t, c.State().Assigned, types.UID("finished"))
+	assert.False(t, c.Holds("finished"))
 }
 
 func TestWhichContainersHaveExclusiveCPUs(t *testing.T) {

@@ -54,7 +54,7 @@ func (c CRI) Running(ctx context.Context) ([]cpu.Running, []device.Adopted, erro
 			}
 		}
 		running = append(running, r)
-		if a := Adopted(uid, name, container.Annotations); a != nil {
+		if a := adoptedDevices(uid, name, container.Annotations); a != nil {
 			adopted = append(adopted, *a)
 		}
 	}

@@ -1,11 +1,11 @@
-// Package memory gives memory of certain NUMA nodes to Guaranteed pods.
+// Package memory allocates memory and huge pages of NUMA nodes to containers of
+// Guaranteed pods.
 //
 // # What it decides
 //
-// [Hints] and [Choose] say over which nodes the memory of a container lies: pure
-// functions of what the nodes have and the request (F-58). [Replay] works out what
-// they have from who has what. A [Manager] keeps that, in the file of the kubelet.
-// Without a policy, "None", it does nothing.
+// A [Manager] selects the NUMA nodes of a container's memory, returns hints, and stores
+// the allocations in the kubelet's checkpoint. The selection is a pure function of the
+// state of the nodes and the request. With the policy "None" it does nothing.
 //
 // # Usage
 //
@@ -15,37 +15,38 @@
 //		Total:    memory.Request{v1.ResourceMemory: 1 << 30},
 //		Store:    state.File("/var/lib/kubelet/" + memory.StateFile),
 //	})
-//	// hand it to topology.NewManager as a provider; when a container is made:
+//	// pass it to topology.NewManager as a provider; when a container is created:
 //	nodes := manager.Nodes(pod.UID, "web") // cpuset.mems
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. The store is called with a lock
-// held, one call at a time.
+// All methods are safe for concurrent use. The store is called with a lock held, one call
+// at a time.
 //
 // # Guarantees and limits
 //
-//   - No more is given than there is; nodes that hold blocks over several nodes hold
-//     no others (mem-3).
-//   - What could not be saved is not given.
-//   - A state of another policy or machine, or a broken one, is mended (F-53), and one
-//     copy of it is kept. Only where a container runs with memory that is not there
-//     any more is there an error, which names it. Of a broken state nothing is known
-//     of who had what: the runtime does not tell.
-//   - It counts what is asked for. Keeping containers to it is the kernel's part.
+//   - No more than the available memory is allocated; a node that is part of a group of
+//     several nodes has only blocks of that group (rule mem-3).
+//   - An allocation that cannot be saved is not made.
+//   - A checkpoint of another policy or machine, or a corrupt one, is repaired, and one
+//     copy of it is kept. Open returns an error only if a container runs with memory that
+//     no longer exists; the error names the container. The allocations of a corrupt
+//     checkpoint are lost, because the runtime does not report them.
+//   - It accounts for requests; the kernel enforces the limits.
 //
 // # Differences from the kubelet
 //
-//   - Config.RefuseForeign brings its refusals to start back (nq-18).
-//   - The policy BestEffort, which is Windows', is not there.
+//   - A kubelet refuses to start with a checkpoint of another policy or machine;
+//     Config.RefuseForeign restores that.
+//   - There is no policy BestEffort, which is for Windows.
 //
 // # Testing
 //
-// Rules by name, a golden file of decisions on twelve machines, laws on random pods;
-// every bit of a state is flipped once, and the decoder fuzzed.
+// Rules by name, a golden file of decisions on twelve machines, invariants on random
+// pods; every bit of a checkpoint is flipped once, and the decoder is fuzzed.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package memory

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"reflect"
@@ -20,17 +19,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// A Policy is how memory is given out.
+// A Policy determines how memory is allocated.
 type Policy string
 
-// The policies, by the names of KubeletConfiguration.memoryManagerPolicy (mem-1).
+// The policies, with the values of KubeletConfiguration.memoryManagerPolicy.
 const (
-	None   Policy = "None"   // everybody uses all nodes
-	Static Policy = "Static" // Guaranteed pods get memory of certain nodes
+	None   Policy = "None"   // no allocation
+	Static Policy = "Static" // Guaranteed pods are allocated memory of NUMA nodes
 )
 
-// ParsePolicy returns the policy of that name; "" is None.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy with the name; "" is None.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -41,53 +40,53 @@ func ParsePolicy(name string) (Policy, error) {
 	}
 }
 
-// Config says how a [Manager] works.
+// Config configures a [Manager].
 type Config struct {
-	// Machine, required.
+	// Machine is required.
 	Machine *topology.Machine
 
-	// Policy; "" is None.
+	// Policy. Empty means None.
 	Policy Policy
 
-	// Reserved is what nobody gets, by NUMA node. Static needs it, and that its
-	// sums are Total: what is reserved for the system and the agent, and the
-	// threshold of hard eviction (mem-2).
+	// Reserved is the memory that is not allocated, by NUMA node. Static requires it. Its
+	// sums must equal Total: the reservations for system and Kubernetes daemons and the
+	// hard eviction threshold.
 	Reserved map[int]Request
 	Total    Request
 
-	// Store keeps what is given out. Nil: memory.
+	// Store stores the allocations. If nil, they are kept in memory.
 	Store state.Store
 
-	// Runs reports whether a container runs now, for a state that no longer fits
-	// the machine. Nil: none does.
+	// Runs reports whether a container runs now, for a checkpoint that does not fit the
+	// machine. If nil, none runs.
 	Runs func(uid types.UID, container string) bool
 
-	// RefuseForeign makes Open fail, as a kubelet does, where the state is of
-	// another policy, another machine, or broken (mem-1), instead of mending it.
+	// RefuseForeign makes Open fail, as a kubelet does, if the checkpoint is of another
+	// policy or machine, or corrupt (rule mem-1). Otherwise it is repaired.
 	RefuseForeign bool
 
-	// Logger; nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 
 	Hooks Hooks
 }
 
-// Hooks are told what happens, for metrics. Each may be nil. They are called with no
-// lock held.
+// Hooks observe the manager, for metrics. Each may be nil. They are called with no lock
+// held.
 type Hooks struct {
-	// Pinned is told of each container that was to get memory of certain nodes.
+	// Pinned is called after each attempt to allocate memory to a container.
 	Pinned func(PinInfo)
 }
 
-// PinInfo is what became of a container.
+// PinInfo is the result of an allocation.
 type PinInfo struct {
 	Pod       *v1.Pod
 	Container string
-	Error     error // nil: it has it
+	Error     error // nil if memory was allocated
 }
 
-// A ConflictError says that containers run with memory that they can't have any
-// more. It is up to the caller to stop them; then there is no conflict.
+// A ConflictError reports containers that run with memory that cannot be allocated to
+// them any more. The caller may stop them and call Open again.
 type ConflictError struct {
 	Conflicts []Lost
 }
@@ -97,27 +96,27 @@ func (e *ConflictError) Error() string {
 	for _, c := range e.Conflicts {
 		all = append(all, fmt.Sprintf("container %q of pod %q, %s on NUMA nodes %v: %s", c.Container, c.PodUID, c.Block.Type, c.Block.Nodes, c.Why))
 	}
-	return "memory: containers run with memory that they can't have: " + strings.Join(all, "; ")
+	return "memory: containers run with memory that cannot be allocated to them: " + strings.Join(all, "; ")
 }
 
-// A Manager gives memory of NUMA nodes to containers. It is a topology.Provider.
-// Its methods may be called from any goroutine.
+// A Manager allocates memory of NUMA nodes to containers. It is a topology.Provider. Safe
+// for concurrent use.
 type Manager struct {
 	cfg   Config
-	empty Nodes
+	empty machineMemory
 
 	mu    sync.Mutex // guards the fields below
-	state State
+	state checkpointState
 }
 
-// Open checks the Config, reads the state and mends it: it returns a
-// *ConflictError where that can't be done while certain containers run.
+// Open returns a Manager for cfg and restores its checkpoint. It returns a *ConflictError
+// if the checkpoint cannot be repaired while certain containers run.
 func Open(cfg Config) (*Manager, error) {
 	if cfg.Machine == nil {
 		return nil, errors.New("memory: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
 	if cfg.Store == nil {
@@ -126,7 +125,7 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	m := &Manager{cfg: cfg, state: State{Policy: cfg.Policy}}
+	m := &Manager{cfg: cfg, state: checkpointState{Policy: cfg.Policy}}
 	if cfg.Policy == Static {
 		there := map[int]bool{}
 		for _, n := range cfg.Machine.Nodes {
@@ -135,42 +134,43 @@ func Open(cfg Config) (*Manager, error) {
 		if cfg.Total[v1.ResourceMemory] == 0 {
 			return nil, errors.New("memory: the Static policy requires reserved memory")
 		}
-		if err := CheckReserved(there, cfg.Reserved, cfg.Total); err != nil {
+		if err := checkReserved(there, cfg.Reserved, cfg.Total); err != nil {
 			return nil, err
 		}
-		m.empty = Empty(cfg.Machine, cfg.Reserved)
+		m.empty = emptyNodes(cfg.Machine, cfg.Reserved)
 		m.state.Nodes = m.empty
 	}
 	return m, m.load()
 }
 
-// load reads what was saved, mends it, and saves it again if it was.
+// load restores the checkpoint and saves it if it was repaired.
 func (m *Manager) load() error {
-	saved, err := m.saved()
+	var refuse func(checkpointState, error) error
+	if m.cfg.RefuseForeign {
+		refuse = m.refuse
+	}
+	saved, _, err := state.Restore(m.cfg.Store, decode, refuse, m.cfg.Logger)
 	if err != nil {
-		return err
+		return fmt.Errorf("memory: %w", err)
 	}
 	if m.cfg.Policy == Static && saved.Policy == Static {
 		if err := m.heal(saved.Assigned); err != nil {
 			return err
 		}
 	}
-	if string(m.state.Encode()) == string(saved.Encode()) {
+	if string(m.state.encode()) == string(saved.encode()) {
 		return nil
 	}
-	if saved.Policy != "" {
-		m.cfg.Logger.Warn("the state of the memory was mended", "was", saved.Policy)
-		if err := m.cfg.Store.Keep(); err != nil {
-			return fmt.Errorf("memory: keep a copy of the state: %w", err)
-		}
+	if err := state.Replace(m.cfg.Store, m.state.encode(), saved.Policy != "", m.cfg.Logger); err != nil {
+		return fmt.Errorf("memory: %w", err)
 	}
-	return m.save(m.state)
+	return nil
 }
 
-// heal takes over the assignments that the machine can still hold (F-53).
-func (m *Manager) heal(assigned Assigned) error {
+// heal restores the assignments that the machine can still hold.
+func (m *Manager) heal(assigned assignedBlocks) error {
 	assigned = assigned.clone()
-	nodes, lost := Replay(m.empty, assigned)
+	nodes, lost := replay(m.empty, assigned)
 	var conflicts []Lost
 	for _, l := range lost {
 		if m.cfg.Runs != nil && m.cfg.Runs(l.PodUID, l.Container) {
@@ -182,48 +182,32 @@ func (m *Manager) heal(assigned Assigned) error {
 		return &ConflictError{Conflicts: conflicts}
 	}
 	if len(lost) > 0 {
-		nodes, _ = Replay(m.empty, assigned)
+		nodes, _ = replay(m.empty, assigned)
 	}
 	m.state.Nodes, m.state.Assigned = nodes, assigned
 	return nil
 }
 
-// saved returns the state that was saved, empty if there is none that can be used.
-func (m *Manager) saved() (State, error) {
-	data, err := m.cfg.Store.Load()
-	if errors.Is(err, fs.ErrNotExist) {
-		return State{}, nil
-	}
-	var saved State
-	if err == nil {
-		saved, err = Decode(data)
-	}
-	if m.cfg.RefuseForeign {
-		file := fmt.Sprint(m.cfg.Store)
-		switch {
-		case err != nil:
-			return State{}, fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", err, file)
-		case saved.Policy != m.cfg.Policy:
-			return State{}, fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
-		case m.cfg.Policy == Static:
-			if nodes, lost := Replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
-				return State{}, errors.New("memory: the expected machine state is different from the real one")
-			}
+// refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
+// mem-1), where decodeErr is that of decode; nil if a kubelet uses it.
+func (m *Manager) refuse(saved checkpointState, decodeErr error) error {
+	file := fmt.Sprint(m.cfg.Store)
+	switch {
+	case decodeErr != nil:
+		return fmt.Errorf("could not restore state from checkpoint: %w, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", decodeErr, file)
+	case saved.Policy != m.cfg.Policy:
+		return fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
+	case m.cfg.Policy == Static:
+		if nodes, lost := replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
+			return errors.New("the expected machine state is different from the real one")
 		}
 	}
-	if err == nil {
-		return saved, nil
-	}
-	m.cfg.Logger.Warn("the state of the memory can't be used; it is made anew", "err", err)
-	if err := m.cfg.Store.Keep(); err != nil {
-		return State{}, fmt.Errorf("memory: keep a copy of the state: %w", err)
-	}
-	return State{}, nil
+	return nil
 }
 
-// sameMachine compares what nodes have in all.
-func sameMachine(a, b Nodes) bool {
-	totals := func(nodes Nodes) map[int]Request {
+// sameMachine reports whether nodes have the same allocatable memory.
+func sameMachine(a, b machineMemory) bool {
+	totals := func(nodes machineMemory) map[int]Request {
 		t := map[int]Request{}
 		for id, n := range nodes {
 			t[id] = Request{}
@@ -236,16 +220,9 @@ func sameMachine(a, b Nodes) bool {
 	return reflect.DeepEqual(totals(a), totals(b))
 }
 
-func (m *Manager) save(s State) error {
-	if err := m.cfg.Store.Save(s.Encode()); err != nil {
-		return fmt.Errorf("memory: save the state: %w", err)
-	}
-	return nil
-}
-
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && len(podWants(pod)) > 0
+	return m.cfg.Policy == Static && len(podExclusiveMemory(pod)) > 0
 }
 
 // Hints implements topology.Provider.
@@ -253,9 +230,9 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	req := podWants(pod)
+	req := podExclusiveMemory(pod)
 	if c != nil {
-		req = Wants(pod, c)
+		req = exclusiveMemory(pod, c)
 	}
 	if len(req) == 0 {
 		return nil
@@ -270,7 +247,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 		if c != nil {
 			reusable = m.reusableLocked(pod, c)
 		}
-		hints = Hints(m.state.Nodes, req, reusable)
+		hints = memoryHints(m.state.Nodes, req, reusable)
 	}
 	out := topology.Hints{}
 	for kind := range req {
@@ -279,8 +256,8 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	return out
 }
 
-// nodesLocked returns the nodes that the container has memory of; without one,
-// those of any container of the pod.
+// nodesLocked returns the nodes of the container's memory; if c is nil, those of any
+// container of the pod.
 func (m *Manager) nodesLocked(uid types.UID, c *v1.Container) (topology.Mask, bool) {
 	for _, name := range slices.Sorted(maps.Keys(m.state.Assigned[uid])) {
 		if c != nil && name != c.Name {
@@ -295,7 +272,7 @@ func (m *Manager) nodesLocked(uid types.UID, c *v1.Container) (topology.Mask, bo
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	req := Wants(pod, c)
+	req := exclusiveMemory(pod, c)
 	if m.cfg.Policy != Static || len(req) == 0 {
 		return nil
 	}
@@ -313,7 +290,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.
 		return nil
 	}
 	reusable := m.reusableLocked(pod, c)
-	nodes, err := Choose(m.state.Nodes, req, reusable, where)
+	nodes, err := choose(m.state.Nodes, req, reusable, where)
 	if err != nil {
 		return err
 	}
@@ -328,8 +305,8 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.
 	return m.replaceLocked(next)
 }
 
-// inherit takes up to size of what init containers have on exactly these nodes, for
-// the container that comes after them (mem-4).
+// inherit reduces the blocks of init containers on exactly these nodes by up to size, for
+// the container that reuses them.
 func inherit(pod *v1.Pod, containers map[string][]Block, nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	for _, name := range slices.Sorted(maps.Keys(containers)) {
 		if !podspec.RunsToCompletion(pod, name) {
@@ -346,8 +323,8 @@ func inherit(pod *v1.Pod, containers map[string][]Block, nodes topology.Mask, ki
 	}
 }
 
-// reusableLocked returns what the pod's init containers that have ended when c
-// starts have, by nodes and kind.
+// reusableLocked returns the memory of the pod's init containers that terminate before c
+// starts, by nodes and kind.
 func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) map[topology.Mask]Request {
 	reusable := map[topology.Mask]Request{}
 	for name, blocks := range m.state.Assigned[pod.UID] {
@@ -365,15 +342,15 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) map[topology.Mask
 	return reusable
 }
 
-// replaceLocked works out what the nodes are, saves it, and makes it what counts.
-func (m *Manager) replaceLocked(next Assigned) error {
-	nodes, lost := Replay(m.empty, next)
+// replaceLocked computes the state of the nodes for next, saves it, and makes it current.
+func (m *Manager) replaceLocked(next assignedBlocks) error {
+	nodes, lost := replay(m.empty, next)
 	if len(lost) > 0 {
-		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, ErrTooLittle, lost[0].Why)
+		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, errTooLittle, lost[0].Why)
 	}
-	s := State{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
-	if err := m.save(s); err != nil {
-		return err
+	s := checkpointState{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
+	if err := m.cfg.Store.Save(s.encode()); err != nil {
+		return fmt.Errorf("memory: save checkpoint: %w", err)
 	}
 	m.state = s
 	return nil
@@ -389,16 +366,16 @@ func (m *Manager) Free(uid types.UID) {
 	next := m.state.Assigned.clone()
 	delete(next, uid)
 	if err := m.replaceLocked(next); err != nil {
-		// What is not saved comes back with the next start, and is freed then.
-		m.cfg.Logger.Error("memory was freed and that can't be saved", "pod", uid, "err", err)
+		// The allocation is restored at the next start and released then.
+		m.cfg.Logger.Error("Failed to save checkpoint after releasing memory, will save with the next change", "podUID", uid, "err", err)
 		m.state.Assigned = next
-		m.state.Nodes, _ = Replay(m.empty, next)
+		m.state.Nodes, _ = replay(m.empty, next)
 	}
 }
 
-// Retain frees the memory of all pods but those of which is says yes.
+// Retain releases the memory of all pods for which is returns false.
 func (m *Manager) Retain(is func(uid types.UID) bool) {
-	for uid := range m.State().Assigned {
+	for uid := range m.snapshot().Assigned {
 		if !is(uid) {
 			m.Free(uid)
 		}
@@ -412,7 +389,7 @@ func (m *Manager) Holds(uid types.UID) bool {
 	return len(m.state.Assigned[uid]) > 0
 }
 
-// Nodes returns the NUMA nodes whose memory a container may use; 0: all.
+// Nodes returns the NUMA nodes of a container's memory; 0 means all nodes.
 func (m *Manager) Nodes(uid types.UID, container string) topology.Mask {
 	var nodes topology.Mask
 	for _, b := range m.Blocks(uid, container) {
@@ -421,14 +398,14 @@ func (m *Manager) Nodes(uid types.UID, container string) topology.Mask {
 	return nodes
 }
 
-// Blocks returns the memory that a container has for itself.
+// Blocks returns the memory that is allocated to a container.
 func (m *Manager) Blocks(uid types.UID, container string) []Block {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.state.Assigned[uid][container])
 }
 
-// Allocatable returns what containers can have in all, by node; nothing under None.
+// Allocatable returns the allocatable memory by node; nil with the policy None.
 func (m *Manager) Allocatable() []Block {
 	var blocks []Block
 	for _, id := range slices.Sorted(maps.Keys(m.empty)) {
@@ -441,9 +418,9 @@ func (m *Manager) Allocatable() []Block {
 	return blocks
 }
 
-// State returns a copy of what is given out.
-func (m *Manager) State() State {
+// snapshot returns a copy of the state.
+func (m *Manager) snapshot() checkpointState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return State{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone()}
+	return checkpointState{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone()}
 }

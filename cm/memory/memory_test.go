@@ -87,7 +87,7 @@ func TestReservedMemoryHasToAddUp(t *testing.T) {
 	cfg = config(t, "xeon-2s")
 	cfg.Reserved[7] = memory.Request{}
 	_, err = memory.Open(cfg)
-	require.ErrorContains(t, err, "names NUMA node 7, which is not there")
+	require.ErrorContains(t, err, "is for NUMA node 7, which does not exist")
 	cfg = config(t, "xeon-2s")
 	cfg.Reserved[0]["hugepages-2Mi"] = 2 << 20
 	_, err = memory.Open(cfg)
@@ -337,8 +337,8 @@ func TestAStateThatDoesNotFitIsMended(t *testing.T) {
 		"of another policy":       {saved: memory.State{Policy: memory.None}.Encode(), kept: true, kubelet: `configured policy "Static" differs from state checkpoint policy "None"`},
 		"broken":                  {saved: []byte("{"), kept: true, kubelet: "checkpoint is corrupted"},
 		"a node is gone":          {saved: saved("xeon-4s", []int{3}, "1Gi"), kept: true, kubelet: "the expected machine state is different from the real one"},
-		"a node is gone, it runs": {saved: saved("xeon-4s", []int{3}, "1Gi"), runs: true, conflict: `container "c" of pod "a", memory on NUMA nodes [3]: a NUMA node is not there`},
-		"there is less memory":    {saved: saved("xeon-4s", []int{1}, "100Gi"), runs: true, conflict: "there is less memory"},
+		"a node is gone, it runs": {saved: saved("xeon-4s", []int{3}, "1Gi"), runs: true, conflict: `container "c" of pod "a", memory on NUMA nodes [3]: a NUMA node does not exist`},
+		"there is less memory":    {saved: saved("xeon-4s", []int{1}, "100Gi"), runs: true, conflict: "not enough memory"},
 		"the machine has changed": {saved: saved("xeon-4s", []int{1}, "1Gi"), want: "1", kept: true, kubelet: "different from the real one"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,53 +13,52 @@ import (
 	"github.com/kubeparts/kubeparts/internal/hugepages"
 )
 
-// ErrTooLittle says that there is less memory free than is asked for.
-var ErrTooLittle = errors.New("not enough memory available to satisfy request")
+// errTooLittle is returned if less memory is free than requested.
+var errTooLittle = errors.New("not enough memory available to satisfy request")
 
-// A Table is what a NUMA node has of one kind of memory, in bytes.
-type Table struct {
+// A memoryTable is the memory of one kind in a NUMA node, in bytes.
+type memoryTable struct {
 	Total       uint64 `json:"total"`
 	Reserved    uint64 `json:"systemReserved"` // for the system and the agent
 	Allocatable uint64 `json:"allocatable"`
-	Given       uint64 `json:"reserved"` // to containers
+	Given       uint64 `json:"reserved"` // allocated to containers
 	Free        uint64 `json:"free"`
 }
 
-// A NodeState is what a NUMA node has, and with which others it is grouped.
-type NodeState struct {
-	// Assignments is how many blocks lie on it.
+// A nodeMemory is the memory of a NUMA node and the group that it is part of.
+type nodeMemory struct {
+	// Assignments is the number of blocks on the node.
 	Assignments int `json:"numberOfAssignments"`
 
-	Memory map[v1.ResourceName]*Table `json:"memoryMap"`
+	Memory map[v1.ResourceName]*memoryTable `json:"memoryMap"`
 
-	// Group is the nodes over which these blocks lie; the node alone, if there are
-	// none (mem-3).
+	// Group are the nodes that share these blocks; only the node itself if there are
+	// none.
 	Group []int `json:"cells"`
 }
 
-// Nodes are the NUMA nodes of a machine by ID.
-type Nodes map[int]*NodeState
+// A machineMemory is the memory of the NUMA nodes by ID.
+type machineMemory map[int]*nodeMemory
 
-// A Block is memory of one kind that a container has, somewhere in a group of
-// nodes.
+// A Block is memory of one kind that is allocated to a container from a group of nodes.
 type Block struct {
 	Nodes []int           `json:"numaAffinity"`
 	Type  v1.ResourceName `json:"type"`
 	Size  uint64          `json:"size"` // in bytes
 }
 
-// Assigned is who has which blocks: by pod and container.
-type Assigned map[types.UID]map[string][]Block
+// assignedBlocks are the allocated blocks by pod and container.
+type assignedBlocks map[types.UID]map[string][]Block
 
-// A Request is how much of each kind of memory is asked for, in bytes.
+// A Request is the requested amount of each kind of memory in bytes.
 type Request map[v1.ResourceName]uint64
 
-// Empty returns the nodes of a machine of which nothing is given out yet.
-// reserved is what nobody gets, by node and kind.
-func Empty(m *topology.Machine, reserved map[int]Request) Nodes {
-	nodes := Nodes{}
+// emptyNodes returns the nodes of a machine without allocations. reserved is the memory
+// that is not allocated, by node and kind.
+func emptyNodes(m *topology.Machine, reserved map[int]Request) machineMemory {
+	nodes := machineMemory{}
 	for _, n := range m.Nodes {
-		state := &NodeState{Memory: map[v1.ResourceName]*Table{}, Group: []int{n.ID}}
+		state := &nodeMemory{Memory: map[v1.ResourceName]*memoryTable{}, Group: []int{n.ID}}
 		pages := uint64(0)
 		for size, count := range n.HugePages {
 			kind, bytes := hugepages.Name(size), uint64(size*count)
@@ -73,18 +72,18 @@ func Empty(m *topology.Machine, reserved map[int]Request) Nodes {
 	return nodes
 }
 
-// table is that of a node that has so much that can be given out or reserved.
-func table(usable, reserved uint64) *Table {
-	t := &Table{Total: usable, Reserved: reserved, Allocatable: usable - min(usable, reserved)}
+// table returns the table of a node without allocations.
+func table(usable, reserved uint64) *memoryTable {
+	t := &memoryTable{Total: usable, Reserved: reserved, Allocatable: usable - min(usable, reserved)}
 	t.Free = t.Allocatable
 	return t
 }
 
-// clone returns a copy that can be changed.
-func (n Nodes) clone() Nodes {
-	c := Nodes{}
+// clone returns an independent copy.
+func (n machineMemory) clone() machineMemory {
+	c := machineMemory{}
 	for id, state := range n {
-		s := &NodeState{Assignments: state.Assignments, Memory: map[v1.ResourceName]*Table{}, Group: slices.Clone(state.Group)}
+		s := &nodeMemory{Assignments: state.Assignments, Memory: map[v1.ResourceName]*memoryTable{}, Group: slices.Clone(state.Group)}
 		for kind, t := range state.Memory {
 			copied := *t
 			s.Memory[kind] = &copied
@@ -94,11 +93,11 @@ func (n Nodes) clone() Nodes {
 	return c
 }
 
-// all returns the IDs of the nodes as a set.
-func (n Nodes) all() topology.Mask { return topology.MaskOf(slices.Collect(maps.Keys(n))...) }
+// all returns the set of the nodes.
+func (n machineMemory) all() topology.Mask { return topology.MaskOf(slices.Collect(maps.Keys(n))...) }
 
-// sum adds up what some nodes have of a kind.
-func (n Nodes) sum(nodes topology.Mask, kind v1.ResourceName, of func(*Table) uint64) uint64 {
+// sum adds up the memory of a kind in some nodes.
+func (n machineMemory) sum(nodes topology.Mask, kind v1.ResourceName, of func(*memoryTable) uint64) uint64 {
 	var total uint64
 	for _, id := range nodes.IDs() {
 		if t := n[id].Memory[kind]; t != nil {
@@ -108,12 +107,12 @@ func (n Nodes) sum(nodes topology.Mask, kind v1.ResourceName, of func(*Table) ui
 	return total
 }
 
-func allocatable(t *Table) uint64 { return t.Allocatable }
-func free(t *Table) uint64        { return t.Free }
+func allocatable(t *memoryTable) uint64 { return t.Allocatable }
+func free(t *memoryTable) uint64        { return t.Free }
 
-// groupable reports whether a block may lie over these nodes: none of them holds
-// blocks that lie over others (mem-3).
-func (n Nodes) groupable(nodes topology.Mask) bool {
+// groupable reports whether a block may be allocated from exactly these nodes: none of
+// them is part of another group.
+func (n machineMemory) groupable(nodes topology.Mask) bool {
 	for _, id := range nodes.IDs() {
 		if n[id].Assignments > 0 && topology.MaskOf(n[id].Group...) != nodes {
 			return false
@@ -122,11 +121,11 @@ func (n Nodes) groupable(nodes topology.Mask) bool {
 	return true
 }
 
-// Hints returns from which nodes a request can be served now, with reusable on top
-// of what is free there: what init containers of the pod have had, by nodes
-// (mem-4). Preferred are those with as few nodes as the request needs on an empty
-// machine. Empty, not nil: from none. A pure function.
-func Hints(nodes Nodes, req Request, reusable map[topology.Mask]Request) []topology.Hint {
+// memoryHints returns the sets of nodes that can satisfy a request now, including the
+// memory of init containers that the container can reuse there. Sets with as few nodes as
+// the request needs on an idle machine are preferred. The result is empty, not nil, if
+// there is none. It is a pure function.
+func memoryHints(nodes machineMemory, req Request, reusable map[topology.Mask]Request) []topology.Hint {
 	least := topology.MaxNodes + 1
 	hints := []topology.Hint{}
 	for set := range nodes.all().Subsets() {
@@ -148,15 +147,14 @@ func Hints(nodes Nodes, req Request, reusable map[topology.Mask]Request) []topol
 	return hints
 }
 
-// Choose says over which nodes a request is to lie: those of the hint, or, if it
-// leaves that open, the best of the machine; with more nodes than the hint has, if
-// these alone have too little. A pure function.
-func Choose(nodes Nodes, req Request, reusable map[topology.Mask]Request, where topology.Hint) (topology.Mask, error) {
-	hints := Hints(nodes, req, reusable)
+// choose returns the nodes for a request: those of the hint, or the best ones if it has
+// none; more nodes if those of the hint have too little memory. It is a pure function.
+func choose(nodes machineMemory, req Request, reusable map[topology.Mask]Request, where topology.Hint) (topology.Mask, error) {
+	hints := memoryHints(nodes, req, reusable)
 	var best *topology.Hint
 	for i, h := range hints {
 		if h.Nodes&where.Nodes != where.Nodes {
-			continue // it lacks one of the hint's
+			continue // it lacks a node of the hint
 		}
 		if h.Nodes == where.Nodes || best == nil || h.Preferred && !best.Preferred {
 			best = &hints[i]
@@ -166,12 +164,12 @@ func Choose(nodes Nodes, req Request, reusable map[topology.Mask]Request, where 
 		}
 	}
 	if best == nil {
-		return 0, fmt.Errorf("%w: %s, in nodes [%s]", ErrTooLittle, req, where.Nodes)
+		return 0, fmt.Errorf("%w: %s, in nodes [%s]", errTooLittle, req, where.Nodes)
 	}
 	return best.Nodes, nil
 }
 
-// String lists the request in order.
+// String lists the request in order: "hugepages-2Mi=4194304, memory=1073741824".
 func (r Request) String() string {
 	text := ""
 	for _, kind := range slices.Sorted(maps.Keys(r)) {
@@ -183,8 +181,8 @@ func (r Request) String() string {
 	return text
 }
 
-// take gives a block out of the nodes, the lower first.
-func (n Nodes) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
+// take allocates a block from the nodes, the lowest first.
+func (n machineMemory) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	for _, id := range nodes.IDs() {
 		state := n[id]
 		state.Assignments++
@@ -200,10 +198,10 @@ func (n Nodes) take(nodes topology.Mask, kind v1.ResourceName, size uint64) {
 	}
 }
 
-// Replay returns what the nodes are after all blocks were given out, and those that
-// can't be: of nodes that are not there, of memory that is not, or over nodes that
-// are grouped otherwise. A pure function.
-func Replay(empty Nodes, assigned Assigned) (Nodes, []Lost) {
+// replay returns the nodes after all blocks were allocated, and the blocks that cannot
+// be: their nodes or memory do not exist, or their nodes are in other groups. It is a
+// pure function.
+func replay(empty machineMemory, assigned assignedBlocks) (machineMemory, []Lost) {
 	nodes := empty.clone()
 	var lost []Lost
 	for _, uid := range slices.Sorted(maps.Keys(assigned)) {
@@ -213,11 +211,11 @@ func Replay(empty Nodes, assigned Assigned) (Nodes, []Lost) {
 				why := ""
 				switch {
 				case set == 0 || set&nodes.all() != set:
-					why = "a NUMA node is not there"
+					why = "a NUMA node does not exist"
 				case !nodes.groupable(set):
-					why = "its NUMA nodes are grouped otherwise"
+					why = "its NUMA nodes are in other groups"
 				case nodes.sum(set, b.Type, free) < b.Size:
-					why = "there is less memory"
+					why = "not enough memory"
 				}
 				if why != "" {
 					lost = append(lost, Lost{PodUID: uid, Container: name, Block: b, Why: why})
@@ -230,7 +228,7 @@ func Replay(empty Nodes, assigned Assigned) (Nodes, []Lost) {
 	return nodes, lost
 }
 
-// Lost is a block that can't be given to a container again.
+// Lost is a block that cannot be allocated to its container again.
 type Lost struct {
 	PodUID    types.UID
 	Container string

@@ -13,38 +13,38 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 )
 
-// StateFile is the name that the kubelet gives its file, in its root directory.
+// StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "memory_manager_state"
 
-// ErrCorrupt says that a record is not what Encode made.
-var ErrCorrupt = errors.New("checkpoint is corrupted")
+// errCorrupt is returned for a checkpoint that encode did not write.
+var errCorrupt = errors.New("checkpoint is corrupted")
 
-// A State is what is given out.
-type State struct {
+// A checkpointState is the content of a checkpoint.
+type checkpointState struct {
 	Policy   Policy
-	Nodes    Nodes // empty under None
-	Assigned Assigned
+	Nodes    machineMemory // empty with the policy None
+	Assigned assignedBlocks
 }
 
-// record is the form of the kubelet's file.
+// record is the format of the kubelet's file.
 type record struct {
 	PolicyName   string                        `json:"policyName"`
-	MachineState Nodes                         `json:"machineState"`
+	MachineState machineMemory                 `json:"machineState"`
 	Entries      map[string]map[string][]Block `json:"entries,omitempty"`
 	Checksum     uint64                        `json:"checksum"`
 }
 
-// dump is what the kubelet's checksum is over.
+// dump returns the text that the kubelet's checksum covers.
 func (r record) dump() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "(*state.MemoryManagerCheckpoint){PolicyName:(string)%s MachineState:(state.NUMANodeMap)", r.PolicyName)
-	dumpMap(&b, r.MachineState == nil, r.MachineState, func(n *NodeState) {
+	dumpMap(&b, r.MachineState == nil, r.MachineState, func(n *nodeMemory) {
 		if n == nil {
 			b.WriteString("<nil>")
 			return
 		}
 		fmt.Fprintf(&b, "<*>{NumberOfAssignments:(int)%d MemoryMap:(map[v1.ResourceName]*state.MemoryTable)", n.Assignments)
-		dumpMap(&b, n.Memory == nil, n.Memory, func(t *Table) {
+		dumpMap(&b, n.Memory == nil, n.Memory, func(t *memoryTable) {
 			if t == nil {
 				b.WriteString("<nil>")
 				return
@@ -97,11 +97,11 @@ func dumpInts(list []int) string {
 	return fmt.Sprint(list)
 }
 
-// Encode returns the state in the form of the kubelet's file (mem-1).
-func (s State) Encode() []byte {
+// encode returns the checkpoint in the kubelet's format.
+func (s checkpointState) encode() []byte {
 	r := record{PolicyName: string(s.Policy), MachineState: s.Nodes}
 	if r.MachineState == nil {
-		r.MachineState = Nodes{}
+		r.MachineState = machineMemory{}
 	}
 	for uid, containers := range s.Assigned {
 		if len(containers) == 0 {
@@ -113,28 +113,27 @@ func (s State) Encode() []byte {
 		r.Entries[string(uid)] = containers
 	}
 	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // strings and numbers
+	data, _ := json.Marshal(r) // cannot fail
 	return data
 }
 
-// Decode reads what Encode, or a kubelet, has written. What is anything else is
-// [ErrCorrupt].
-func Decode(data []byte) (State, error) {
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
+func decode(data []byte) (checkpointState, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
-		return State{}, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return checkpointState{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
 	if sum := state.Checksum(r.dump()); sum != r.Checksum {
-		return State{}, fmt.Errorf("%w: checksum is %d and should be %d", ErrCorrupt, sum, r.Checksum)
+		return checkpointState{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
 	}
-	s := State{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: Assigned{}}
+	s := checkpointState{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: assignedBlocks{}}
 	for id, n := range s.Nodes {
 		if n == nil || n.Memory == nil {
-			return State{}, fmt.Errorf("%w: NUMA node %d has nothing", ErrCorrupt, id)
+			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no memory map", errCorrupt, id)
 		}
 		for kind, t := range n.Memory {
 			if t == nil {
-				return State{}, fmt.Errorf("%w: NUMA node %d: %s has nothing", ErrCorrupt, id, kind)
+				return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no table for %s", errCorrupt, id, kind)
 			}
 		}
 	}
@@ -144,9 +143,9 @@ func Decode(data []byte) (State, error) {
 	return s, nil
 }
 
-// clone returns a copy of who has what that can be changed.
-func (a Assigned) clone() Assigned {
-	c := Assigned{}
+// clone returns an independent copy.
+func (a assignedBlocks) clone() assignedBlocks {
+	c := assignedBlocks{}
 	for uid, containers := range a {
 		c[uid] = map[string][]Block{}
 		for name, blocks := range containers {

@@ -10,10 +10,10 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Wants returns what memory the container is to have for itself: what it requests,
-// if the pod is Guaranteed (mem-3). Nil: none. Containers of a pod that asks for
-// resources as a whole get none.
-func Wants(pod *v1.Pod, c *v1.Container) Request {
+// exclusiveMemory returns the memory to allocate to the container: its requests, if the
+// pod is Guaranteed (rule mem-3); otherwise nil. Containers of a pod with pod-level
+// resources have none.
+func exclusiveMemory(pod *v1.Pod, c *v1.Container) Request {
 	if pod.Spec.Resources != nil || qos.Class(pod) != v1.PodQOSGuaranteed {
 		return nil
 	}
@@ -32,12 +32,13 @@ func Wants(pod *v1.Pod, c *v1.Container) Request {
 	return req
 }
 
-// podWants returns what the containers of a pod have at the same time, at most.
-func podWants(pod *v1.Pod) Request {
+// podExclusiveMemory returns the maximum memory that the containers of a pod have at the
+// same time.
+func podExclusiveMemory(pod *v1.Pod) Request {
 	sidecars, peak := Request{}, Request{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		wants := Wants(pod, c)
+		wants := exclusiveMemory(pod, c)
 		if restart.Sidecar(c) {
 			sidecars.add(wants)
 			peak.raise(sidecars)
@@ -47,7 +48,7 @@ func podWants(pod *v1.Pod) Request {
 		peak.raise(wants)
 	}
 	for i := range pod.Spec.Containers {
-		sidecars.add(Wants(pod, &pod.Spec.Containers[i]))
+		sidecars.add(exclusiveMemory(pod, &pod.Spec.Containers[i]))
 	}
 	peak.raise(sidecars)
 	return peak
@@ -72,14 +73,13 @@ func (r Request) raise(other Request) {
 	}
 }
 
-// CheckReserved holds what is reserved by node against what is reserved in all:
-// system and agent, and the threshold of hard eviction (mem-2). total holds no
-// kind that is not reserved. An error names the kind or the node.
-func CheckReserved(nodes map[int]bool, reserved map[int]Request, total Request) error {
+// checkReserved returns an error if the reservations by node do not add up to total. Both
+// must have the same kinds of memory.
+func checkReserved(nodes map[int]bool, reserved map[int]Request, total Request) error {
 	sum := Request{}
 	for id, kinds := range reserved {
 		if !nodes[id] {
-			return fmt.Errorf("memory: reserved memory names NUMA node %d, which is not there", id)
+			return fmt.Errorf("memory: reserved memory is for NUMA node %d, which does not exist", id)
 		}
 		sum.add(kinds)
 	}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Counted returns the kills between two looks at the counters of cgroups, sorted. A
-// cgroup that is new has its whole count; one whose count is less has been made
-// anew.
-func Counted(before, after map[string]uint64) []Kill {
+// newKills returns the kills between two reads of the counters of cgroups, sorted by
+// cgroup. A new cgroup counts completely; a cgroup whose count has decreased was created
+// again.
+func newKills(before, after map[string]uint64) []Kill {
 	var out []Kill
 	for _, cgroup := range slices.Sorted(maps.Keys(after)) {
 		n := after[cgroup]

@@ -1,10 +1,10 @@
-// Package oom tells which processes the kernel has killed because memory ran out.
+// Package oom reports processes that the kernel's OOM killer has killed.
 //
 // # What it decides
 //
-// What a line of the kernel's log says of a kill ([Parser], pure), whether the node
-// as a whole was out of memory or one cgroup (oom-2), and which kills of cgroups the
-// log did not tell of: where it can't be read, their own counters are looked at.
+// Which kill a line of the kernel log describes ([Parser], pure); whether the node or a
+// cgroup was out of memory; and which kills the counters of cgroups show where the kernel
+// log cannot be read.
 //
 // # Usage
 //
@@ -17,31 +17,31 @@
 //
 // # Concurrency
 //
-// Handle and Record are called on Run's goroutine, one at a time. A [Parser] is for
-// one stream.
+// Handle and Record are called on Run's goroutine, one at a time. A [Parser] must not be
+// used concurrently.
 //
 // # Guarantees and limits
 //
-//   - Kills from before Run began are not told: the log's old records are passed
-//     over.
-//   - A kernel log that can't be opened is an error of Run, unless there are
-//     counters to look at: then it is a warning (oom-1).
-//   - Lines that are not what the kernel writes are passed over; none is a panic.
-//   - Counters are looked at each Period; they tell how many, not which process.
+//   - Kills before Run are not reported: existing records of the kernel log are skipped.
+//   - If the kernel log cannot be opened, Run returns an error; with Config.Counters it
+//     logs a warning and uses these.
+//   - Unknown lines are ignored.
+//   - Counters are read each Period; they report how many processes were killed, not
+//     which.
 //
 // # Differences from the kubelet
 //
-//   - Kills in cgroups are told, too, to Handle; the event SystemOOM is for the node
-//     as a whole, as there (oom-2).
-//   - Without the kernel's log, as in a user namespace, kills are still seen.
+//   - Handle also receives kills in cgroups; the event SystemOOM is recorded only for the
+//     node as a whole, as by the kubelet.
+//   - Kills are reported without the kernel log too, as in a user namespace.
 //
 // # Testing
 //
-// Records of several kernels are golden; the parser is fuzzed; a real kernel's
-// watcher sees real kills in the tests of package host's machine.
+// Records of several kernels are golden files; the parser is fuzzed; tests on real
+// kernels observe real kills.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package oom

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// OpenKmsg opens /dev/kmsg behind its last record. It needs root, or the right to
-// read the kernel's log.
+// OpenKmsg opens /dev/kmsg after its last record. It requires root or permission to read
+// the kernel log.
 func OpenKmsg() (io.ReadCloser, error) {
 	file, err := os.OpenFile("/dev/kmsg", os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -21,10 +21,10 @@ func OpenKmsg() (io.ReadCloser, error) {
 	return kmsg{file}, nil
 }
 
-// kmsg is the file, which the runtime's poller waits for.
+// kmsg is /dev/kmsg, whose reads the runtime's poller waits for.
 type kmsg struct{ *os.File }
 
-// Read returns one record.
+// Read reads one record. It returns ErrLost if the kernel has overwritten records.
 func (k kmsg) Read(p []byte) (int, error) {
 	n, err := k.File.Read(p)
 	if errors.Is(err, syscall.EPIPE) {

@@ -6,27 +6,28 @@ import (
 	"strings"
 )
 
-// A Kill is one or more processes that the kernel ended for memory.
+// A Kill is one or more processes that the OOM killer killed.
 type Kill struct {
-	// Cgroup whose limit was reached, as the kernel names it; "/" if the machine
-	// itself was out of memory (oom-2).
+	// Cgroup is the path of the cgroup whose limit was reached; "/" if the machine was
+	// out of memory; "" if unknown.
 	Cgroup string
 
-	// Victim is the cgroup that the process was in; "" if that is not known.
+	// Victim is the cgroup of the process; "" if unknown.
 	Victim string
 
-	// Process and PID are of the victim; "" and 0 if only a counter tells.
+	// Process and PID are the name and PID of the victim; "" and 0 if the kill comes from
+	// a counter.
 	Process string
 	PID     int
 
-	// Count of processes, 1 if the kernel's log told.
+	// Count is the number of processes; 1 if the kill comes from the kernel log.
 	Count int
 }
 
-// System reports whether the machine was out of memory, not one cgroup.
+// System reports whether the machine, not a cgroup, was out of memory.
 func (k Kill) System() bool { return k.Cgroup == "/" }
 
-// String says it in words.
+// String describes the kill.
 func (k Kill) String() string {
 	if k.Process == "" {
 		return fmt.Sprintf("%d processes of %s killed for memory", k.Count, k.Cgroup)
@@ -34,17 +35,17 @@ func (k Kill) String() string {
 	return fmt.Sprintf("process %s (%d) of %s killed for memory of %s", k.Process, k.PID, k.Victim, k.Cgroup)
 }
 
-// A Parser puts together what the kernel says of a kill in several lines. The zero
-// value is ready.
+// A Parser combines the lines of the kernel log that describe a kill. The zero value is
+// ready to use.
 type Parser struct{ open *Kill }
 
-// Line takes the text of one record of the kernel's log, and returns the kill that
-// it completes.
+// Line parses the text of one record of the kernel log and returns the kill that it
+// completes.
 //
 // Kernels since 5.0 write "oom-kill:constraint=…,oom_memcg=…,task_memcg=…,task=…,
-// pid=…,uid=…", where global_oom stands for oom_memcg when the machine is out of
-// memory; older ones "Task in A killed as a result of limit of B". Then comes
-// "…Killed process PID (NAME)…".
+// pid=…,uid=…", with global_oom instead of oom_memcg if the machine is out of memory;
+// older ones "Task in A killed as a result of limit of B". Then follows "…Killed process
+// PID (NAME)…".
 func (p *Parser) Line(text string) (Kill, bool) {
 	text = strings.TrimRight(text, "\n")
 	switch {
@@ -61,8 +62,8 @@ func (p *Parser) Line(text string) (Kill, bool) {
 		k := p.open
 		p.open = nil
 		if k == nil {
-			// The end of what was not seen from the start: the line itself tells
-			// whose memory it was.
+			// The first lines were not read; this line contains whether a cgroup was out
+			// of memory.
 			k = &Kill{Cgroup: "/", Victim: "/"}
 			if strings.HasPrefix(text, "Memory cgroup out of memory") {
 				k.Cgroup, k.Victim = "", ""
@@ -83,8 +84,7 @@ func (p *Parser) Line(text string) (Kill, bool) {
 	return Kill{}, false
 }
 
-// between returns what is in the brackets of "(name) total-vm:…". A name may have
-// brackets, and spaces.
+// between returns the name in "(name) total-vm:…". It may contain parentheses and spaces.
 func between(text string) string {
 	text, ok := strings.CutPrefix(strings.TrimSpace(text), "(")
 	if !ok {
@@ -103,8 +103,8 @@ func between(text string) string {
 	return text[:end]
 }
 
-// summary reads the line of fields. A path may have commas in it: a field ends
-// where the next known one begins.
+// summary parses the line of fields. A path may contain commas: a field ends where the
+// next known one begins.
 func summary(text string) *Kill {
 	k := &Kill{Cgroup: "/", Victim: "/"}
 	if cgroup, ok := field(text, "oom_memcg=", ",task_memcg="); ok {
@@ -131,10 +131,9 @@ func field(text, from, to string) (string, bool) {
 	return value, ok
 }
 
-// Record takes the text out of a record of /dev/kmsg, "6,1234,5678,-;text", with
-// its number; lines after the first are fields that nobody needs. A record that is
-// none is not ok.
-func Record(record []byte) (number uint64, text string, ok bool) {
+// parseRecord returns the number and text of a record of /dev/kmsg, "6,1234,5678,-;text";
+// further lines are ignored. ok is false if the record is invalid.
+func parseRecord(record []byte) (number uint64, text string, ok bool) {
 	head, rest, ok := strings.Cut(string(record), ";")
 	fields := strings.Split(head, ",")
 	if !ok || len(fields) < 3 {

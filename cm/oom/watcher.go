@@ -15,40 +15,40 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// maxRecord is more than a record of the kernel's log may have.
+// maxRecord is larger than any record of the kernel log.
 const maxRecord = 8192
 
-// ErrLost says that the kernel has written over records that were not read yet; the
-// next Read goes on behind them. It is no failure.
+// ErrLost is returned by reads of Config.Kmsg if the kernel has overwritten records that
+// were not read; the next read continues after them.
 var ErrLost = errors.New("oom: records of the kernel's log were lost")
 
 // Config configures a [Watcher].
 type Config struct {
-	// Kmsg opens the kernel's log behind its last record, for reads that return
-	// one record each: [OpenKmsg]. A read may block; Close ends it. Nil: it is not
-	// looked at.
+	// Kmsg opens the kernel log after its last record, for reads that return one record
+	// each: [OpenKmsg]. A read may block; Close interrupts it. If nil, the kernel log is
+	// not read.
 	Kmsg func() (io.ReadCloser, error)
 
-	// Counters returns how many processes have been killed in each cgroup since
-	// it was made. It is used where the log can't be. Nil: nobody counts.
+	// Counters returns the number of processes killed in each cgroup since its creation.
+	// It is used if the kernel log cannot be read. May be nil.
 	Counters func() (map[string]uint64, error)
 
-	// Period between looks at Counters. Zero: 10 seconds.
+	// Period is the time between reads of Counters. Zero means 10 seconds.
 	Period time.Duration
 
-	// Handle takes each kill. Nil: nobody does.
+	// Handle is called for each kill. May be nil.
 	Handle func(Kill)
 
-	// Node is whom events are about, and Record takes them: Warning SystemOOM. It
-	// must not block. Nil: nobody reads them.
+	// Node is the object of events, and Record receives them: Warning SystemOOM. It must
+	// not block. If nil, events are discarded.
 	Node   v1.ObjectReference
 	Record func(runtime.Event)
 
-	// Logger, nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 }
 
-// A Watcher tells of processes that the kernel has killed.
+// A Watcher reports processes that the OOM killer killed.
 type Watcher struct {
 	cfg Config
 	ran runonce.Guard
@@ -94,13 +94,13 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if w.cfg.Counters == nil {
 		return fmt.Errorf("oom: open the kernel's log: %w", err)
 	}
-	w.cfg.Logger.Warn("the kernel's log can't be read; counters of cgroups are looked at", "err", err)
+	w.cfg.Logger.Warn("Failed to open the kernel log, reading the counters of cgroups instead", "err", err)
 	return w.count(ctx)
 }
 
 func (w *Watcher) read(ctx context.Context, log io.ReadCloser) error {
 	var once sync.Once
-	end := func() { once.Do(func() { _ = log.Close() }) } // it was only read
+	end := func() { once.Do(func() { _ = log.Close() }) } // opened for reading only
 	stop := context.AfterFunc(ctx, end)
 	defer func() { stop(); end() }()
 	var p Parser
@@ -111,22 +111,22 @@ func (w *Watcher) read(ctx context.Context, log io.ReadCloser) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, ErrLost):
-			w.cfg.Logger.Warn("records of the kernel's log were lost")
+			w.cfg.Logger.Warn("Records of the kernel log were lost, OOM kills may be missing")
 			p = Parser{}
 			continue
 		case err != nil:
 			return fmt.Errorf("oom: read the kernel's log: %w", err)
 		}
-		if _, text, ok := Record(buf[:n]); ok {
+		if _, text, ok := parseRecord(buf[:n]); ok {
 			if k, ok := p.Line(text); ok {
-				w.told(k)
+				w.report(k)
 			}
 		}
 	}
 }
 
-// told hands a kill on; of the node as a whole there is an event (oom-2).
-func (w *Watcher) told(k Kill) {
+// report calls Handle, and records an event if the machine was out of memory.
+func (w *Watcher) report(k Kill) {
 	w.cfg.Handle(k)
 	if !k.System() {
 		return
@@ -145,11 +145,11 @@ func (w *Watcher) count(ctx context.Context) error {
 	for {
 		now, err := w.cfg.Counters()
 		if err != nil {
-			w.cfg.Logger.Warn("counters of cgroups can't be read", "err", err)
+			w.cfg.Logger.Warn("Failed to read the counters of cgroups, will retry", "err", err)
 		} else {
 			if last != nil {
-				for _, k := range Counted(last, now) {
-					w.told(k)
+				for _, k := range newKills(last, now) {
+					w.report(k)
 				}
 			}
 			last = now

@@ -1,10 +1,10 @@
-// Package podresources tells monitors which CPUs, memory and devices containers have:
+// Package podresources serves the CPUs, memory and devices of containers to monitors:
 // the pod resources API v1 at a socket.
 //
 // # What it decides
 //
-// Nothing: a [Server] asks the managers and answers List, Get and
-// GetAllocatableResources (pr-1, pr-2).
+// Nothing: a [Server] queries the managers and implements List, Get and
+// GetAllocatableResources.
 //
 // # Usage
 //
@@ -16,25 +16,25 @@
 //
 // # Concurrency
 //
-// Calls are answered at once, from goroutines of the server; Config.Pods and the
-// managers have to take that.
+// Calls are handled concurrently on goroutines of the server; Config.Pods and the
+// managers must be safe for concurrent use.
 //
 // # Guarantees and limits
 //
-//   - All clients together are held to Config.QPS; who asks too fast is told "rejected
+//   - Config.QPS limits all clients together; calls above it fail with "rejected
 //     by rate limit".
-//   - CPUs are told of containers only that have them for themselves.
+//   - CPUs are reported only for containers with exclusive CPUs.
 //
 // # Differences from the kubelet
 //
-//   - v1alpha1, which nobody has needed since 1.20, is not served.
-//   - There are no dynamic resources to tell of.
+//   - v1alpha1, which Kubernetes 1.20 replaced, is not served.
+//   - There are no dynamic resources.
 //
 // # Testing
 //
-// Over the socket, with managers of the test.
+// Over the socket, with fake managers.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API will change.
 package podresources

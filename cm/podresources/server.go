@@ -27,59 +27,57 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
-// CPUs is what is asked of the manager of CPUs.
+// CPUs is implemented by cpu.Manager.
 type CPUs interface {
 	CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exclusive bool)
 	Allocatable() cpuset.CPUSet
 }
 
-// Memory is what is asked of the manager of memory.
+// Memory is implemented by memory.Manager.
 type Memory interface {
 	Blocks(uid types.UID, container string) []memory.Block
 	Allocatable() []memory.Block
 }
 
-// Devices is what is asked of the manager of devices.
+// Devices is implemented by device.Manager.
 type Devices interface {
 	Devices(uid types.UID, container string) map[string][]device.Device
 	All() map[string][]device.Device
 }
 
-// Config says how a [Server] works.
+// Config configures a [Server].
 type Config struct {
-	// Socket is where it listens, required; its directory is made.
-	// /var/lib/kubelet/pod-resources/kubelet.sock is where monitors look for it.
+	// Socket is the path of the socket. Required; its directory is created. Monitors
+	// expect /var/lib/kubelet/pod-resources/kubelet.sock.
 	Socket string
 
-	// Pods returns the active pods, required: List tells of these.
+	// Pods returns the active pods, which List reports. Required.
 	Pods func() []*v1.Pod
 
-	// Who has what. Nil: nobody has any of it.
+	// The managers. If nil, the resource is not reported.
 	CPUs    CPUs
 	Memory  Memory
 	Devices Devices
 
-	// QPS and Burst limit how often all clients together may ask; zero: 100 and 10
-	// (pr-1).
+	// QPS and Burst limit the calls of all clients together. Zero means 100 and 10.
 	QPS   float64
 	Burst int
 
-	// Called is told of each call, those that were turned away too, for metrics. It
-	// must not block. Nil: nobody is told.
+	// Called is called after each call, including rejected ones, for metrics. It must not
+	// block. May be nil.
 	Called func(CallInfo)
 
-	// Logger; nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 }
 
-// A CallInfo tells of one call.
+// A CallInfo is the result of one call.
 type CallInfo struct {
 	Method string // "/v1.PodResourcesLister/List"
-	Err    error  // nil: it was answered
+	Err    error  // nil if the call succeeded
 }
 
-// A Server answers the pod resources API, v1. Its methods may be called from any
-// goroutine.
+// A Server implements the pod resources API v1. Safe for concurrent use.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
 	cfg   Config
@@ -87,7 +85,7 @@ type Server struct {
 	limit limiter
 }
 
-// New checks the Config. It starts nothing.
+// New returns a Server for cfg. It starts nothing.
 func New(cfg Config) (*Server, error) {
 	switch {
 	case cfg.Socket == "":
@@ -109,8 +107,8 @@ func New(cfg Config) (*Server, error) {
 	return &Server{cfg: cfg, limit: limiter{qps: cfg.QPS, burst: float64(cfg.Burst)}}, nil
 }
 
-// Run serves until ctx is done, and returns nil then. It returns an error if the
-// socket cannot be served, and if it is called a second time.
+// Run serves until ctx is done and returns nil. It returns an error if the socket cannot
+// be served and on a second call.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.ran.Enter("podresources: Server"); err != nil {
 		return err
@@ -139,7 +137,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// limited turns calls away that come too fast.
+// limited rejects calls above the rate limit.
 func (s *Server) limited(ctx context.Context, req any, call *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	if s.limit.allow(time.Now()) {
 		answer, err = handle(ctx, req)
@@ -152,7 +150,7 @@ func (s *Server) limited(ctx context.Context, req any, call *grpc.UnaryServerInf
 	return answer, err
 }
 
-// List tells of the active pods (pr-2).
+// List returns the resources of the active pods.
 func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListPodResourcesResponse, error) {
 	out := &api.ListPodResourcesResponse{}
 	for _, pod := range s.cfg.Pods() {
@@ -161,7 +159,7 @@ func (s *Server) List(context.Context, *api.ListPodResourcesRequest) (*api.ListP
 	return out, nil
 }
 
-// Get tells of one pod.
+// Get returns the resources of one pod.
 func (s *Server) Get(_ context.Context, req *api.GetPodResourcesRequest) (*api.GetPodResourcesResponse, error) {
 	for _, pod := range s.cfg.Pods() {
 		if pod.Name == req.GetPodName() && pod.Namespace == req.GetPodNamespace() {
@@ -171,7 +169,7 @@ func (s *Server) Get(_ context.Context, req *api.GetPodResourcesRequest) (*api.G
 	return nil, status.Errorf(codes.NotFound, "pod %s in namespace %s not found", req.GetPodName(), req.GetPodNamespace())
 }
 
-// GetAllocatableResources tells what containers can have in all.
+// GetAllocatableResources returns the allocatable CPUs, memory and devices.
 func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResourcesRequest) (*api.AllocatableResourcesResponse, error) {
 	out := &api.AllocatableResourcesResponse{}
 	if s.cfg.CPUs != nil {
@@ -186,8 +184,8 @@ func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResour
 	return out, nil
 }
 
-// pod tells what the containers of a pod have: sidecars too, but not init containers
-// that end.
+// pod returns the resources of the containers of a pod including sidecars, but not of
+// init containers that terminate.
 func (s *Server) pod(pod *v1.Pod) *api.PodResources {
 	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
 	for i := range pod.Spec.InitContainers {
@@ -233,7 +231,7 @@ func blocks(all []memory.Block) []*api.ContainerMemory {
 	return out
 }
 
-// devices lists those of a resource together that are close to the same nodes.
+// devices groups the devices of a resource by NUMA nodes.
 func devices(all map[string][]device.Device) []*api.ContainerDevices {
 	var out []*api.ContainerDevices
 	for _, name := range sortedKeys(all) {
@@ -271,13 +269,13 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// A limiter lets burst calls pass at once, and qps a second.
+// A limiter is a token bucket with burst tokens, refilled with qps tokens per second.
 type limiter struct {
 	qps, burst float64
 
 	mu   sync.Mutex // guards the fields below
 	left float64
-	last time.Time // zero: none has come
+	last time.Time // zero before the first call
 }
 
 func (l *limiter) allow(now time.Time) bool {

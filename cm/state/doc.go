@@ -1,37 +1,40 @@
-// Package state keeps what the managers of CPUs, memory and devices have given
-// out, so that it outlives the agent.
+// Package state stores the checkpoints of the CPU, memory and device managers, so that
+// allocations survive a restart of the agent.
 //
 // # What it decides
 //
-// A [Store] holds one record, as bytes. [File] keeps it in a file that is replaced
-// in one step, [Memory] keeps it for as long as the process lives; a program can
-// bring another. [Checksum] is the sum that the kubelet's files carry.
+// A [Store] contains one checkpoint, as bytes. [File] stores it in a file that is
+// replaced atomically; [Memory] stores it for the lifetime of the process; programs may
+// implement others. [Restore] and [Replace] handle checkpoints that cannot be used.
+// [Checksum] is the checksum of the kubelet's checkpoint files.
 //
 // # Usage
 //
 //	store := state.File("/var/lib/kubelet/cpu_manager_state")
-//	manager, err := cpu.New(cpu.Config{Store: store, …})
+//	manager, err := cpu.Open(cpu.Config{Store: store, …})
 //
 // # Concurrency
 //
-// The one who writes a record is the only one who uses its store.
+// The manager that writes a checkpoint is the only user of its store and does not call it
+// concurrently.
 //
 // # Guarantees and limits
 //
-//   - After a crash a file holds the record before or the one after, in full.
-//   - Keep leaves one copy, ".bak", of a record that is about to be replaced
-//     because it could not be used (F-53).
+//   - After a crash a file contains the previous checkpoint or the new one, completely.
+//   - Keep preserves one copy, with the suffix ".bak", of a checkpoint that is about to
+//     be replaced because it could not be used.
 //
 // # Differences from the kubelet
 //
-// The bytes are the kubelet's own formats. It keeps no copy of what it can't read.
+// The bytes are in the kubelet's formats. The kubelet does not preserve a checkpoint that
+// it cannot read.
 //
 // # Testing
 //
-// The managers' tests flip every byte of their records.
+// The tests of the managers flip every bit of their checkpoints.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package state

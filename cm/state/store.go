@@ -6,33 +6,34 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// A Store holds one record.
+// A Store contains one checkpoint.
 type Store interface {
-	// Load returns the record; an error that is fs.ErrNotExist if there is none.
+	// Load returns the checkpoint; an error that is fs.ErrNotExist if there is none.
 	Load() ([]byte, error)
 
-	// Save replaces the record; it is there in full, or the one before is.
+	// Save replaces the checkpoint atomically: after a crash the store contains the old
+	// or the new one.
 	Save(record []byte) error
 
-	// Keep puts the record aside for people to look at, in the place of one that
-	// was put aside before. It may have no record.
+	// Keep moves the checkpoint aside for inspection. It replaces the one that was moved
+	// aside before. It is not an error if there is no checkpoint.
 	Keep() error
 }
 
-// Backup is the ending of the file that [File] keeps a record in that was put
-// aside.
+// Backup is the suffix of the file to which Keep of a [File] moves the checkpoint.
 const Backup = ".bak"
 
-// maxRecord is the largest record, in bytes.
+// maxRecord is the maximum size of a checkpoint in bytes.
 const maxRecord = 16 << 20
 
-// File returns a store in the file of that path. Its directory has to exist.
-// Errors name the file.
+// File returns a store in the file at path, whose directory must exist. Errors contain
+// the path.
 func File(path string) Store { return file(path) }
 
 type file string
@@ -76,10 +77,10 @@ func (f file) Keep() error {
 
 func (f file) String() string { return string(f) }
 
-// Memory is a store that forgets with the process. The zero value is empty.
+// Memory is a store in memory. The zero value is empty. Not safe for concurrent use.
 type Memory struct {
 	Record []byte // nil: none
-	Kept   []byte // what was put aside
+	Kept   []byte // moved aside by Keep
 }
 
 // Load implements [Store].
@@ -106,10 +107,53 @@ func (m *Memory) Keep() error {
 
 func (m *Memory) String() string { return "memory" }
 
-// Checksum is the sum of the kubelet's state files: FNV-1a, 32 bits, over the text
-// that its dump of the record has.
+// Checksum returns the checksum in the kubelet's checkpoint files: 32-bit FNV-1a of the
+// text representation of the checkpoint.
 func Checksum(dump string) uint64 {
 	h := fnv.New32a()
 	_, _ = io.WriteString(h, dump)
 	return uint64(h.Sum32())
+}
+
+// Restore decodes the checkpoint of a store. found is false if there is none. A
+// checkpoint that cannot be read or decoded is logged and moved aside, and the zero value
+// is returned. If refuse is not nil, it is called with the result of decode first, and
+// Restore returns its error without changing the store.
+func Restore[T any](s Store, decode func([]byte) (T, error), refuse func(T, error) error, log *slog.Logger) (checkpoint T, found bool, err error) {
+	var none T
+	data, err := s.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return none, false, nil
+	}
+	if err == nil {
+		checkpoint, err = decode(data)
+	}
+	if refuse != nil {
+		if refused := refuse(checkpoint, err); refused != nil {
+			return none, true, refused
+		}
+	}
+	if err == nil {
+		return checkpoint, true, nil
+	}
+	log.Error("Failed to read checkpoint, moving it aside and rebuilding the state", "checkpoint", fmt.Sprint(s), "err", err)
+	if err := s.Keep(); err != nil {
+		return none, true, fmt.Errorf("move checkpoint aside: %w", err)
+	}
+	return none, true, nil
+}
+
+// Replace saves a checkpoint that differs from the restored one. If used is true, the
+// restored one was usable, and Replace logs that and moves it aside.
+func Replace(s Store, checkpoint []byte, used bool, log *slog.Logger) error {
+	if used {
+		log.Warn("Repaired checkpoint, moving the previous one aside", "checkpoint", fmt.Sprint(s))
+		if err := s.Keep(); err != nil {
+			return fmt.Errorf("move checkpoint aside: %w", err)
+		}
+	}
+	if err := s.Save(checkpoint); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func crowd(pods int) (*crt, *cgroups.Tree, func(types.UID) (cgroups.Name, bool))
 // Run is at work; fresh is what an eviction asks for; cold builds all of it.
 func BenchmarkSummaryOf110Pods(b *testing.B) {
 	rt, tree, group := crowd(110)
-	c, err := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, PodCgroup: group, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
+	c, err := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: stats.PodFacts{Cgroup: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
 	require.NoError(b, err)
 	_, err = c.Summary(b.Context(), false)
 	require.NoError(b, err)
@@ -48,7 +48,7 @@ func BenchmarkSummaryOf110Pods(b *testing.B) {
 	})
 	b.Run("cold", func(b *testing.B) {
 		for b.Loop() {
-			cold, _ := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, PodCgroup: group, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
+			cold, _ := stats.New(stats.Config{NodeName: "n", Runtime: rt, Cgroups: tree, Pods: stats.PodFacts{Cgroup: group}, Root: os.DirFS("/"), Disk: disk, NodeDir: "/"})
 			_, _ = cold.Summary(b.Context(), false)
 		}
 	})

@@ -10,14 +10,14 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Summary returns what the node and its pods use. What it has of pods and disks is
-// no older than Config.MaxAge, and half of that while Run renews it.
+// Summary returns the usage of the node and its pods. Values of pods and disks are at
+// most one and a half times Config.MaxAge old.
 //
-// With fresh the node, its file systems and all pods together are read now, and the
-// pods are no older than Config.FreshAge (st-4, ev-16): an eviction is decided by
-// them.
+// With fresh, the node, its file systems and the totals of all pods are read now, and the
+// values of pods are at most Config.FreshAge old, as evictions require.
 //
-// The error joins what could not be had; the summary has the rest.
+// The error joins the values that could not be read; the summary contains the others.
+// Callers must not modify the summary.
 func (c *Collector) Summary(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
 	age := c.readersAge()
 	if fresh {
@@ -36,9 +36,9 @@ func (c *Collector) Summary(ctx context.Context, fresh bool) (*statsapi.Summary,
 	return &statsapi.Summary{Node: node, Pods: got.summary.Pods}, errors.Join(err, got.disks.err, got.podsErr)
 }
 
-// CPUAndMemory returns what ?only_cpu_and_memory=true shows: CPU, memory and swap,
-// no disks, volumes, networks (st-3). The node is read now, the pods are as old as
-// Summary's. The caller owns it.
+// CPUAndMemory returns the summary for ?only_cpu_and_memory=true: CPU, memory and swap
+// without disks, volumes and networks. The node is read now; the pods are as old as in
+// Summary. The caller owns the result.
 func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error) {
 	full, err := c.collect(ctx, c.readersAge())
 	if err != nil {
@@ -70,8 +70,8 @@ func (c *Collector) CPUAndMemory(ctx context.Context) (*statsapi.Summary, error)
 	return out, errors.Join(nodeErr, full.podsErr)
 }
 
-// Run keeps the cache warm until ctx ends, and returns nil: readers then don't wait
-// for the runtime, and rates are there (st-6). A second call returns an error.
+// Run refreshes the cache until ctx is done and returns nil. Readers then do not wait for
+// the runtime, and CPU rates are available. A second call returns an error.
 func (c *Collector) Run(ctx context.Context) error {
 	if err := c.ran.Enter("stats: Collector"); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if got, err := c.renew(ctx, 0); err == nil && got.err != nil && ctx.Err() == nil {
-			c.cfg.Logger.Warn("stats are not complete", "err", got.err)
+			c.cfg.Logger.Warn("Failed to collect all stats, will retry", "err", got.err)
 		}
 		select {
 		case <-ctx.Done():
@@ -90,11 +90,12 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// readersAge allows for the pass of Run that is under way when the last one's
-// numbers reach their age.
+// readersAge is the maximum age for readers. It includes the duration of Run's current
+// collection.
 func (c *Collector) readersAge() time.Duration { return c.cfg.MaxAge + c.cfg.MaxAge/2 }
 
-// collect returns what is cached, if it is no older than age, or collects anew.
+// collect returns the cached values if they are at most age old, and otherwise collects
+// new ones.
 func (c *Collector) collect(ctx context.Context, age time.Duration) (*collected, error) {
 	if got := c.since(time.Now().Add(-age)); got != nil {
 		return got, nil
@@ -102,7 +103,7 @@ func (c *Collector) collect(ctx context.Context, age time.Duration) (*collected,
 	return c.renew(ctx, age)
 }
 
-// since returns what is cached if it was begun at that time or later.
+// since returns the cached values if their collection started at t or later.
 func (c *Collector) since(t time.Time) *collected {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +113,8 @@ func (c *Collector) since(t time.Time) *collected {
 	return c.cached
 }
 
-// renew collects, or takes what somebody else has collected while it waited, if
-// that was young enough when it was asked for.
+// renew collects new values, or returns those that a concurrent call collected while it
+// waited if they are at most age older than the call.
 func (c *Collector) renew(ctx context.Context, age time.Duration) (*collected, error) {
 	asked := time.Now()
 	select {
@@ -136,7 +137,7 @@ func (c *Collector) renew(ctx context.Context, age time.Duration) (*collected, e
 	got.podsErr = err
 	got.summary.Pods = append(got.summary.Pods, pods...)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("stats: %w", ctx.Err()) // half a summary reads as pods that use nothing
+		return nil, fmt.Errorf("stats: %w", ctx.Err()) // an incomplete summary would report pods without usage
 	}
 	got.err = errors.Join(got.nodeErr, got.disks.err, disksErr, got.podsErr)
 	c.rates.forget(now)

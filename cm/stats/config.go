@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Runtime tells what pods use, and what there is. A runtime.Runtime with
+// A Runtime reports pods and their usage. A runtime.Runtime that implements
 // runtime.StatsProvider and runtime.ImageFSReporter is one.
 type Runtime interface {
 	PodStats(ctx context.Context) ([]runtime.PodStats, error)
@@ -25,20 +25,19 @@ type Runtime interface {
 	ImageFS(ctx context.Context) (images, containers []runtime.FSUsage, err error)
 }
 
-// Cgroups tell what cgroups use: host.Tree, cgroups.Tree. fs.ErrNotExist: there is
-// no such cgroup.
+// Cgroups reports the usage of cgroups: host.Tree, cgroups.Tree. Stats returns
+// fs.ErrNotExist if there is no such cgroup.
 type Cgroups interface {
 	Stats(name cgroups.Name) (cgroups.Stats, error)
 }
 
-// containerCgroups are Cgroups that find a container in the pod's cgroup by its ID,
-// whatever the runtime calls its cgroup: host.Tree. With others it is called by the
-// ID alone, as cgroupfs has it.
+// containerCgroups is implemented by Cgroups that find the cgroup of a container by its
+// ID, as host.Tree does. Otherwise the name of the cgroup is the ID, as with cgroupfs.
 type containerCgroups interface {
 	ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error)
 }
 
-// A Disk is a file system.
+// A Disk is the usage of a file system.
 type Disk struct {
 	Capacity, Available, Used       uint64 // bytes
 	Inodes, InodesFree, InodesInUse uint64
@@ -46,71 +45,76 @@ type Disk struct {
 
 // Config configures a [Collector].
 type Config struct {
-	// NodeName is the node's.
+	// NodeName is the name of the node. Required.
 	NodeName string
 
-	// Runtime runs the pods. Nil: there are none.
+	// Runtime runs the pods. If nil, there are none.
 	Runtime Runtime
 
-	// Cgroups fill in what the runtime does not tell. Nil: nothing does.
+	// Cgroups supplies values that the runtime does not report. May be nil.
 	Cgroups Cgroups
 
-	// PodCgroup returns the pod's cgroup, if it has one. Nil: none has.
-	PodCgroup func(uid types.UID) (cgroups.Name, bool)
+	// Pods returns facts about pods that the runtime does not report.
+	Pods PodFacts
 
-	// System names the cgroups of the node's own parts: "kubelet", "runtime",
-	// "misc" and, of all pods, "pods" (st-2). Those that are not there are left
-	// out.
+	// System are the cgroups of system containers: "kubelet", "runtime", "misc", and
+	// "pods" for all pods. Those that do not exist are omitted.
 	System map[string]cgroups.Name
 
-	// Root is the machine's, os.DirFS("/"): its /proc is read. Nil: nothing is
-	// told of the node.
+	// Root is the root directory of the machine, os.DirFS("/"), whose /proc is read. If
+	// nil, the usage of the node is not reported.
 	Root fs.FS
 
-	// NodeDir is a directory on the file system that the node's parts use, where
-	// emptyDirs and logs are. Empty: nothing is told of it.
+	// NodeDir is a directory on the file system with emptyDir volumes and logs. If empty,
+	// the file system is not reported.
 	NodeDir string
 
-	// Disk returns the file system that a path is on. Nil: [Statfs].
+	// Disk returns the usage of the file system of a path. If nil, [Statfs] is used.
 	Disk func(path string) (Disk, error)
 
-	// Volumes returns what the volumes of a pod use. It must not block. Nil:
-	// nobody knows.
-	Volumes func(uid types.UID) []statsapi.VolumeStats
-
-	// Ephemeral reports whether a volume of the pod is counted as ephemeral
-	// storage (st-10). Nil: none is.
-	Ephemeral func(uid types.UID, volume string) bool
-
-	// LogDir returns where the pod's logs are: a directory with one per
-	// container in it. Nil or "": logs are not counted.
-	LogDir func(namespace, name string, uid types.UID) string
-
-	// HostsFile returns the pod's /etc/hosts. Nil or "": it is not counted.
-	HostsFile func(uid types.UID) string
-
-	// MessagesDir returns the directory that holds, in one directory per container,
-	// the files that the pod's containers write their termination messages to. Nil or
-	// "": these are not counted.
-	MessagesDir func(uid types.UID) string
-
-	// HostNetwork reports whether a pod is in the host's network, whose traffic
-	// is not its own (st-12). Nil: none is.
-	HostNetwork func(uid types.UID) bool
-
-	// MaxAge is how old the numbers of pods and disks may be. Zero: 10 seconds. A
-	// short one makes the runtime work for each reader.
+	// MaxAge is the maximum age of the stats of pods and disks. Zero means 10 seconds.
+	// Short ages cause runtime calls for each reader.
 	MaxAge time.Duration
 
-	// FreshAge is how old the numbers of pods may be where fresh ones are asked
-	// for. Zero: 1 second.
+	// FreshAge is the maximum age of the stats of pods in a fresh summary. Zero means 1
+	// second.
 	FreshAge time.Duration
 
-	// Logger, nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 }
 
-// A Collector makes summaries.
+// PodFacts returns facts about pods. The functions must not block.
+type PodFacts struct {
+	// Cgroup returns the cgroup of the pod; false if it has none. If nil, no pod has one.
+	Cgroup func(uid types.UID) (cgroups.Name, bool)
+
+	// Volumes returns the usage of the volumes of the pod. If nil, it is not reported.
+	Volumes func(uid types.UID) []statsapi.VolumeStats
+
+	// Ephemeral reports whether a volume of the pod counts as ephemeral storage (rule
+	// st-10). If nil, no volume does.
+	Ephemeral func(uid types.UID, volume string) bool
+
+	// LogDir returns the directory with the logs of the pod, which contains one directory
+	// per container. If it is nil or returns "", logs are not counted.
+	LogDir func(namespace, name string, uid types.UID) string
+
+	// HostsFile returns the path of the pod's /etc/hosts. If it is nil or returns "", the
+	// file is not counted.
+	HostsFile func(uid types.UID) string
+
+	// MessagesDir returns the directory with the termination messages of the pod, which
+	// contains one directory per container. If it is nil or returns "", they are not
+	// counted.
+	MessagesDir func(uid types.UID) string
+
+	// HostNetwork reports whether the pod uses the network of the host, whose traffic is
+	// not reported for the pod. If nil, no pod does.
+	HostNetwork func(uid types.UID) bool
+}
+
+// A Collector collects stats. Safe for concurrent use.
 type Collector struct {
 	cfg     Config
 	ran     runonce.Guard
@@ -125,17 +129,17 @@ type Collector struct {
 	cached *collected
 }
 
-// collected is one pass over everything.
+// collected is the result of one collection.
 type collected struct {
 	at      time.Time
 	summary *statsapi.Summary
 	disks   disks
 
-	// What failed of it, and of parts.
+	// The failures, of all and of parts.
 	err, nodeErr, podsErr error
 }
 
-// New returns a Collector for cfg. It reads nothing yet.
+// New returns a Collector for cfg. It reads nothing.
 func New(cfg Config) (*Collector, error) {
 	if cfg.MaxAge < 0 {
 		return nil, fmt.Errorf("stats: Config.MaxAge is negative: %v", cfg.MaxAge)
@@ -155,26 +159,26 @@ func New(cfg Config) (*Collector, error) {
 	if cfg.Disk == nil {
 		cfg.Disk = Statfs
 	}
-	if cfg.PodCgroup == nil {
-		cfg.PodCgroup = func(types.UID) (cgroups.Name, bool) { return nil, false }
+	if cfg.Pods.Cgroup == nil {
+		cfg.Pods.Cgroup = func(types.UID) (cgroups.Name, bool) { return nil, false }
 	}
-	if cfg.Volumes == nil {
-		cfg.Volumes = func(types.UID) []statsapi.VolumeStats { return nil }
+	if cfg.Pods.Volumes == nil {
+		cfg.Pods.Volumes = func(types.UID) []statsapi.VolumeStats { return nil }
 	}
-	if cfg.Ephemeral == nil {
-		cfg.Ephemeral = func(types.UID, string) bool { return false }
+	if cfg.Pods.Ephemeral == nil {
+		cfg.Pods.Ephemeral = func(types.UID, string) bool { return false }
 	}
-	if cfg.LogDir == nil {
-		cfg.LogDir = func(string, string, types.UID) string { return "" }
+	if cfg.Pods.LogDir == nil {
+		cfg.Pods.LogDir = func(string, string, types.UID) string { return "" }
 	}
-	if cfg.HostsFile == nil {
-		cfg.HostsFile = func(types.UID) string { return "" }
+	if cfg.Pods.HostsFile == nil {
+		cfg.Pods.HostsFile = func(types.UID) string { return "" }
 	}
-	if cfg.MessagesDir == nil {
-		cfg.MessagesDir = func(types.UID) string { return "" }
+	if cfg.Pods.MessagesDir == nil {
+		cfg.Pods.MessagesDir = func(types.UID) string { return "" }
 	}
-	if cfg.HostNetwork == nil {
-		cfg.HostNetwork = func(types.UID) bool { return false }
+	if cfg.Pods.HostNetwork == nil {
+		cfg.Pods.HostNetwork = func(types.UID) bool { return false }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

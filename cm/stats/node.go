@@ -19,11 +19,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// userHz is what /proc counts CPU time in, on every machine there is.
+// userHz is the unit of CPU time in /proc: ticks per second, the same on all
+// architectures.
 const userHz = 100
 
-// readNode reads the numbers of the node as a whole, and of its parts (st-1, st-2,
-// st-5, st-11).
+// readNode reads the values of the node and its system containers.
 func (c *Collector) readNode(n *statsapi.NodeStats, now time.Time) error {
 	var errs []error
 	n.SystemContainers = nil
@@ -81,7 +81,7 @@ func (c *Collector) readNode(n *statsapi.NodeStats, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// text returns a file of the machine; "" if it can't be read.
+// text returns a file of the machine; "" if it cannot be read.
 func (c *Collector) text(file string) string {
 	text, err := fs.ReadFile(c.cfg.Root, file)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *Collector) pressure(of string) *statsapi.PSIStats {
 	return psiOf(psi)
 }
 
-// rlimit is how many processes there are, and how many there may be (st-11, ev-13).
+// rlimit returns the number of processes and its maximum.
 func (c *Collector) rlimit(at metav1.Time) *statsapi.RlimitStats {
 	r := &statsapi.RlimitStats{Time: at}
 	for _, file := range []string{"proc/sys/kernel/pid_max", "proc/sys/kernel/threads-max"} {
@@ -138,8 +138,8 @@ func meminfo(text string) map[string]uint64 {
 	return out
 }
 
-// cpuTime returns the nanoseconds that all CPUs have worked, from /proc/stat: all
-// but idle and iowait; guests are in user already.
+// cpuTime returns the CPU time of all CPUs in nanoseconds from /proc/stat, without idle
+// and iowait; user includes guests.
 func cpuTime(text string) (uint64, bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -161,18 +161,18 @@ func cpuTime(text string) (uint64, bool) {
 	return 0, false
 }
 
-// ofPods are how interfaces are called that are the node's end of a pod's. Each pod has
-// another, so that there is no end to their names.
-var ofPods = []string{"veth", "docker", "nerdctl"}
+// podInterfaces are the prefixes of the node's ends of pod interfaces, whose number is
+// unbounded.
+var podInterfaces = []string{"veth", "docker", "nerdctl"}
 
-// network reads /proc/net/dev; eth0 is the default interface, as the kubelet has it.
-// What pods send and receive is theirs.
+// network parses /proc/net/dev without the interfaces of pods; eth0 is the default
+// interface, as in the kubelet.
 func network(at metav1.Time, text string) *statsapi.NetworkStats {
 	out := &statsapi.NetworkStats{Time: at}
 	for line := range strings.Lines(text) {
 		name, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		fields := strings.Fields(rest)
-		if !ok || len(fields) < 11 || name == "lo" || slices.ContainsFunc(ofPods, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+		if !ok || len(fields) < 11 || name == "lo" || slices.ContainsFunc(podInterfaces, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}
 		number := func(i int) *uint64 {
@@ -194,10 +194,10 @@ func network(at metav1.Time, text string) *statsapi.NetworkStats {
 	return out
 }
 
-// disks are the file systems that the runtime uses, as it says. How much is
-// free on them is not its to tell.
+// disks are the file systems that the runtime reports. Their free space is read
+// separately.
 type disks struct {
-	known              bool // the runtime has answered
+	known              bool // the runtime has reported them
 	images, containers []runtime.FSUsage
 	err                error
 }
@@ -213,8 +213,8 @@ func (c *Collector) findDisks(ctx context.Context) (d disks) {
 	return d
 }
 
-// readDisks reads the file systems of the node and of images (st-8, st-9). One that
-// can't be read is absent.
+// readDisks reads the file systems of the node and of images. Those that cannot be read
+// are absent.
 func (c *Collector) readDisks(n *statsapi.NodeStats, of disks, now time.Time) error {
 	var errs []error
 	at := metav1.NewTime(now)
@@ -287,7 +287,7 @@ func memoryOf(s cgroups.Stats) *statsapi.MemoryStats {
 		Time: metav1.NewTime(s.At), UsageBytes: &m.Usage, WorkingSetBytes: &m.WorkingSet, RSSBytes: &m.RSS,
 		PageFaults: &m.Faults, MajorPageFaults: &m.Major, PSI: psiOf(m.PSI),
 	}
-	if m.Limit >= 0 && m.Limit < math.MaxInt64 { // st-5: no limit, nothing available of it
+	if m.Limit >= 0 && m.Limit < math.MaxInt64 { // without a limit nothing is reported as available
 		out.AvailableBytes = new(uint64(m.Limit) - min(m.WorkingSet, uint64(m.Limit)))
 	}
 	return out
@@ -306,7 +306,7 @@ func swapOf(s cgroups.Stats) *statsapi.SwapStats {
 
 func ioOf(s cgroups.Stats) *statsapi.IOStats {
 	if s.IO == nil || s.IO.PSI == nil {
-		return nil // the type has nothing else
+		return nil // the API type has no other fields
 	}
 	return &statsapi.IOStats{Time: metav1.NewTime(s.At), PSI: psiOf(s.IO.PSI)}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// readPods reads what pods use: from the runtime, and what that does not tell from
-// their cgroups.
+// readPods reads the usage of pods from the runtime, and missing values from their
+// cgroups.
 func (c *Collector) readPods(ctx context.Context, node *statsapi.FsStats) ([]statsapi.PodStats, error) {
 	if c.cfg.Runtime == nil {
 		return nil, nil
@@ -47,8 +47,8 @@ func (c *Collector) readPods(ctx context.Context, node *statsapi.FsStats) ([]sta
 	return out, nil
 }
 
-// newest leaves one of several stats of a pod: of the newest sandbox; and of its
-// containers of one name the newest (st-7).
+// newest returns one entry per pod, that of the newest sandbox, with the newest container
+// of each name.
 func newest(list []runtime.PodStats, known map[types.UID]*runtime.Pod) []runtime.PodStats {
 	at := map[types.UID]int{}
 	var out []runtime.PodStats
@@ -66,7 +66,7 @@ func newest(list []runtime.PodStats, known map[types.UID]*runtime.Pod) []runtime
 	return out
 }
 
-// sandboxAge is the place of a sandbox among those of its pod, newest first.
+// sandboxAge returns the index of a sandbox among those of its pod, newest first.
 func sandboxAge(p *runtime.Pod, id string) int {
 	if p == nil {
 		return 0
@@ -84,7 +84,7 @@ func newestContainers(list []runtime.ContainerStats, p *runtime.Pod) []runtime.C
 	for _, s := range list {
 		i, again := at[s.Name]
 		switch {
-		case s.Name == "": // a sandbox's own
+		case s.Name == "": // of the sandbox itself
 		case !again:
 			at[s.Name] = len(out)
 			out = append(out, s)
@@ -106,7 +106,7 @@ func created(p *runtime.Pod, id string) time.Time {
 	return time.Time{}
 }
 
-// pod makes one pod's stats.
+// pod returns the stats of one pod.
 func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsStats) statsapi.PodStats {
 	out := statsapi.PodStats{
 		PodRef:     statsapi.PodReference{Name: s.Name, Namespace: s.Namespace, UID: string(s.UID)},
@@ -119,7 +119,7 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 		}
 	}
 	var group cgroups.Stats
-	name, hasGroup := c.cfg.PodCgroup(s.UID)
+	name, hasGroup := c.cfg.Pods.Cgroup(s.UID)
 	if hasGroup = hasGroup && c.cfg.Cgroups != nil; hasGroup {
 		if read, err := c.cfg.Cgroups.Stats(name); err == nil {
 			group = read
@@ -134,15 +134,15 @@ func (c *Collector) pod(s runtime.PodStats, p *runtime.Pod, node *statsapi.FsSta
 	} else if group.Pids != nil {
 		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: &group.Pids.Current}
 	}
-	if !c.cfg.HostNetwork(s.UID) { // st-12
+	if !c.cfg.Pods.HostNetwork(s.UID) { // st-12
 		out.Network = networkOf(s)
 	}
-	logs := c.cfg.LogDir(s.Namespace, s.Name, s.UID)
+	logs := c.cfg.Pods.LogDir(s.Namespace, s.Name, s.UID)
 	for _, container := range s.Containers {
 		out.Containers = append(out.Containers, c.container(container, p, name, hasGroup, logs, node))
 	}
 	slices.SortFunc(out.Containers, func(a, b statsapi.ContainerStats) int { return strings.Compare(a.Name, b.Name) })
-	out.VolumeStats = c.cfg.Volumes(s.UID)
+	out.VolumeStats = c.cfg.Pods.Volumes(s.UID)
 	out.EphemeralStorage = c.ephemeral(&out, s.UID, logs, node)
 	return out
 }
@@ -181,15 +181,15 @@ func (c *Collector) container(s runtime.ContainerStats, p *runtime.Pod, pod cgro
 	return out
 }
 
-// onDisk adds the file system that s is on.
+// onDisk adds the values of the file system that contains s.
 func onDisk(s, disk *statsapi.FsStats) {
 	if disk != nil {
 		s.CapacityBytes, s.AvailableBytes, s.Inodes, s.InodesFree = disk.CapacityBytes, disk.AvailableBytes, disk.Inodes, disk.InodesFree
 	}
 }
 
-// ephemeral sums up what a pod has on the node's disk: writable layers, logs,
-// volumes that are deleted with it, its hosts file and termination messages (st-10).
+// ephemeral returns the pod's usage of the node's disk: writable layers, logs, ephemeral
+// volumes, hosts file and termination messages.
 func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, node *statsapi.FsStats) *statsapi.FsStats {
 	var bytes, inodes uint64
 	add := func(s *statsapi.FsStats) {
@@ -205,7 +205,7 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 		add(p.Containers[i].Logs)
 	}
 	for i := range p.VolumeStats {
-		if c.cfg.Ephemeral(uid, p.VolumeStats[i].Name) {
+		if c.cfg.Pods.Ephemeral(uid, p.VolumeStats[i].Name) {
 			add(&p.VolumeStats[i].FsStats)
 		}
 	}
@@ -214,12 +214,12 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 			bytes, inodes = bytes+b, inodes+n
 		}
 	}
-	if hosts := c.cfg.HostsFile(uid); hosts != "" {
+	if hosts := c.cfg.Pods.HostsFile(uid); hosts != "" {
 		if info, err := os.Lstat(hosts); err == nil && info.Mode().IsRegular() {
 			bytes, inodes = bytes+stored(info), inodes+1
 		}
 	}
-	if dir := c.cfg.MessagesDir(uid); dir != "" {
+	if dir := c.cfg.Pods.MessagesDir(uid); dir != "" {
 		if b, n, err := messages(dir); err == nil {
 			bytes, inodes = bytes+b, inodes+n
 		}
@@ -229,7 +229,8 @@ func (c *Collector) ephemeral(p *statsapi.PodStats, uid types.UID, logs string, 
 	return out
 }
 
-// cpu is the runtime's word; the rate is its own, or that of the last two samples.
+// cpu converts CPU usage of the runtime. If the runtime reports no rate, it is calculated
+// from the last two samples.
 func (c *Collector) cpu(key string, u *runtime.CPUUsage) *statsapi.CPUStats {
 	if u == nil {
 		return nil
@@ -270,7 +271,7 @@ func networkOf(s runtime.PodStats) *statsapi.NetworkStats {
 	return out
 }
 
-// containerGroup reads the cgroup of a container, which is in its pod's.
+// containerGroup reads the cgroup of a container, which is below that of its pod.
 func (c *Collector) containerGroup(pod cgroups.Name, id string) (cgroups.Stats, error) {
 	_, bare, _ := strings.Cut(id, "://")
 	if finder, ok := c.cfg.Cgroups.(containerCgroups); ok {
@@ -279,8 +280,8 @@ func (c *Collector) containerGroup(pod cgroups.Name, id string) (cgroups.Stats, 
 	return c.cfg.Cgroups.Stats(pod.Child(bare))
 }
 
-// fillCPU is what the runtime says, and where it says nothing what the cgroup does.
-// A rate and the total it is made from are of one source.
+// fillCPU returns the runtime's values, or those of the cgroup where the runtime has
+// none. A rate and its total are from the same source.
 func fillCPU(runtime, group *statsapi.CPUStats) *statsapi.CPUStats {
 	switch {
 	case runtime == nil || group == nil:
@@ -292,8 +293,8 @@ func fillCPU(runtime, group *statsapi.CPUStats) *statsapi.CPUStats {
 	return runtime
 }
 
-// fillMemory is what the runtime says, and where it says nothing what the cgroup
-// does.
+// fillMemory returns the runtime's values, and those of the cgroup for fields that the
+// runtime does not report.
 func fillMemory(runtime, group *statsapi.MemoryStats) *statsapi.MemoryStats {
 	if runtime == nil || group == nil {
 		return or(runtime, group)
@@ -315,11 +316,11 @@ func or[T any](a, b *T) *T {
 	return b
 }
 
-// Group returns what the cgroup of a pod says, or that of one of its containers:
-// what Summary has no place for, as throttling and what goes to disks. It is read
-// now. fs.ErrNotExist: there is none.
+// Group returns the current usage of the cgroup of a pod, or of one of its containers if
+// containerID is not empty, with values that Summary does not contain such as throttling.
+// It returns fs.ErrNotExist if there is no cgroup.
 func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, error) {
-	name, ok := c.cfg.PodCgroup(uid)
+	name, ok := c.cfg.Pods.Cgroup(uid)
 	if !ok || c.cfg.Cgroups == nil {
 		return cgroups.Stats{}, fmt.Errorf("stats: pod %s has no cgroup: %w", uid, fs.ErrNotExist)
 	}
@@ -329,9 +330,8 @@ func (c *Collector) Group(uid types.UID, containerID string) (cgroups.Stats, err
 	return c.cfg.Cgroups.Stats(name)
 }
 
-// Dirs returns directories on the file systems that Summary is of: the node's, and
-// that of the writable layers of containers, as the runtime said when it was last
-// asked. "": not known.
+// Dirs returns directories on the file systems in Summary: that of the node, and that of
+// the writable layers of containers as the runtime last reported it; "" if unknown.
 func (c *Collector) Dirs() (node, containers string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,32 +5,31 @@ import (
 	"time"
 )
 
-// keepRates is how long a sample is kept of what is not seen any more (st-6).
+// keepRates is how long a sample is kept after it was last updated.
 const keepRates = 10 * time.Minute
 
-// shortest is the least time between samples that a rate is made of: /proc counts in
-// hundredths of a second.
+// shortest is the minimum time between the samples of a rate: /proc has a resolution of
+// 10 ms.
 const shortest = 100 * time.Millisecond
 
-// rates tells how much CPU is used of late from the last two samples of how much has
-// been used in all.
+// rates calculates CPU rates from the last two samples of a counter.
 type rates struct {
 	mu   sync.Mutex
 	last map[string]sample
 }
 
 type sample struct {
-	at   time.Time // by the clock of who measured
+	at   time.Time // by the clock of the source
 	used uint64
 	rate *uint64
-	seen time.Time // by ours
+	seen time.Time // by the local clock
 }
 
 func newRates() *rates { return &rates{last: map[string]sample{}} }
 
-// of returns the nanocores since the sample before; nil with the first one, and when
-// the counter has begun anew. A sample that is hardly newer gives what the last one
-// did.
+// of returns the rate in nanocores since the previous sample; nil for the first sample
+// and after the counter was reset. If the sample is hardly newer, the previous rate is
+// returned.
 func (r *rates) of(key string, at time.Time, used uint64) *uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +48,7 @@ func (r *rates) of(key string, at time.Time, used uint64) *uint64 {
 	return next.rate
 }
 
-// forget drops what has not been sampled for long.
+// forget removes samples that have not been updated for keepRates.
 func (r *rates) forget(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Statfs returns an error here: give Config.Disk.
+// Statfs returns errors.ErrUnsupported. Set Config.Disk on this platform.
 func Statfs(path string) (Disk, error) {
 	return Disk{}, fmt.Errorf("statfs %s: %w", path, errors.ErrUnsupported)
 }

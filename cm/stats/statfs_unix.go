@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Statfs returns the file system that path is on, as df shows it.
+// Statfs returns the usage of the file system that contains path, as df does.
 func Statfs(path string) (Disk, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(path, &s); err != nil {

@@ -166,9 +166,9 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}},
-		Volumes: func(types.UID) []statsapi.VolumeStats {
+		Pods: stats.PodFacts{Volumes: func(types.UID) []statsapi.VolumeStats {
 			return []statsapi.VolumeStats{{Name: "data", FsStats: statsapi.FsStats{UsedBytes: new(uint64(1))}}}
-		},
+		}},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -190,7 +190,7 @@ func TestWhatTheRuntimeSaysOfAPod(t *testing.T) { // st-1, st-12, st-13
 	assert.EqualValues(t, 1000, *main.Rootfs.CapacityBytes)
 
 	host := collector(t, stats.Config{
-		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, HostNetwork: func(types.UID) bool { return true },
+		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Pods: stats.PodFacts{HostNetwork: func(types.UID) bool { return true }},
 	})
 	summary, err = host.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, s
 	tree.Use(group.Child("u1"), use)
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: tree,
-		PodCgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true },
+		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestCgroupsFillInWhatTheRuntimeDoesNotSay(t *testing.T) { // st-5, st-13, s
 	require.NoError(t, tree.Remove(t.Context(), group))
 	gone := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: tree,
-		PodCgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true },
+		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
 	})
 	summary, err = gone.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -284,15 +284,17 @@ func TestEphemeralStorage(t *testing.T) { // st-10
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, NodeDir: dir,
-		LogDir:    func(string, string, types.UID) string { return filepath.Join(dir, "logs") },
-		HostsFile: func(types.UID) string { return hosts },
-		Volumes: func(types.UID) []statsapi.VolumeStats {
-			v := func(name string, n uint64) statsapi.VolumeStats {
-				return statsapi.VolumeStats{Name: name, FsStats: statsapi.FsStats{UsedBytes: &n, InodesUsed: new(uint64(1))}}
-			}
-			return []statsapi.VolumeStats{v("empty", 100_000), v("claim", 1<<40)}
+		Pods: stats.PodFacts{
+			LogDir:    func(string, string, types.UID) string { return filepath.Join(dir, "logs") },
+			HostsFile: func(types.UID) string { return hosts },
+			Volumes: func(types.UID) []statsapi.VolumeStats {
+				v := func(name string, n uint64) statsapi.VolumeStats {
+					return statsapi.VolumeStats{Name: name, FsStats: statsapi.FsStats{UsedBytes: &n, InodesUsed: new(uint64(1))}}
+				}
+				return []statsapi.VolumeStats{v("empty", 100_000), v("claim", 1<<40)}
+			},
+			Ephemeral: func(_ types.UID, volume string) bool { return volume == "empty" },
 		},
-		Ephemeral: func(_ types.UID, volume string) bool { return volume == "empty" },
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -325,7 +327,7 @@ func TestTerminationMessagesAreEphemeralStorage(t *testing.T) {
 	s, p := web("u1")
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, NodeDir: dir,
-		MessagesDir: func(uid types.UID) string { return dir },
+		Pods: stats.PodFacts{MessagesDir: func(uid types.UID) string { return dir }},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)
@@ -349,7 +351,7 @@ func TestCgroupsFillInFieldByField(t *testing.T) {
 	tree.Use(group.Child("main-of-u1"), use)
 	c := collector(t, stats.Config{
 		Runtime: &crt{stats: []runtime.PodStats{s}, pods: []*runtime.Pod{p}}, Cgroups: finder{tree},
-		PodCgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true },
+		Pods: stats.PodFacts{Cgroup: func(uid types.UID) (cgroups.Name, bool) { return group, true }},
 	})
 	summary, err := c.Summary(t.Context(), false)
 	require.NoError(t, err)

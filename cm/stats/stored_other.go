@@ -4,5 +4,5 @@ package stats
 
 import "io/fs"
 
-// stored returns how many bytes a file takes up on disk: about its size.
+// stored returns the size of a file in place of its disk usage.
 func stored(info fs.FileInfo) uint64 { return uint64(info.Size()) }

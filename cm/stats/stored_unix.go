@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// stored returns how many bytes a file takes up on disk. Its size is not that: pods
-// make files that are mostly holes, or with blocks behind their end.
+// stored returns the disk usage of a file in bytes, which differs from its size for
+// sparse files and files with blocks beyond their end.
 func stored(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Blocks >= 0 {
 		return uint64(s.Blocks) * 512 // whatever the file system's block size

@@ -1,14 +1,14 @@
-// Package topology knows what the CPUs and memory of a machine look like, and keeps
-// what a container gets close together. It can be used without the rest, by
-// schedulers and simulators too: its decisions are functions.
+// Package topology reads the CPU and memory topology of a machine and aligns the
+// resources of containers to NUMA nodes. Its decisions are pure functions, so that
+// schedulers and simulators can use it on its own.
 //
 // # What it decides
 //
-// [Read] reads the machine from sysfs. Those who give something out, CPUs, memory,
-// devices, say as [Hints] from which NUMA nodes they could; [Merge] finds the nodes
-// that suit them all, and whether the [Policy] admits the pod with these. A
-// [Manager] asks the providers, container by container or for the pod as a whole,
-// and has them allocate, all or nothing.
+// [Read] reads the machine from sysfs. Providers of CPUs, memory and devices return
+// [Hints]: the NUMA nodes from which they could allocate. [Merge] determines the nodes
+// that suit all of them, and whether the [Policy] admits the pod with these. A [Manager]
+// queries the providers for each container or for the pod as a whole and has them
+// allocate, all or nothing.
 //
 // # Usage
 //
@@ -23,36 +23,36 @@
 //
 // # Concurrency
 //
-// A [Machine] can be read from many goroutines; the functions are pure. A Manager
-// serves one pod at a time; those that ask for nothing don't wait.
+// A [Machine] is immutable and the functions are pure. A Manager admits one pod at a
+// time; pods that request nothing from the providers do not wait.
 //
 // # Guarantees and limits
 //
-//   - The same hints give the same answer, in whatever order they come.
-//   - A pod that is refused keeps nothing of what was given on the way, unless it had
-//     something before.
-//   - Every set of NUMA nodes is looked at: up to eight nodes, unless Options.MaxNodes
-//     says otherwise; never more than 64.
-//   - A list of CPUs that asks for more than 65536 of them is an error.
+//   - The same hints give the same result in any order.
+//   - A pod that is rejected keeps no allocation, unless it had one before Admit.
+//   - Every set of NUMA nodes is considered: up to eight nodes by default, see
+//     Options.MaxNodes, and never more than 64.
+//   - A list of more than 65536 CPUs is an error.
 //
 // # Differences from the kubelet
 //
-//   - Merging takes time by the number of sets of nodes, not by the product of the
-//     numbers of hints.
-//   - Providers may say that what a pod asks for is not there yet (F-51).
-//   - A pod that fails half-way gives back at once what it got.
-//   - NUMA nodes without CPUs are part of the hints for CPUs, so that they can be
-//     merged with those for memory.
-//   - A core has as many threads as the largest has, and caches that nobody tells of
-//     are taken to be one per socket.
+//   - The time of merging depends on the number of sets of nodes, not on the product of
+//     the numbers of hints.
+//   - Providers may report that requested resources are not available yet; the pod is
+//     then admitted later.
+//   - A pod whose allocation fails releases its allocations at once.
+//   - NUMA nodes without CPUs are part of the hints for CPUs, so that these can be merged
+//     with hints for memory.
+//   - The number of threads per core is that of the largest core. Where sysfs reports no
+//     caches, one per socket is assumed.
 //
 // # Testing
 //
 // Twelve machines of package topologytest are read and compared with a golden file;
-// merging is compared with going through all combinations.
+// merging is compared with an exhaustive search.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: later minor versions may change this API; CHANGELOG.md describes how to
+// update.
 package topology

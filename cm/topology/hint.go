@@ -5,34 +5,33 @@ import (
 	"slices"
 )
 
-// A Hint is a set of NUMA nodes from which a resource could be given, and whether
-// that would be as good as it gets.
+// A Hint is a set of NUMA nodes from which a resource can be allocated.
 type Hint struct {
-	// Nodes; 0 says that it doesn't matter.
+	// Nodes is 0 if any nodes are suitable.
 	Nodes Mask
 
+	// Preferred is true if no smaller set of nodes could satisfy the request.
 	Preferred bool
 }
 
-// Any is the hint of one to whom it doesn't matter.
+// Any returns the hint of a request without NUMA preference.
 func Any() Hint { return Hint{Preferred: true} }
 
-// Hints are what one provider can give, per resource (top-2). A resource with nil
-// hints can come from anywhere; one with an empty list can't be given at all. No
-// resources: it doesn't matter.
+// Hints are the hints of one provider by resource. A nil list means that the resource can
+// be allocated from any nodes; an empty list that it cannot be allocated. No resources
+// means no preference.
 type Hints map[string][]Hint
 
-// Merge finds the nodes from which all the providers can give (top-2, top-3), and
-// whether the policy admits the pod with that. It is a pure function, and the
-// order of providers, resources and hints doesn't matter to it.
+// Merge returns the nodes from which all providers can allocate, and whether the policy
+// admits the pod with these (rules top-2, top-3). It is a pure function whose result does
+// not depend on the order of providers, resources and hints.
 //
-// One hint of each resource is taken in every combination. A combination's nodes
-// are those that all of its hints have; it is preferred if all of them are, and
-// name the same nodes. The best combination is a preferred one, with the fewest
-// nodes, then the lowest; with Options.PreferClosest the closest before the
-// lowest. Among those that are not preferred, the number of nodes nearest to what
-// the most demanding resource needs is best, as in the kubelet: fewer could not
-// hold it.
+// A combination contains one hint of each resource. Its nodes are the intersection of
+// those of its hints; it is preferred if all its hints are preferred and have the same
+// nodes. The best combination is a preferred one with the fewest nodes, then with the
+// lowest nodes; with Options.PreferClosest distance is compared before the lowest nodes.
+// Among combinations that are not preferred, the best has a number of nodes closest to
+// what the most demanding resource needs, as in the kubelet: fewer could not hold it.
 func Merge(m *Machine, p Policy, opts Options, providers []Hints) (Hint, bool) {
 	if p == None {
 		return Hint{}, true
@@ -41,21 +40,21 @@ func Merge(m *Machine, p Policy, opts Options, providers []Hints) (Hint, bool) {
 	lists := hintLists(p, providers)
 	best := bestHint(m, opts, all, lists)
 	if p == SingleNUMANode && best.Nodes == all {
-		best.Nodes = 0 // of a machine with one node, or nobody cares
+		best.Nodes = 0 // one NUMA node, or no provider has a preference
 	}
 	return best, p == BestEffort || best.Preferred
 }
 
-// hintLists returns a list of hints per resource that matters.
+// hintLists returns the list of hints of each resource that restricts the nodes.
 func hintLists(p Policy, providers []Hints) [][]Hint {
 	var lists [][]Hint
 	for _, hints := range providers {
 		for _, list := range hints {
 			switch {
 			case list == nil:
-				continue // anywhere, and preferred: changes nothing
+				continue // any nodes are preferred
 			case len(list) == 0:
-				list = []Hint{{}} // nowhere: the pod is not as good as it gets
+				list = []Hint{{}} // cannot be allocated: not preferred
 			}
 			if p == SingleNUMANode {
 				var single []Hint
@@ -72,8 +71,8 @@ func hintLists(p Policy, providers []Hints) [][]Hint {
 	return lists
 }
 
-// bestHint looks for a preferred combination first, which needs no combining: its
-// nodes are those of a hint of every list.
+// bestHint first searches for a preferred combination, which needs no enumeration: its
+// nodes are in a hint of every list.
 func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
 	best, found := Hint{Nodes: all}, false
 	offer := func(h Hint, needs int) {
@@ -85,7 +84,7 @@ func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
 	for _, list := range lists {
 		has := preferredIn(list)
 		if has[0] {
-			continue // this one takes any
+			continue // any nodes are preferred
 		}
 		anywhere = false
 		for nodes := range has {
@@ -93,7 +92,7 @@ func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
 				offer(Hint{Nodes: nodes & all, Preferred: true}, 0)
 			}
 		}
-		break // what is preferred by all is in the first that does not take any
+		break // a common preference is in the first list that restricts the nodes
 	}
 	if anywhere {
 		offer(Hint{Nodes: all, Preferred: true}, 0)
@@ -122,7 +121,7 @@ func bestHint(m *Machine, opts Options, all Mask, lists [][]Hint) Hint {
 	return best
 }
 
-// preferredIn returns the nodes of the preferred hints of a list.
+// preferredIn returns the nodes of the preferred hints in a list.
 func preferredIn(list []Hint) map[Mask]bool {
 	has := map[Mask]bool{}
 	for _, h := range list {
@@ -144,8 +143,8 @@ func candidates(lists [][]Hint) map[Mask]bool {
 	return all
 }
 
-// everywhere reports whether each list has a preferred hint of these nodes, or one
-// that takes any.
+// everywhere reports whether each list has a preferred hint for these nodes or for any
+// nodes.
 func everywhere(lists [][]Hint, nodes Mask) bool {
 	for _, list := range lists {
 		if !slices.ContainsFunc(list, func(h Hint) bool { return h.Preferred && (h.Nodes == nodes || h.Nodes == 0) }) {
@@ -155,10 +154,9 @@ func everywhere(lists [][]Hint, nodes Mask) bool {
 	return true
 }
 
-// combine returns what a hint of each list have in common, in every combination. It
-// goes through the lists one after the other and keeps what differs: the number of
-// combinations is bounded by that of the sets of nodes, not by the product of the
-// lists' lengths.
+// combine returns the intersections of all combinations of hints. It handles one list
+// after the other and removes duplicates: the work is bounded by the number of sets of
+// nodes, not by the product of the lengths of the lists.
 func combine(all Mask, lists [][]Hint) []Mask {
 	reached := []Mask{all}
 	seen := newMaskSet(all)
@@ -187,8 +185,7 @@ func combine(all Mask, lists [][]Hint) []Mask {
 	return reached
 }
 
-// A maskSet is a set of sets of nodes: a table where the IDs of the nodes are small,
-// as they nearly always are.
+// A maskSet is a set of masks: a table if all node IDs are small, as they usually are.
 type maskSet struct {
 	table []bool
 	rest  map[Mask]bool
@@ -206,7 +203,7 @@ func (s *maskSet) clear() {
 	clear(s.rest)
 }
 
-// add reports whether m was not there.
+// add adds m and reports whether it was absent.
 func (s *maskSet) add(m Mask) bool {
 	if s.table != nil {
 		was := s.table[m]
@@ -218,7 +215,7 @@ func (s *maskSet) add(m Mask) bool {
 	return !was
 }
 
-// better reports whether a is to be taken before b.
+// better reports whether a is better than b.
 func better(m *Machine, opts Options, needs int, a, b Hint) bool {
 	if a.Preferred != b.Preferred {
 		return a.Preferred
@@ -235,8 +232,8 @@ func better(m *Machine, opts Options, needs int, a, b Hint) bool {
 	return cmp.Or(closer, narrower(a.Nodes, b.Nodes)) < 0
 }
 
-// excess orders by number of nodes those that are not preferred: as many as
-// needed, then the fewer below that, then more.
+// excess returns the sort key of a combination that is not preferred: first those with as
+// many nodes as needed, then those with fewer, then those with more.
 func excess(nodes Mask, needs int) int {
 	n := nodes.Count()
 	if n > needs {

@@ -8,13 +8,13 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// maxCPU bounds the IDs in a list: the kernel has room for 8192 CPUs. A list in a
-// broken file can ask for more than there is memory.
+// maxCPU limits CPU IDs and the length of a list, since a corrupt file could request any
+// amount of memory. The kernel supports 8192 CPUs.
 const maxCPU = 1 << 16
 
-// ParseCPUs reads a list as the kernel and state files have them, "0-3,8". It is
-// cpuset.Parse for lists that nobody vouches for. Space around it is ignored;
-// nothing is an empty set.
+// ParseCPUs parses a CPU list in the format of the kernel and of checkpoints, "0-3,8".
+// Unlike cpuset.Parse it limits the memory that untrusted input can allocate. Surrounding
+// white space is ignored; an empty list is an empty set.
 func ParseCPUs(list string) (cpuset.CPUSet, error) {
 	list = strings.TrimSpace(list)
 	if list == "" {
@@ -29,10 +29,10 @@ func ParseCPUs(list string) (cpuset.CPUSet, error) {
 			last, err = cpuNumber(to)
 		}
 		if err != nil || last < first {
-			return cpuset.New(), fmt.Errorf("topology: %.40q in a list of CPUs is not a number or a range", part)
+			return cpuset.New(), fmt.Errorf("topology: CPU list: %.40q is not a number or a range", part)
 		}
 		if len(ids)+last-first >= maxCPU {
-			return cpuset.New(), fmt.Errorf("topology: a list of CPUs has more than %d", maxCPU)
+			return cpuset.New(), fmt.Errorf("topology: CPU list has more than %d CPUs", maxCPU)
 		}
 		for id := first; id <= last; id++ {
 			ids = append(ids, id)

@@ -7,14 +7,14 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// MaxNodes is how many NUMA nodes a [Mask] has room for.
+// MaxNodes is the maximum number of NUMA nodes in a [Mask].
 const MaxNodes = 64
 
-// A CPU is one logical CPU that is online, and what it shares with others.
+// A CPU is a logical CPU that is online.
 type CPU struct {
 	ID     int
 	Core   int // the lowest CPU of its physical core
-	Uncore int // the lowest CPU that it shares its last level cache with
+	Uncore int // the lowest CPU that shares its last level cache
 	Node   int // its NUMA node
 	Socket int // its physical package
 }
@@ -23,32 +23,30 @@ type CPU struct {
 type Node struct {
 	ID int
 
-	// MemoryBytes is all of its memory, huge pages included.
+	// MemoryBytes is its memory in bytes, including huge pages.
 	MemoryBytes uint64
 
-	// HugePages is how many huge pages it has, by their size in bytes.
+	// HugePages is the number of huge pages by page size in bytes.
 	HugePages map[int64]int64
 
-	// Distances to the nodes of the machine, in the order of Machine.Nodes; 10
-	// is the node itself. Nil: not known.
+	// Distances are the distances to the nodes in the order of Machine.Nodes; 10 is the
+	// distance of a node to itself. Nil means unknown.
 	Distances []int
 }
 
-// A Machine is what the CPUs and memory of a machine look like. It is made by
-// [Read] or [New] and is not changed after that: it can be used from many
-// goroutines at once.
+// A Machine is the CPU and memory topology of a machine. [Read] and [NewMachine] create
+// it. It is immutable and safe for concurrent use.
 type Machine struct {
 	CPUs    []CPU  // by ID
 	Nodes   []Node // by ID; at least one
 	Offline cpuset.CPUSet
 
-	byID map[int]int // place in CPUs
+	byID map[int]int // index in CPUs
 	all  cpuset.CPUSet
 }
 
-// New checks what is known of a machine, and sorts it. An error names what is
-// wrong.
-func New(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
+// NewMachine validates and sorts the CPUs and nodes of a machine.
+func NewMachine(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
 	m := &Machine{CPUs: slices.Clone(cpus), Nodes: slices.Clone(nodes), Offline: offline, byID: map[int]int{}}
 	slices.SortFunc(m.CPUs, func(a, b CPU) int { return a.ID - b.ID })
 	slices.SortFunc(m.Nodes, func(a, b Node) int { return a.ID - b.ID })
@@ -60,7 +58,7 @@ func New(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
 			return nil, fmt.Errorf("topology: NUMA node %d is outside of 0 to %d", n.ID, MaxNodes-1)
 		}
 		if i > 0 && m.Nodes[i-1].ID == n.ID {
-			return nil, fmt.Errorf("topology: NUMA node %d is there twice", n.ID)
+			return nil, fmt.Errorf("topology: duplicate NUMA node %d", n.ID)
 		}
 		if n.Distances != nil && len(n.Distances) != len(m.Nodes) {
 			return nil, fmt.Errorf("topology: NUMA node %d has %d distances to %d nodes", n.ID, len(n.Distances), len(m.Nodes))
@@ -69,10 +67,10 @@ func New(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
 	ids := make([]int, len(m.CPUs))
 	for i, c := range m.CPUs {
 		if _, twice := m.byID[c.ID]; twice || c.ID < 0 {
-			return nil, fmt.Errorf("topology: CPU %d is there twice, or negative", c.ID)
+			return nil, fmt.Errorf("topology: CPU %d is duplicate or negative", c.ID)
 		}
 		if !slices.ContainsFunc(m.Nodes, func(n Node) bool { return n.ID == c.Node }) {
-			return nil, fmt.Errorf("topology: CPU %d is in NUMA node %d, which is not there", c.ID, c.Node)
+			return nil, fmt.Errorf("topology: CPU %d is in NUMA node %d, which does not exist", c.ID, c.Node)
 		}
 		m.byID[c.ID], ids[i] = i, c.ID
 	}
@@ -80,16 +78,16 @@ func New(cpus []CPU, nodes []Node, offline cpuset.CPUSet) (*Machine, error) {
 	return m, nil
 }
 
-// All returns the CPUs that are online.
+// All returns the online CPUs.
 func (m *Machine) All() cpuset.CPUSet { return m.all }
 
-// Place returns where in m.CPUs a CPU is, and whether it is there.
+// Place returns the index of a CPU in m.CPUs and whether it is online.
 func (m *Machine) Place(id int) (int, bool) {
 	i, ok := m.byID[id]
 	return i, ok
 }
 
-// AllNodes returns the NUMA nodes.
+// AllNodes returns the NUMA nodes of the machine.
 func (m *Machine) AllNodes() Mask {
 	var all Mask
 	for _, n := range m.Nodes {
@@ -98,7 +96,7 @@ func (m *Machine) AllNodes() Mask {
 	return all
 }
 
-// Where returns the CPUs of which is says yes.
+// Where returns the CPUs for which is returns true.
 func (m *Machine) Where(is func(CPU) bool) cpuset.CPUSet {
 	var ids []int
 	for _, c := range m.CPUs {
@@ -109,13 +107,12 @@ func (m *Machine) Where(is func(CPU) bool) cpuset.CPUSet {
 	return cpuset.New(ids...)
 }
 
-// InNodes returns the CPUs of these NUMA nodes.
+// InNodes returns the CPUs of the NUMA nodes.
 func (m *Machine) InNodes(nodes Mask) cpuset.CPUSet {
 	return m.Where(func(c CPU) bool { return nodes.Has(c.Node) })
 }
 
-// NodesOf returns the NUMA nodes of these CPUs; those that are not there are
-// left out.
+// NodesOf returns the NUMA nodes of the CPUs. CPUs that are not online are ignored.
 func (m *Machine) NodesOf(cpus cpuset.CPUSet) Mask {
 	var nodes Mask
 	for _, c := range m.CPUs {
@@ -126,7 +123,7 @@ func (m *Machine) NodesOf(cpus cpuset.CPUSet) Mask {
 	return nodes
 }
 
-// ThreadsPerCore is how many CPUs a core has; the most, if they differ.
+// ThreadsPerCore returns the number of CPUs per core; the maximum if cores differ.
 func (m *Machine) ThreadsPerCore() int {
 	most, count := 1, map[int]int{}
 	for _, c := range m.CPUs {
@@ -136,7 +133,7 @@ func (m *Machine) ThreadsPerCore() int {
 	return most
 }
 
-// Sockets is how many physical packages there are.
+// Sockets returns the number of physical packages.
 func (m *Machine) Sockets() int {
 	seen := map[int]bool{}
 	for _, c := range m.CPUs {
@@ -145,9 +142,8 @@ func (m *Machine) Sockets() int {
 	return len(seen)
 }
 
-// Distance is the mean of the distances between each two of the nodes, and of
-// each to itself. Distances that are not known count as 10 for the node itself
-// and 20 for another.
+// Distance returns the mean distance between the nodes, including that of each to itself.
+// Unknown distances count as 10 for the node itself and 20 for another.
 func (m *Machine) Distance(nodes Mask) float64 {
 	sum, pairs := 0, 0
 	for i, from := range m.Nodes {

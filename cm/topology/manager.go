@@ -15,96 +15,95 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Provider gives a kind of resource to containers: CPUs, memory, devices. The
-// Manager's methods call it, one call at a time, from their callers' goroutines.
+// A Provider allocates a kind of resource to containers: CPUs, memory, devices. The
+// methods of [Manager] call it from their callers' goroutines; calls of Hints and
+// Allocate do not overlap.
 type Provider interface {
-	// Concerns reports whether the pod may get anything of this.
+	// Concerns reports whether the pod may be allocated any of these resources.
 	Concerns(pod *v1.Pod) bool
 
-	// Hints says from where the container could get what it asks for; for the
-	// whole pod, if c is nil.
+	// Hints returns the nodes from which the request of the container can be allocated;
+	// that of the whole pod if c is nil.
 	Hints(pod *v1.Pod, c *v1.Container) Hints
 
-	// Allocate gives the container what it asks for, if possible from the nodes
-	// of the hint. What a container has already stays as it is. An error may be a
-	// *runtime.Rejection, whose reason then counts.
+	// Allocate allocates the request of the container, if possible from the nodes of the
+	// hint. Existing allocations of the container are kept. An error may be a
+	// *runtime.Rejection, whose reason is then reported.
 	Allocate(ctx context.Context, pod *v1.Pod, c *v1.Container, where Hint) error
 
-	// Free takes back all that the pod has. It may have nothing.
+	// Free releases all allocations of the pod. It is not an error if there are none.
 	Free(uid types.UID)
 }
 
-// A Waiter is a Provider that knows that what a pod asks for may come later, such
-// as the devices of a plugin that has not registered yet (F-51). It returns what
-// is missing, or nil.
+// A Waiter is a Provider whose resources may become available later, such as the devices
+// of a plugin that has not registered yet. Wait returns an error that names the missing
+// resource, or nil if the pod need not wait.
 type Waiter interface {
 	Wait(pod *v1.Pod) error
 }
 
-// A Holder is a Provider that knows whether a pod has something. One that has keeps
-// it, if it is asked about again and refused: it may be running with it.
+// A Holder is a Provider that reports whether a pod has allocations. Such a pod keeps
+// them if it is rejected by a later Admit: it may be running with them.
 type Holder interface {
 	Holds(uid types.UID) bool
 }
 
-// Reasons of rejections.
+// The reasons of rejections.
 const (
-	ReasonAffinity   = "TopologyAffinityError"
+	reasonAffinity   = "TopologyAffinityError"
 	ReasonUnexpected = "UnexpectedAdmissionError"
 )
 
-// Config says how a [Manager] works.
+// Config configures a [Manager].
 type Config struct {
-	// Machine, required.
+	// Machine is required.
 	Machine *Machine
 
-	// Policy and Scope; "" is none and container.
+	// Policy and Scope. Empty means none and container.
 	Policy Policy
 	Scope  Scope
 
 	Options Options
 
-	// Providers in the order in which they are asked: devices, CPUs, memory
-	// (top-6).
+	// Providers are called in this order: devices, CPUs, memory (rule top-6).
 	Providers []Provider
 
-	// Logger; nil discards.
+	// Logger. If nil, messages are discarded.
 	Logger *slog.Logger
 
 	Hooks Hooks
 }
 
-// Hooks are told what happens, for metrics (top-7). Each may be nil.
+// Hooks observe the manager, for metrics. Each may be nil.
 type Hooks struct {
-	// Admitted is told of each pod that was asked about.
+	// Admitted is called after each Admit.
 	Admitted func(AdmitInfo)
 }
 
-// AdmitInfo is what became of a pod.
+// AdmitInfo is the result of Admit.
 type AdmitInfo struct {
 	Pod   *v1.Pod
 	Took  time.Duration
-	Error error // *runtime.Rejection, or what ended the context; nil: admitted
+	Error error // *runtime.Rejection, or the cause of ctx; nil if admitted
 }
 
-// A Manager gives the containers of a pod what they ask for, close together as
-// far as the policy wants it. Its methods may be called from any goroutine; pods
-// are served one at a time.
+// A Manager allocates the resources of the containers of pods, aligned to NUMA nodes as
+// the policy demands. Safe for concurrent use; pods are admitted one at a time.
 type Manager struct {
 	cfg  Config
-	turn chan struct{} // held by the one who is served
+	turn chan struct{} // held while a pod is admitted
 }
 
-// NewManager checks the Config.
+// NewManager returns a Manager for cfg.
 func NewManager(cfg Config) (*Manager, error) {
 	if cfg.Machine == nil {
 		return nil, errors.New("topology: Config.Machine is nil")
 	}
 	var err error
-	if cfg.Policy, err = ParsePolicy(string(cfg.Policy)); err != nil {
+	if cfg.Policy, err = parsePolicy(string(cfg.Policy)); err != nil {
 		return nil, err
 	}
-	if cfg.Scope, err = ParseScope(string(cfg.Scope)); err != nil {
+	if cfg.Scope, err = parseScope(string(cfg.Scope)); err != nil {
 		return nil, err
 	}
 	if cfg.Policy != None {
@@ -118,8 +117,9 @@ func NewManager(cfg Config) (*Manager, error) {
 	return &Manager{cfg: cfg, turn: make(chan struct{}, 1)}, nil
 }
 
-// Admit gives a pod's containers what they ask for, all or nothing. An error is a
-// *[runtime.Rejection], or says that ctx ended. A pod that has all already stays as it is.
+// Admit allocates the resources of the pod's containers, all or nothing. It returns a
+// *[runtime.Rejection], or an error with the cause of ctx if ctx is done. A pod that
+// already has its allocations keeps them.
 func (m *Manager) Admit(ctx context.Context, pod *v1.Pod) (err error) {
 	begun := time.Now()
 	defer func() {
@@ -161,7 +161,7 @@ func (m *Manager) holds(uid types.UID) bool {
 	return false
 }
 
-// Free takes back all that a pod has.
+// Free releases all allocations of a pod.
 func (m *Manager) Free(uid types.UID) {
 	for _, p := range m.cfg.Providers {
 		p.Free(uid)
@@ -192,7 +192,7 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
-// merge asks the providers, and merges what they say.
+// merge merges the hints of the providers.
 func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 	var all []Hints
 	for _, p := range m.cfg.Providers {
@@ -202,16 +202,16 @@ func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 }
 
 func affinityRejection() *runtime.Rejection {
-	return &runtime.Rejection{Reason: ReasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
+	return &runtime.Rejection{Reason: reasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
 }
 
-// rejection returns the error of Admit for a failed allocation (top-5).
+// rejection returns the error of Admit for a failed allocation.
 func rejection(ctx context.Context, err error) error {
 	if r, ok := errors.AsType[*runtime.Rejection](err); ok {
 		return r
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("topology: allocate: %w", context.Cause(ctx)) // called off, not failed
+		return fmt.Errorf("topology: allocate: %w", context.Cause(ctx)) // canceled, not failed
 	}
 	return &runtime.Rejection{Reason: ReasonUnexpected, Message: fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), Err: err}
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A Mask is a set of NUMA nodes, a bit for each by its ID.
+// A Mask is a set of NUMA nodes: bit i is node i.
 type Mask uint64
 
-// MaskOf returns the set of these nodes. IDs outside of 0 … 63 are left out.
+// MaskOf returns the set of the nodes. IDs outside of 0 to 63 are ignored.
 func MaskOf(ids ...int) Mask {
 	var m Mask
 	for _, id := range ids {
@@ -25,10 +25,10 @@ func MaskOf(ids ...int) Mask {
 // Has reports whether the node is in the set.
 func (m Mask) Has(id int) bool { return id >= 0 && id < MaxNodes && m&(1<<id) != 0 }
 
-// Count returns how many nodes the set has.
+// Count returns the number of nodes in the set.
 func (m Mask) Count() int { return bits.OnesCount64(uint64(m)) }
 
-// IDs returns the nodes, lowest first.
+// IDs returns the nodes in ascending order.
 func (m Mask) IDs() []int {
 	ids := make([]int, 0, m.Count())
 	for m != 0 {
@@ -38,7 +38,7 @@ func (m Mask) IDs() []int {
 	return ids
 }
 
-// String is the form of the kernel's cpuset.mems: "0,2".
+// String returns the set in the format of the kernel's cpuset.mems: "0,2".
 func (m Mask) String() string {
 	var parts []string
 	for _, id := range m.IDs() {
@@ -47,8 +47,8 @@ func (m Mask) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Subsets yields each set of nodes out of m but the empty one: those with fewer
-// nodes first, then the lower.
+// Subsets yields the non-empty subsets of m, those with fewer nodes first, then in
+// numerical order of the lowest nodes.
 func (m Mask) Subsets() iter.Seq[Mask] {
 	ids := m.IDs()
 	return func(yield func(Mask) bool) {
@@ -72,7 +72,7 @@ func (m Mask) Subsets() iter.Seq[Mask] {
 	}
 }
 
-// narrower compares two sets: fewer nodes first, then the lower.
+// narrower compares two sets by number of nodes, then by value.
 func narrower(a, b Mask) int {
 	return cmp.Or(cmp.Compare(a.Count(), b.Count()), cmp.Compare(a, b))
 }

@@ -5,50 +5,49 @@ import (
 	"strconv"
 )
 
-// A Policy is how much it matters that all that a container gets is close to each
-// other (top-1).
+// A Policy determines how strictly the resources of a container are aligned to NUMA
+// nodes.
 type Policy string
 
-// The policies, by the names that KubeletConfiguration.topologyManagerPolicy has
-// for them.
+// The policies, with the values of KubeletConfiguration.topologyManagerPolicy.
 const (
-	None           Policy = "none"             // it doesn't: hints are not even asked for
-	BestEffort     Policy = "best-effort"      // as close as it gets; the pod runs anyway
-	Restricted     Policy = "restricted"       // only as close as it could get on an empty machine
-	SingleNUMANode Policy = "single-numa-node" // only from one node
+	None           Policy = "none"             // not aligned; hints are not queried
+	BestEffort     Policy = "best-effort"      // aligned if possible
+	Restricted     Policy = "restricted"       // rejected unless aligned as on an idle machine
+	SingleNUMANode Policy = "single-numa-node" // rejected unless aligned to one node
 )
 
-// A Scope is what is kept together.
+// A Scope is the unit of alignment.
 type Scope string
 
-// The scopes, by the names of KubeletConfiguration.topologyManagerScope.
+// The scopes, with the values of KubeletConfiguration.topologyManagerScope.
 const (
 	ContainerScope Scope = "container" // each container
 	PodScope       Scope = "pod"       // all containers of a pod
 )
 
-// Options change a policy.
+// Options modify a policy.
 type Options struct {
-	// PreferClosest takes, among sets with as many nodes, the one whose nodes are
-	// closest to each other.
+	// PreferClosest selects, among sets with the same number of nodes, the one with the
+	// smallest distances.
 	PreferClosest bool
 
-	// MaxNodes is how many NUMA nodes a machine may have; 0 is 8. Every set of
-	// them is looked at, and each node more doubles their number.
+	// MaxNodes is the maximum number of NUMA nodes of the machine; zero means 8. Each
+	// additional node doubles the number of sets to consider.
 	MaxNodes int
 }
 
 // The names of the options in KubeletConfiguration.topologyManagerPolicyOptions.
 const (
-	PreferClosestOption = "prefer-closest-numa-nodes"
-	MaxNodesOption      = "max-allowable-numa-nodes"
+	preferClosestOption = "prefer-closest-numa-nodes"
+	maxNodesOption      = "max-allowable-numa-nodes"
 )
 
 // defaultMaxNodes is the kubelet's limit.
 const defaultMaxNodes = 8
 
-// ParsePolicy returns the policy of that name; "" is none.
-func ParsePolicy(name string) (Policy, error) {
+// parsePolicy returns the policy with the name; "" is none.
+func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {
 	case "":
 		return None, nil
@@ -59,8 +58,8 @@ func ParsePolicy(name string) (Policy, error) {
 	}
 }
 
-// ParseScope returns the scope of that name; "" is container.
-func ParseScope(name string) (Scope, error) {
+// parseScope returns the scope of that name; "" is container.
+func parseScope(name string) (Scope, error) {
 	switch s := Scope(name); s {
 	case "":
 		return ContainerScope, nil
@@ -71,19 +70,19 @@ func ParseScope(name string) (Scope, error) {
 	}
 }
 
-// ParseOptions reads the options of KubeletConfiguration. An error names the one
-// that is unknown or has a value it can't have.
+// ParseOptions parses KubeletConfiguration.topologyManagerPolicyOptions. An error names
+// the option that is unknown or has an invalid value.
 func ParseOptions(options map[string]string) (Options, error) {
 	var o Options
 	for name, value := range options {
 		var err error
 		switch name {
-		case PreferClosestOption:
+		case preferClosestOption:
 			o.PreferClosest, err = strconv.ParseBool(value)
-		case MaxNodesOption:
+		case maxNodesOption:
 			o.MaxNodes, err = strconv.Atoi(value)
 			if err == nil && (o.MaxNodes < defaultMaxNodes || o.MaxNodes > MaxNodes) {
-				err = fmt.Errorf("it has to be %d to %d", defaultMaxNodes, MaxNodes)
+				err = fmt.Errorf("must be from %d to %d", defaultMaxNodes, MaxNodes)
 			}
 		default:
 			return o, fmt.Errorf("topology: unknown policy option: %q", name)
@@ -95,7 +94,7 @@ func ParseOptions(options map[string]string) (Options, error) {
 	return o, nil
 }
 
-// check says whether a machine is within what the options allow (top-1).
+// check returns an error if the machine has more NUMA nodes than the options allow.
 func (o Options) check(m *Machine) error {
 	limit := o.MaxNodes
 	if limit == 0 {

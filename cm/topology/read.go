@@ -17,11 +17,10 @@ const (
 	nodeDir = "sys/devices/system/node"
 )
 
-// Read reads the machine's topology from sysfs, below a root such as
-// os.DirFS("/"). Only the list of online CPUs has to be there: a machine that
-// says no more has one NUMA node, with the memory that /proc/meminfo tells, and
-// cores of one thread in one socket, as far as it is not told. What is there and
-// can't be understood is an error that names the file.
+// Read reads the topology from sysfs below root, os.DirFS("/"). Only the list of online
+// CPUs is required. Missing information is replaced: one NUMA node with the memory of
+// /proc/meminfo, one socket, one thread per core. An error names the file that cannot be
+// parsed.
 func Read(root fs.FS) (*Machine, error) {
 	r := reader{root}
 	online, err := r.list(cpuDir + "/online")
@@ -48,19 +47,19 @@ func Read(root fs.FS) (*Machine, error) {
 		if nodeOf != nil {
 			node, ok := nodeOf[id]
 			if !ok {
-				return nil, fmt.Errorf("topology: CPU %d is online and in no NUMA node", id)
+				return nil, fmt.Errorf("topology: CPU %d is online but not in a NUMA node", id)
 			}
 			c.Node = node
 		}
 		cpus = append(cpus, c)
 	}
 	shareSocketCache(cpus)
-	return New(cpus, nodes, offline.Difference(online))
+	return NewMachine(cpus, nodes, offline.Difference(online))
 }
 
 type reader struct{ root fs.FS }
 
-// cpu reads all of a CPU but its node. Uncore is -1 if nothing tells.
+// cpu reads the CPU except for its node. Uncore is -1 if unknown.
 func (r reader) cpu(id int, online cpuset.CPUSet) (CPU, error) {
 	c := CPU{ID: id, Core: id, Uncore: -1}
 	dir := fmt.Sprintf("%s/cpu%d", cpuDir, id)
@@ -68,7 +67,7 @@ func (r reader) cpu(id int, online cpuset.CPUSet) (CPU, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Socket = max(socket, 0) // ARM says -1 where firmware says nothing
+	c.Socket = max(socket, 0) // -1 on ARM without firmware information
 	siblings, err := r.list(dir + "/topology/thread_siblings_list")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
@@ -95,8 +94,7 @@ func (r reader) cpu(id int, online cpuset.CPUSet) (CPU, error) {
 	return c, nil
 }
 
-// shareSocketCache gives CPUs of which no last level cache is known that of their
-// socket.
+// shareSocketCache assigns CPUs with an unknown last level cache to that of their socket.
 func shareSocketCache(cpus []CPU) {
 	first := map[int]int{}
 	for i := range cpus {
@@ -109,8 +107,8 @@ func shareSocketCache(cpus []CPU) {
 	}
 }
 
-// nodes reads the NUMA nodes, and which CPU is in which; nil if the kernel has
-// none.
+// nodes reads the NUMA nodes and the node of each CPU; a nil map if the kernel has no
+// NUMA support.
 func (r reader) nodes() ([]Node, map[int]int, error) {
 	ids, err := r.list(nodeDir + "/online")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,7 +148,7 @@ func (r reader) nodes() ([]Node, map[int]int, error) {
 	return nodes, nodeOf, nil
 }
 
-// memory reads MemTotal, in bytes; 0 without the file.
+// memory reads MemTotal in bytes; 0 if the file does not exist.
 func (r reader) memory(name string) (uint64, error) {
 	text, err := r.text(name)
 	if err != nil {
@@ -190,7 +188,7 @@ func (r reader) list(name string) (cpuset.CPUSet, error) {
 	return set, err
 }
 
-// number reads one; otherwise, if there is no such file.
+// number reads a number; otherwise if the file does not exist.
 func (r reader) number(name string, otherwise int) (int, error) {
 	text, err := r.text(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,7 +223,7 @@ func (r reader) numbers(name string) ([]int, error) {
 	return all, nil
 }
 
-// lowest returns the lowest CPU of the set, or otherwise.
+// lowest returns the lowest CPU of the set, or otherwise if it is empty.
 func lowest(set cpuset.CPUSet, otherwise int) int {
 	for _, id := range set.List() {
 		return id

@@ -72,7 +72,7 @@ func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
 	}{
 		"no list of CPUs": {func(f fstest.MapFS) { delete(f, "sys/devices/system/cpu/online") }, "sys/devices/system/cpu/online"},
 		"no CPU":          {put("sys/devices/system/cpu/online", ""), "no CPU is online"},
-		"a bad list":      {put("sys/devices/system/cpu/online", "0-"), `sys/devices/system/cpu/online: topology: "0-" in a list of CPUs`},
+		"a bad list":      {put("sys/devices/system/cpu/online", "0-"), `sys/devices/system/cpu/online: topology: CPU list: "0-"`},
 		"a huge list":     {put("sys/devices/system/cpu/online", "0-4294967295"), "sys/devices/system/cpu/online"},
 		"a bad socket":    {put("sys/devices/system/cpu/cpu3/topology/physical_package_id", "x"), "cpu3/topology/physical_package_id"},
 		"bad siblings":    {put("sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "x"), "cpu3/topology/thread_siblings_list"},
@@ -80,7 +80,7 @@ func TestWhatSysfsCantSayIsAnErrorThatNamesTheFile(t *testing.T) {
 		"no memory":       {put("sys/devices/system/node/node1/meminfo", "Node 1 MemFree: 1 kB"), "node1/meminfo has no MemTotal"},
 		"bad distances":   {put("sys/devices/system/node/node1/distance", "10 x"), "node1/distance"},
 		"few distances":   {put("sys/devices/system/node/node1/distance", "10"), "node 1 has 1 distances to 2 nodes"},
-		"a lost CPU":      {put("sys/devices/system/node/node1/cpulist", "1"), "is online and in no NUMA node"},
+		"a lost CPU":      {put("sys/devices/system/node/node1/cpulist", "1"), "is online but not in a NUMA node"},
 		"a far node":      {put("sys/devices/system/node/online", "0,99"), "node99"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestPoliciesScopesAndOptions(t *testing.T) {
 	for i := range 9 {
 		nodes = append(nodes, topology.Node{ID: i})
 	}
-	m, err := topology.New([]topology.CPU{{}}, nodes, topologytest.Machine(t, "vm-1cpu").Offline)
+	m, err := topology.NewMachine([]topology.CPU{{}}, nodes, topologytest.Machine(t, "vm-1cpu").Offline)
 	require.NoError(t, err)
 	_, err = topology.NewManager(topology.Config{Machine: m, Policy: topology.BestEffort})
 	require.ErrorContains(t, err, "unsupported on machines with more than 8 NUMA Nodes")

@@ -57,11 +57,14 @@ func newCgroups(ctx context.Context, b base, s services, total capacity, exclusi
 	if err != nil {
 		return n, err
 	}
+	policy.ExclusiveCPUs = exclusiveCPUs
 	cfg := cm.Config{
 		Tree: tree, Driver: driver, Root: root, Hooks: b.metrics.Cgroups(), Policy: policy, Capacity: total.total, Reserved: total.reserved,
-		Enforce: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup,
-		AgentCgroup: b.k.KubeletCgroups, SystemCgroup: b.k.SystemCgroups, ExclusiveCPUs: exclusiveCPUs,
-		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Enforce: cm.Enforcement{
+			Keys: b.k.EnforceNodeAllocatable, SystemReservedCgroup: b.k.SystemReservedCgroup, KubeReservedCgroup: b.k.KubeReservedCgroup,
+		},
+		Processes: cm.ProcessCgroups{Agent: b.k.KubeletCgroups, System: b.k.SystemCgroups},
+		Events:    cm.Events{Node: b.nodeRef, Record: b.record}, Logger: b.logger,
 	}
 	if err := adjust("Cgroups", b.cfg.Adjust.Cgroups, &cfg); err != nil {
 		return n, err

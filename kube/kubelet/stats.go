@@ -19,20 +19,22 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 	}
 	cfg := stats.Config{
 		NodeName: b.cfg.NodeName, Runtime: rt, Root: os.DirFS("/"), NodeDir: b.cfg.RootDir, Logger: b.logger,
-		Volumes: func(uid types.UID) []statsapi.VolumeStats {
-			ephemeral, persistent := vols.VolumeStats(uid)
-			return append(ephemeral, persistent...)
-		},
-		Ephemeral: func(uid types.UID, volume string) bool { // rule st-10
-			ephemeral, _ := vols.VolumeStats(uid)
-			return slices.ContainsFunc(ephemeral, func(v statsapi.VolumeStats) bool { return v.Name == volume })
-		},
-		LogDir:      func(namespace, name string, uid types.UID) string { return podLogDir(b, namespace, name, uid) },
-		HostsFile:   func(uid types.UID) string { return podDir(uid, "etc-hosts") },
-		MessagesDir: func(uid types.UID) string { return podDir(uid, "containers") },
-		HostNetwork: func(uid types.UID) bool {
-			pod := b.pods.pod(uid)
-			return pod != nil && pod.Spec.HostNetwork
+		Pods: stats.PodFacts{
+			Volumes: func(uid types.UID) []statsapi.VolumeStats {
+				ephemeral, persistent := vols.VolumeStats(uid)
+				return append(ephemeral, persistent...)
+			},
+			Ephemeral: func(uid types.UID, volume string) bool { // rule st-10
+				ephemeral, _ := vols.VolumeStats(uid)
+				return slices.ContainsFunc(ephemeral, func(v statsapi.VolumeStats) bool { return v.Name == volume })
+			},
+			LogDir:      func(namespace, name string, uid types.UID) string { return podLogDir(b, namespace, name, uid) },
+			HostsFile:   func(uid types.UID) string { return podDir(uid, "etc-hosts") },
+			MessagesDir: func(uid types.UID) string { return podDir(uid, "containers") },
+			HostNetwork: func(uid types.UID) bool {
+				pod := b.pods.pod(uid)
+				return pod != nil && pod.Spec.HostNetwork
+			},
 		},
 	}
 	if groups.groups != nil {
@@ -43,7 +45,7 @@ func newStats(b base, rt podRuntime, groups podCgroups, vols *volumes) (*stats.C
 				cfg.System[name] = group
 			}
 		}
-		cfg.PodCgroup = podCgroup(b, groups)
+		cfg.Pods.Cgroup = podCgroup(b, groups)
 	}
 	if err := adjust("Stats", b.cfg.Adjust.Stats, &cfg); err != nil {
 		return nil, err

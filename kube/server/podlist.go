@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -63,8 +62,17 @@ func imageOf(pod *v1.Pod, container string) string {
 	if pod == nil {
 		return ""
 	}
-	if c := podspec.Container(pod, container); c != nil {
-		return c.Image
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for _, c := range list {
+			if c.Name == container {
+				return c.Image
+			}
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		if c.Name == container {
+			return c.Image
+		}
 	}
 	return ""
 }
@@ -126,5 +134,17 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // hasContainer reports whether a pod's spec has a container, of any kind.
 func hasContainer(pod *v1.Pod, name string) bool {
-	return podspec.Container(pod, name) != nil
+	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for _, c := range list {
+			if c.Name == name {
+				return true
+			}
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
 }

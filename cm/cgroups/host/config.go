@@ -2,16 +2,16 @@ package host
 
 import "github.com/kubeparts/kubeparts/cm/cgroups"
 
-// Config says how the tree is used.
+// Config configures a [Tree].
 type Config struct {
-	// Driver makes the cgroups. Empty: cgroupfs.
+	// Driver creates the cgroups. Empty means cgroupfs.
 	Driver cgroups.Driver
 
-	// Root is the path below the mount that all names lie in: that of a subtree
-	// that was delegated ([Delegate]). Empty: the whole tree.
+	// Root is the path below the mount that contains all names, such as that of a
+	// delegated subtree ([Delegate]). Empty means the whole hierarchy.
 	Root string
 
-	// Weight turns CPU shares into weights. Zero: as runc does since 1.3.2; use
-	// Linear with older ones.
+	// Weight converts CPU shares into weights. The zero value is the formula of runc
+	// since 1.3.2; use Linear with older OCI runtimes.
 	Weight cgroups.WeightFormula
 }

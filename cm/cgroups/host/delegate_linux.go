@@ -11,15 +11,14 @@ import (
 	oci "github.com/opencontainers/cgroups"
 )
 
-// agentPart is the cgroup that the agent moves into: cgroup v2 has processes in
-// leaves only.
+// agentPart is the cgroup of the agent itself: with cgroup v2 only leaves contain
+// processes.
 const agentPart = "agent"
 
-// Delegate makes the cgroup that this process is in, and that it was given to
-// manage (systemd-run --user --scope -p Delegate=yes), one that pods can be made
-// in, and returns its path for [Config].Root. The process is moved into a cgroup
-// below, controllers are passed on as far as they can be: which ones there are
-// Facts say. Cgroup v2 only (F-61).
+// Delegate prepares the cgroup of this process, which must be delegated to it
+// (systemd-run --user --scope -p Delegate=yes), for pods and returns its path for
+// [Config].Root. It moves the process into a child cgroup and enables controllers for
+// children as far as possible; Facts returns the available ones. Cgroup v2 only.
 func Delegate() (root string, err error) {
 	version, at, err := mounts()
 	if err != nil {
@@ -34,7 +33,7 @@ func Delegate() (root string, err error) {
 	}
 	root = own[""]
 	if filepath.Base(root) == agentPart {
-		root = filepath.Dir(root) // as an earlier call left it
+		root = filepath.Dir(root) // moved by an earlier call
 	}
 	dir := filepath.Join(at[""], root)
 	leaf := filepath.Join(dir, agentPart)
@@ -49,7 +48,7 @@ func Delegate() (root string, err error) {
 		return "", fmt.Errorf("host: controllers of %s: %w", root, err)
 	}
 	for controller := range strings.FieldsSeq(string(text)) {
-		// One that can't be passed on is missing below, which is not fatal.
+		// A controller that cannot be enabled is missing in children, which is not fatal.
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
 	}
 	return root, nil

@@ -2,8 +2,7 @@ package host
 
 import "github.com/kubeparts/kubeparts/cm/cgroups"
 
-// Dirs returns the directories of a cgroup, one per mount: to look past this
-// package, or to put a process in.
+// Dirs returns the directories of a cgroup, one per mount, for direct access.
 func (t *Tree) Dirs(name cgroups.Name) []string {
 	var dirs []string
 	seen := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 
 func TestADriverThatCannotWorkIsAnError(t *testing.T) {
 	_, err := host.New(host.Config{Driver: "openrc"})
-	assert.ErrorContains(t, err, `no driver "openrc"`)
+	assert.ErrorContains(t, err, `unknown driver "openrc"`)
 }
 
 // Those that need no root: names that are none are refused before anything is

@@ -13,14 +13,14 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// unified is where cgroup v2 is mounted on a machine that has nothing else.
+// unified is the mount of cgroup v2 on a machine without cgroup v1.
 const unified = "/sys/fs/cgroup"
 
-// hybrid is where it is mounted beside v1, without controllers.
+// hybrid is the mount of cgroup v2, without controllers, on a machine with cgroup v1.
 const hybrid = "/sys/fs/cgroup/unified"
 
-// mounts finds the cgroups of the machine: of v1 the mount of each controller,
-// "systemd" included; of v2 the one mount by the name "".
+// mounts returns the cgroup mounts of the machine by controller, including "systemd";
+// with v2 the only key is "".
 func mounts() (version int, at map[string]string, err error) {
 	if oci.IsCgroup2UnifiedMode() {
 		return 2, map[string]string{"": unified}, nil
@@ -36,8 +36,8 @@ func mounts() (version int, at map[string]string, err error) {
 	return 1, at, nil
 }
 
-// parseMounts returns the mounts of cgroup v1 in a mountinfo, by controller. Of
-// several the first counts, which is the one below /sys/fs/cgroup.
+// parseMounts returns the mounts of cgroup v1 in a mountinfo file by controller. Of
+// several mounts the first is used, which is the one below /sys/fs/cgroup.
 func parseMounts(mountinfo string) map[string]string {
 	at := map[string]string{}
 	for line := range strings.Lines(mountinfo) {
@@ -63,7 +63,7 @@ func parseMounts(mountinfo string) map[string]string {
 	return at
 }
 
-// ociName is what the library calls a tree of v1.
+// ociName returns the library's name of a hierarchy of cgroup v1.
 func ociName(controller string) string {
 	if controller == "systemd" {
 		return "name=systemd"
@@ -71,7 +71,7 @@ func ociName(controller string) string {
 	return controller
 }
 
-// facts reads which controllers there are.
+// readFacts reads the available controllers.
 func (t *Tree) readFacts(weight cgroups.WeightFormula) error {
 	t.facts = cgroups.Facts{Version: t.version, Driver: t.driver, Weight: weight, PageSize: int64(os.Getpagesize())}
 	if t.version == 1 {

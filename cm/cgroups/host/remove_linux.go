@@ -16,13 +16,13 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// passes is how many times the processes of a cgroup are killed before it is given
-// up for now (cm-44).
+// passes is the number of times that the processes of a cgroup are killed before Remove
+// returns an error.
 const passes = 5
 
-// Remove ends the processes in the cgroup and below it, and removes it with all
-// below. One that is not there is no error. Processes that don't end are one, and
-// the cgroup stays (cm-45).
+// Remove kills the processes in the cgroup and removes it and its descendants. It is not
+// an error if the cgroup does not exist. If processes survive, Remove returns an error
+// and the cgroup remains.
 func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 	if err := name.Check(); err != nil {
 		return err
@@ -40,12 +40,11 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 		return t.removeUnit(ctx, name, dirs)
 	}
 	if t.version == 1 && oci.IsCgroup2HybridMode() {
-		// Nobody but runtimes makes cgroups there, for containers, and leaves those
-		// above them.
+		// Only OCI runtimes create cgroups there, for containers, and leave their
+		// ancestors behind.
 		dirs = append(dirs, filepath.Join(hybrid, t.root, name.Path(t.driver)))
 	}
-	// What is empty goes at once, which is nearly always the case: the containers
-	// have gone before.
+	// Usually all are empty, because the containers have been removed before.
 	dirs = slices.DeleteFunc(dirs, func(dir string) bool {
 		err := syscall.Rmdir(dir)
 		return err == nil || errors.Is(err, syscall.ENOENT)
@@ -68,8 +67,8 @@ func (t *Tree) Remove(ctx context.Context, name cgroups.Name) error {
 	return nil
 }
 
-// removeUnit is Remove of a slice. Systemd keeps one that has lost its directory,
-// until it is stopped: a node would have one more for each pod that was ever here.
+// removeUnit removes a slice. It must be stopped: systemd keeps a unit whose directory is
+// removed, one for each pod.
 func (t *Tree) removeUnit(ctx context.Context, name cgroups.Name, dirs []string) error {
 	if err := t.kill(ctx, name, dirs); err != nil {
 		return fmt.Errorf("host: remove %s: %w", name, explain(err))
@@ -84,7 +83,7 @@ func (t *Tree) removeUnit(ctx context.Context, name cgroups.Name, dirs []string)
 	return nil
 }
 
-// kill ends all processes below dirs, and waits until they are gone.
+// kill kills all processes below dirs and waits until they have terminated.
 func (t *Tree) kill(ctx context.Context, name cgroups.Name, dirs []string) error {
 	wait := 5 * time.Millisecond
 	var last []int
@@ -115,8 +114,8 @@ func (t *Tree) kill(ctx context.Context, name cgroups.Name, dirs []string) error
 		}
 		if t.version != 2 || os.WriteFile(filepath.Join(dirs[0], "cgroup.kill"), []byte("1"), 0) != nil {
 			for _, pid := range last {
-				if pid > 1 { // 0: of another namespace of PIDs
-					_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+				if pid > 1 { // 0 is a process of another PID namespace
+					_ = syscall.Kill(pid, syscall.SIGKILL) // it may have terminated
 				}
 			}
 		}

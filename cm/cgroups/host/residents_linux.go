@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// Inside reports whether the process is in the cgroup at that path, as the driver spells
-// it, or below it; with v1 in each of its trees that has the process at all.
+// Inside reports whether the process is in the cgroup at the path, in the notation of the
+// driver, or in a descendant; with v1 in every hierarchy that contains the process.
 func (t *Tree) Inside(path string, pid int) (bool, error) {
 	at, err := oci.ParseCgroupFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
 	if err != nil {
@@ -33,8 +33,8 @@ func (t *Tree) Inside(path string, pid int) (bool, error) {
 	return true, nil
 }
 
-// Strays returns the processes right in the root of all cgroups, without the first one
-// and the kernel's, which have no program.
+// Strays returns the processes directly in the root cgroup except for PID 1 and kernel
+// threads, which have no executable.
 func (t *Tree) Strays() ([]int, error) {
 	pids, err := oci.GetPids(t.dir(t.lead(), nil))
 	if err != nil {
@@ -42,20 +42,20 @@ func (t *Tree) Strays() ([]int, error) {
 	}
 	var out []int
 	for _, pid := range pids {
-		if pid <= 1 { // 0: of another namespace of PIDs
+		if pid <= 1 { // 0 is a process of another PID namespace
 			continue
 		}
 		if _, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); errors.Is(err, fs.ErrNotExist) {
-			continue // or it has ended
+			continue // or it has terminated
 		}
 		out = append(out, pid)
 	}
 	return out, nil
 }
 
-// Move puts processes into the cgroup, which is made if it is not there. Those that have
-// ended are no error. Systemd has no processes in slices: it gets a scope there, named
-// kubeparts- and as the slice.
+// Move moves processes into the cgroup, which is created if necessary. Processes that
+// have terminated are ignored. With systemd, slices contain no processes: they are moved
+// into a scope in the slice, named kubeparts- and the name of the slice.
 func (t *Tree) Move(ctx context.Context, name cgroups.Name, pids ...int) error {
 	if err := name.Check(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (t *Tree) Move(ctx context.Context, name cgroups.Name, pids ...int) error {
 func (t *Tree) moveInto(name cgroups.Name, pid int) error {
 	for _, dir := range t.Dirs(name) {
 		err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // not all of v1's trees have cgroups of ours
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // not every hierarchy of v1 has the cgroup
 			return err
 		}
 	}

@@ -22,18 +22,19 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// A Tree is the cgroups of this machine.
+// A Tree is the cgroup hierarchy of this machine. Safe for concurrent use; calls for one
+// cgroup should not overlap.
 type Tree struct {
 	driver  cgroups.Driver
 	root    string
 	version int
-	at      map[string]string // mounts, by controller; of v2 by ""
+	at      map[string]string // mounts by controller; key "" with v2
 	order   []string          // the keys of at, sorted
 	facts   cgroups.Facts
-	sizes   []int64 // of huge pages that can be limited
+	sizes   []int64 // huge page sizes that can be limited
 }
 
-// New finds the cgroups of this machine. It makes none.
+// New returns the cgroup hierarchy of this machine. It creates no cgroups.
 func New(cfg Config) (*Tree, error) {
 	if cfg.Driver == "" {
 		cfg.Driver = cgroups.Cgroupfs
@@ -42,7 +43,7 @@ func New(cfg Config) (*Tree, error) {
 		return nil, err
 	}
 	if cfg.Driver == cgroups.Systemd && !ocisystemd.IsRunningSystemd() {
-		return nil, errors.New("host: the driver systemd needs systemd, which does not run here; use cgroupfs")
+		return nil, errors.New("host: driver systemd: systemd does not run; use cgroupfs")
 	}
 	version, at, err := mounts()
 	if err != nil {
@@ -62,11 +63,11 @@ func New(cfg Config) (*Tree, error) {
 	return t, nil
 }
 
-// Facts returns what the machine's cgroups can do.
+// Facts returns the cgroup features of the machine.
 func (t *Tree) Facts() cgroups.Facts { return t.facts }
 
-// Apply makes the cgroup, and those above it, where they are not there, and sets
-// r. What the machine lacks controllers for is left out.
+// Apply creates the cgroup and its ancestors if necessary, and sets r. Values of missing
+// controllers are omitted.
 func (t *Tree) Apply(ctx context.Context, name cgroups.Name, r cgroups.Resources) error {
 	if err := name.Check(); err != nil {
 		return err
@@ -90,8 +91,8 @@ func (t *Tree) Apply(ctx context.Context, name cgroups.Name, r cgroups.Resources
 	return nil
 }
 
-// Read returns what the cgroup has. fs.ErrNotExist: there is no such cgroup, or it
-// lacks a controller that it needs and the machine has (cm-9).
+// Read returns the resources of the cgroup. It returns fs.ErrNotExist if the cgroup does
+// not exist or lacks a needed controller that the machine has.
 func (t *Tree) Read(name cgroups.Name) (cgroups.Resources, error) {
 	if err := name.Check(); err != nil {
 		return cgroups.Resources{}, err
@@ -106,7 +107,7 @@ func (t *Tree) Read(name cgroups.Name) (cgroups.Resources, error) {
 	return r, nil
 }
 
-// Stats returns what the cgroup uses. fs.ErrNotExist: there is no such cgroup.
+// Stats returns the usage of the cgroup; fs.ErrNotExist if it does not exist.
 func (t *Tree) Stats(name cgroups.Name) (cgroups.Stats, error) {
 	if err := name.Check(); err != nil {
 		return cgroups.Stats{}, err
@@ -118,9 +119,9 @@ func (t *Tree) Stats(name cgroups.Name) (cgroups.Stats, error) {
 	return s, nil
 }
 
-// ContainerStats returns what a container in the pod's cgroup uses: that of the
-// cgroup called by the container's ID, or of the systemd scope that a runtime makes,
-// "cri-containerd-ID.scope" or "crio-ID.scope". fs.ErrNotExist: there is none.
+// ContainerStats returns the usage of a container in the pod's cgroup: that of the cgroup
+// named like the container's ID, or of the systemd scope "cri-containerd-ID.scope" or
+// "crio-ID.scope". It returns fs.ErrNotExist if there is none.
 func (t *Tree) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error) {
 	if err := pod.Check(); err != nil {
 		return cgroups.Stats{}, err
@@ -148,7 +149,7 @@ func (t *Tree) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error
 	return s, nil
 }
 
-// isScopeOf reports whether a runtime calls the container's cgroup that.
+// isScopeOf reports whether name is that of the cgroup of a container.
 func isScopeOf(name, id string) bool {
 	if name == id {
 		return true
@@ -157,8 +158,8 @@ func isScopeOf(name, id string) bool {
 	return ok && id != "" && (scope == id || strings.HasSuffix(scope, "-"+id))
 }
 
-// Children returns the cgroups right below, sorted. Those that are not named as
-// the driver names them are left out.
+// Children returns the direct children, sorted. Those that are not named in the notation
+// of the driver are omitted.
 func (t *Tree) Children(name cgroups.Name) ([]cgroups.Name, error) {
 	entries, err := os.ReadDir(t.dir(t.lead(), name))
 	if err != nil {
@@ -181,7 +182,7 @@ func (t *Tree) Children(name cgroups.Name) ([]cgroups.Name, error) {
 	return out, nil
 }
 
-// dir is the cgroup's directory in the tree of a controller.
+// dir returns the directory of the cgroup in the hierarchy of a controller.
 func (t *Tree) dir(controller string, name cgroups.Name) string {
 	if t.version == 2 {
 		controller = ""
@@ -189,7 +190,7 @@ func (t *Tree) dir(controller string, name cgroups.Name) string {
 	return filepath.Join(t.at[controller], t.root, name.Path(t.driver))
 }
 
-// lead is the tree that is looked into where one is enough.
+// lead returns the hierarchy that is read where one is sufficient.
 func (t *Tree) lead() string {
 	for _, controller := range []string{"memory", "pids", "cpu", "systemd"} {
 		if t.at[controller] != "" {
@@ -201,7 +202,7 @@ func (t *Tree) lead() string {
 
 func (t *Tree) files(name cgroups.Name) cgroups.Files { return t.filesBelow(name, "") }
 
-// filesBelow are those of a cgroup, or of a directory in it.
+// filesBelow returns the files of a cgroup or of a directory in it.
 func (t *Tree) filesBelow(name cgroups.Name, below string) cgroups.Files {
 	return func(controller, file string) ([]byte, error) {
 		if t.version == 1 && t.at[controller] == "" {
@@ -212,7 +213,7 @@ func (t *Tree) filesBelow(name cgroups.Name, below string) cgroups.Files {
 	}
 }
 
-// exists reports whether the cgroup is there with what it needs (cm-9).
+// exists reports whether the cgroup exists with all needed controllers.
 func (t *Tree) exists(name cgroups.Name) bool {
 	if t.version == 2 {
 		text, err := os.ReadFile(filepath.Join(t.dir("", name), "cgroup.controllers"))
@@ -221,8 +222,8 @@ func (t *Tree) exists(name cgroups.Name) bool {
 		}
 		has := strings.Fields(string(text))
 		return !slices.ContainsFunc(t.facts.Needed(), func(c string) bool {
-			// Systemd takes cpuset from slices that say nothing of it; containers get
-			// it nonetheless, whose scopes are delegated.
+			// Systemd removes cpuset from slices that do not use it. Containers have it
+			// nonetheless, because their scopes are delegated.
 			given := c == "cpuset" && t.driver == cgroups.Systemd
 			return t.facts.Has(c) && !slices.Contains(has, c) && !given
 		})
@@ -238,7 +239,7 @@ func (t *Tree) exists(name cgroups.Name) bool {
 	return true
 }
 
-// manager returns the library's hand on the cgroup.
+// manager returns the library's manager of the cgroup.
 func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, error) {
 	cg := &oci.Cgroup{Resources: res}
 	if t.driver == cgroups.Systemd && len(name) > 0 {
@@ -254,7 +255,7 @@ func (t *Tree) manager(name cgroups.Name, res *oci.Resources) (oci.Manager, erro
 	return ocifs.NewManager(cg, t.paths(name))
 }
 
-// scope is manager for a scope of systemd's.
+// scope returns the library's manager of a systemd scope.
 func (t *Tree) scope(cg *oci.Cgroup) (oci.Manager, error) {
 	if t.version == 2 {
 		return ocisystemd.NewUnifiedManager(cg, "")
@@ -262,7 +263,7 @@ func (t *Tree) scope(cg *oci.Cgroup) (oci.Manager, error) {
 	return ocisystemd.NewLegacyManager(cg, nil)
 }
 
-// paths are the cgroup's directories of v1, as the library names them.
+// paths returns the directories of the cgroup by the library's names of hierarchies.
 func (t *Tree) paths(name cgroups.Name) map[string]string {
 	paths := make(map[string]string, len(t.order))
 	for _, controller := range t.order {
@@ -271,7 +272,7 @@ func (t *Tree) paths(name cgroups.Name) map[string]string {
 	return paths
 }
 
-// resources are r in the library's words.
+// resources converts r into the library's type.
 func (t *Tree) resources(r cgroups.Resources) *oci.Resources {
 	value := func(v *int64) int64 {
 		if v == nil {
@@ -308,7 +309,7 @@ func (t *Tree) resources(r cgroups.Resources) *oci.Resources {
 	return out
 }
 
-// pageSize is the reverse of cgroups.PageSizeName; 0 if that is none.
+// pageSize is the inverse of cgroups.PageSizeName; 0 if name is invalid.
 func pageSize(name string) int64 {
 	for _, unit := range []struct {
 		name string
@@ -322,12 +323,12 @@ func pageSize(name string) int64 {
 	return 0
 }
 
-// explain gives errors of the kernel the names that callers ask for.
+// explain wraps kernel errors in the errors that callers test for.
 func explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, syscall.ENODEV): // the cgroup went while its file was open
+	case errors.Is(err, syscall.ENODEV): // the cgroup was removed while its file was open
 		return fmt.Errorf("%w: %w", err, fs.ErrNotExist)
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: %w", err, cgroups.ErrReadOnly)

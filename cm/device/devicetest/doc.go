@@ -1,9 +1,9 @@
-// Package devicetest has a device plugin to test with: a real one, that speaks the
+// Package devicetest has a device plugin for tests, which implements the
 // protocol over its socket.
 //
 // # What it decides
 //
-// A [Plugin] offers the devices that it is told to, and answers as its fields say.
+// A [Plugin] reports the devices that Set sets and responds as its fields specify.
 //
 // # Usage
 //
@@ -13,22 +13,22 @@
 //
 // # Concurrency
 //
-// Methods may be called from any goroutine; fields are set before Start.
+// Methods are safe for concurrent use; fields must be set before Start.
 //
 // # Guarantees and limits
 //
-// It does what the protocol says unless a field makes it lie.
+// It conforms to the protocol unless a field makes it respond differently.
 //
 // # Differences from the kubelet
 //
-// The kubelet has a plugin of its own to test with, in a package that can't be
+// The kubelet has its own test plugin, in a package that cannot be
 // imported.
 //
 // # Testing
 //
-// The tests of package device are made of it.
+// The tests of package device use it.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API will change.
 package devicetest

@@ -16,40 +16,40 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// A Plugin is one device plugin. Its zero value with Dir and Resource offers no
-// devices, and answers Allocate with one variable that lists them.
+// A Plugin is a device plugin. With Dir and Resource set it is usable, has no devices,
+// and responds to Allocate with an environment variable DEVICES that lists the IDs.
 type Plugin struct {
 	pluginapi.UnimplementedDevicePluginServer
 
-	// Dir is where kubelet.sock is, and where the plugin has its socket.
+	// Dir is the directory with kubelet.sock and the socket of the plugin.
 	Dir      string
 	Resource string
 
-	// Endpoint is the name of its socket; "": made of the resource.
+	// Endpoint is the name of its socket. Empty means a name derived from Resource.
 	Endpoint string
 
-	// Version that it registers with; "": the right one.
+	// Version is the API version for registration. Empty means the supported one.
 	Version string
 
 	Options *pluginapi.DevicePluginOptions
 
-	// OnAllocate answers; nil: with a variable DEVICES.
+	// OnAllocate handles Allocate. If nil, the response sets the variable DEVICES.
 	OnAllocate func(ctx context.Context, ids []string) (*pluginapi.AllocateResponse, error)
 
-	// OnPrefer answers GetPreferredAllocation; nil: with nothing.
+	// OnPrefer handles GetPreferredAllocation. If nil, the response is empty.
 	OnPrefer func(available, must []string, size int) []string
 
-	// OnPreStart answers PreStartContainer; nil: well.
+	// OnPreStart handles PreStartContainer. If nil, it succeeds.
 	OnPreStart func(ctx context.Context, ids []string) error
 
 	mu        sync.Mutex // guards the fields below
 	devices   []*pluginapi.Device
-	changed   chan struct{} // closed when devices are others
+	changed   chan struct{} // closed when devices change
 	allocated [][]string
 	server    *grpc.Server
 }
 
-// Device returns a healthy device, close to these NUMA nodes.
+// Device returns a healthy device that is close to the NUMA nodes.
 func Device(id string, nodes ...int64) *pluginapi.Device {
 	d := &pluginapi.Device{ID: id, Health: pluginapi.Healthy}
 	for _, n := range nodes {
@@ -66,7 +66,7 @@ func Ill(id string) *pluginapi.Device {
 	return &pluginapi.Device{ID: id, Health: pluginapi.Unhealthy}
 }
 
-// Set makes these the devices that it offers.
+// Set replaces the devices of the plugin.
 func (p *Plugin) Set(devices ...*pluginapi.Device) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,14 +77,14 @@ func (p *Plugin) Set(devices ...*pluginapi.Device) {
 	p.changed = make(chan struct{})
 }
 
-// Allocated returns the IDs of each call of Allocate so far.
+// Allocated returns the device IDs of each Allocate call.
 func (p *Plugin) Allocated() [][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.allocated)
 }
 
-// Start serves the plugin's socket, and registers.
+// Start serves the plugin's socket and registers the plugin.
 func (p *Plugin) Start(ctx context.Context) error {
 	if err := p.Serve(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (p *Plugin) Serve() error {
 	return nil
 }
 
-// Register tells the agent of the plugin.
+// Register registers the plugin with the agent.
 func (p *Plugin) Register(ctx context.Context) error {
 	conn, err := grpc.NewClient("unix:"+filepath.Join(p.Dir, "kubelet.sock"),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
@@ -129,7 +129,7 @@ func (p *Plugin) Register(ctx context.Context) error {
 	return err
 }
 
-// Stop ends the plugin, as if its process had died.
+// Stop closes all connections as if the process had terminated.
 func (p *Plugin) Stop() {
 	p.mu.Lock()
 	server := p.server

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/topology"
 )
 
-// FS expands a description to a file system that topology.Read understands.
+// FS returns the files that topology.Read reads, for a description.
 func FS(description string) (fstest.MapFS, error) {
 	b := builder{files: fstest.MapFS{}, core: map[int]cpuset.CPUSet{}, socket: map[int]int{}, l3: map[int]cpuset.CPUSet{}}
 	number := 0
@@ -45,7 +45,7 @@ func (b *builder) put(name, text string) { b.files[name] = &fstest.MapFile{Data:
 
 func (b *builder) line(verb string, args []string) (err error) {
 	if len(args) == 0 {
-		return fmt.Errorf("%s says nothing", verb)
+		return fmt.Errorf("%s has no arguments", verb)
 	}
 	switch verb {
 	case "cpus":
@@ -69,7 +69,7 @@ func (b *builder) line(verb string, args []string) (err error) {
 	case "memory":
 		b.memory = args[0]
 	default:
-		err = fmt.Errorf("unknown word %q", verb)
+		err = fmt.Errorf("unknown keyword %q", verb)
 	}
 	return err
 }
@@ -101,11 +101,11 @@ func (b *builder) threads(args []string) error {
 	return err
 }
 
-// each calls do for each CPU of the list that follows a number.
+// each calls do for each CPU of a list that follows a number.
 func (b *builder) each(args []string, do func(number, cpu int)) error {
 	number, err := strconv.Atoi(args[0])
 	if err != nil || len(args) < 2 {
-		return fmt.Errorf("want a number and CPUs, not %q", args)
+		return fmt.Errorf("%q is not a number and a CPU list", args)
 	}
 	set, err := topology.ParseCPUs(strings.TrimPrefix(args[1], "-"))
 	for _, cpu := range set.List() {

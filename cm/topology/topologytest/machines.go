@@ -12,7 +12,7 @@ import (
 //go:embed testdata/*.txt
 var descriptions embed.FS
 
-// Names returns the machines that come along, in order.
+// Names returns the names of the included machines, sorted.
 func Names() []string {
 	entries, _ := descriptions.ReadDir("testdata")
 	var names []string
@@ -22,24 +22,25 @@ func Names() []string {
 	return names
 }
 
-// Description returns the text of a machine that comes along; "" if there is no
-// such machine.
+// Description returns the description of an included machine; "" if there is none with
+// the name.
 func Description(name string) string {
 	text, _ := descriptions.ReadFile(path.Join("testdata", name+".txt"))
 	return string(text)
 }
 
-// Machine reads a machine that comes along. The test ends if it can't.
+// Machine returns an included machine. It fails the test if there is none with the name.
 func Machine(t testing.TB, name string) *topology.Machine {
 	t.Helper()
 	text := Description(name)
 	if text == "" {
-		t.Fatalf("topologytest: no machine is called %q; there are %q", name, Names())
+		t.Fatalf("topologytest: unknown machine %q; included are %q", name, Names())
 	}
 	return Parse(t, text)
 }
 
-// Parse reads a machine from its description. The test ends if it can't.
+// Parse returns the machine of a description. It fails the test if the description is
+// invalid.
 func Parse(t testing.TB, description string) *topology.Machine {
 	t.Helper()
 	root, err := FS(description)

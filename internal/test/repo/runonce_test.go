@@ -66,7 +66,7 @@ func newRunners(t *testing.T) map[string]runner {
 		require.NoError(t, err)
 		return w
 	}
-	machine, err := topology.New([]topology.CPU{{ID: 0}}, []topology.Node{{ID: 0}}, cpuset.New())
+	machine, err := topology.NewMachine([]topology.CPU{{ID: 0}}, []topology.Node{{ID: 0}}, cpuset.New())
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

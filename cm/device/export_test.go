@@ -1,0 +1,11 @@
+package device
+
+const (
+	Socket    = socket
+	StateFile = stateFile
+)
+
+var (
+	Hints    = deviceHints
+	Extended = extended
+)

@@ -1,0 +1,5 @@
+package managers
+
+const AnnotationDevices = annotationDevices
+
+var Adopted = adoptedDevices

@@ -1,0 +1,3 @@
+package oom
+
+var Record = parseRecord

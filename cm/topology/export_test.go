@@ -1,0 +1,6 @@
+package topology
+
+var (
+	ParsePolicy = parsePolicy
+	ParseScope  = parseScope
+)
