@@ -133,17 +133,17 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 				&volumetest.Plugin{Kind: "staged", Fault: hang, Supports: of("device"), Shared: func(s *volume.Spec) string { return "d" }},
 				&volumetest.Plugin{Kind: "attached", Attach: true, Supports: of("away")},
 			)
-			c.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
+			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
 		})
 		p := pod("p", "slow", "fine", "device", "away")
 		_, err := n.Mount(t.Context(), p)
 		var failed *volume.MountError
 		require.ErrorAs(t, err, &failed)
-		phases := map[string]volume.Phase{}
+		phases := map[string]string{}
 		for _, v := range failed.Volumes {
 			phases[v.Volume] = v.Phase
 		}
-		assert.Equal(t, map[string]volume.Phase{"away": volume.WaitingAttach, "device": volume.WaitingDevice, "slow": volume.SettingUp}, phases)
+		assert.Equal(t, map[string]string{"away": volume.WaitingAttach, "device": volume.WaitingDevice, "slow": volume.SettingUp}, phases)
 		assert.EqualError(t, err, "unmounted volumes=[away device slow], unattached volumes=[away], failed to process volumes=[]: context deadline exceeded")
 		assert.Empty(t, n.said(), "the caller says it")
 
@@ -333,10 +333,10 @@ func TestManagerConfig(t *testing.T) {
 		"no plugins":    {func(c *volume.Config) { c.Plugins = nil }, "volume: Config.Plugins is empty"},
 		"nil plugin":    {func(c *volume.Config) { c.Plugins = []volume.Plugin{nil} }, "volume: Config.Plugins[0] is nil"},
 		"no mounter":    {func(c *volume.Config) { c.Mounter = nil }, "volume: Config.Mounter is nil"},
-		"twice":         {func(c *volume.Config) { c.Plugins = append(c.Plugins, c.Plugins[0]) }, `volume: two plugins are called "example.com/fake"`},
-		"bad name":      {func(c *volume.Config) { c.Plugins = []volume.Plugin{&volumetest.Plugin{Kind: ".."}} }, `volume: the name of plugin ".." is no name of a directory`},
+		"twice":         {func(c *volume.Config) { c.Plugins = append(c.Plugins, c.Plugins[0]) }, `volume: duplicate plugin name "example.com/fake"`},
+		"bad name":      {func(c *volume.Config) { c.Plugins = []volume.Plugin{&volumetest.Plugin{Kind: ".."}} }, `volume: plugin name "..": is not a directory name`},
 		"wait":          {func(c *volume.Config) { c.WaitTimeout = -1 }, "volume: Config.WaitTimeout is negative: -1ns"},
-		"attach":        {func(c *volume.Config) { c.AttachTimeout = -1 }, "volume: Config.AttachTimeout is negative: -1ns"},
+		"attach":        {func(c *volume.Config) { c.PersistentVolumes.AttachTimeout = -1 }, "volume: Config.PersistentVolumes.AttachTimeout is negative: -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
@@ -350,7 +350,7 @@ func TestManagerConfig(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = m.Mount(ctx, pod("p", "v"))
-	assert.EqualError(t, err, "volume: waiting for the manager to run: context canceled")
+	assert.EqualError(t, err, "volume: waiting for Manager.Run: context canceled")
 	require.NoError(t, m.Run(ctx))
 	assert.EqualError(t, m.Run(ctx), "volume: Manager.Run was called before")
 }

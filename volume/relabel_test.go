@@ -26,7 +26,7 @@ func labelled(t *testing.T) (*node, func(*volume.Config)) {
 		pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	})
 	return n, func(c *volume.Config) {
-		c.Claims, c.SELinuxLabel = objects, seLinuxLabel
+		c.PersistentVolumes.Claims, c.SELinuxLabel = objects, seLinuxLabel
 	}
 }
 

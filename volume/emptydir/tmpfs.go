@@ -112,7 +112,7 @@ func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	}
 	var found *mount.MountPoint
 	for i := range points {
-		if at := volume.ListedPath(points[i].Path); at == real || at == dir {
+		if at := volume.UnescapePath(points[i].Path); at == real || at == dir {
 			found = &points[i] // the last one lies on top
 		}
 	}
