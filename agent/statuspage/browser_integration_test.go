@@ -67,7 +67,7 @@ func busyNode(t *testing.T) string {
 	thresholds := []eviction.Threshold{{Signal: eviction.PIDAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("1"))}}}
 	evictions, err := eviction.New(eviction.Config{
 		Policy:  eviction.Policy{Thresholds: thresholds},
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil },
+		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil }},
 		Pods:    func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
 	})
 	require.NoError(t, err)

@@ -84,18 +84,18 @@ spec:
 	})
 	var low atomic.Bool
 	cfg.Adjust.Eviction = func(c *eviction.Config) error {
-		c.Policy.Order = func(_ eviction.Signal, a, b *eviction.Rank) int {
-			last := func(r *eviction.Rank) int {
-				if r.Pod.Labels["evict"] == "first" {
+		c.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+			last := func(c *eviction.Candidate) int {
+				if c.Pod.Labels["evict"] == "first" {
 					return 0
 				}
 				return 1
 			}
-			return cmp.Compare(last(a), last(b))
+			return cmp.Compare(last(a), last(b)), "label"
 		}
 		// For the example, memory runs low once.
 		c.Period = 10 * time.Millisecond
-		c.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+		c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
 			available, used := uint64(1<<30), uint64(1<<30)
 			if low.Swap(false) {
 				available = 50 << 20

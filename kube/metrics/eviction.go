@@ -28,13 +28,13 @@ func (e *evictionMetrics) declare(s *family.Set) {
 func (m *Metrics) Eviction() eviction.Hooks {
 	e := &m.eviction
 	return eviction.Hooks{
-		Passed:     func(i eviction.PassInfo) { e.pass.Observe(i.Took.Seconds()) },
+		Passed:     func(i eviction.PassInfo) { e.pass.Observe(i.Duration.Seconds()) },
 		Evicted:    func(i eviction.Eviction) { e.evicted.WithLabelValues(i.Signal).Inc() }, // ev-29
 		KillFailed: func(i eviction.Eviction, _ error) { e.failed.WithLabelValues(i.Signal).Inc() },
 		StatsAge: func(s eviction.Signal, age time.Duration) { // ev-29
 			e.age.WithLabelValues(string(s)).Observe(age.Seconds())
 		},
-		Invalid: func(i eviction.Invalid) { e.invalid.WithLabelValues(string(i.Signal)).Inc() },
+		Invalid: func(i eviction.InvalidSignal) { e.invalid.WithLabelValues(string(i.Signal)).Inc() },
 	}
 }
 

@@ -55,11 +55,11 @@ func (w world) live(t testing.TB) world {
 	}
 	w.Prober().Deferred(prober.DeferInfo{Kind: prober.Startup})
 	e := w.Eviction()
-	e.Passed(eviction.PassInfo{Took: second})
+	e.Passed(eviction.PassInfo{Duration: second})
 	e.Evicted(eviction.Eviction{Signal: "memory.available"})
 	e.KillFailed(eviction.Eviction{Signal: "memory.available"}, errBroken)
 	e.StatsAge(eviction.MemoryAvailable, second)
-	e.Invalid(eviction.Invalid{Signal: eviction.MemoryAvailable})
+	e.Invalid(eviction.InvalidSignal{Signal: eviction.MemoryAvailable})
 	w.ImageGC().Removed(imagegc.RemovedInfo{Reason: "space", Freed: 5, Known: true})
 	w.ImageGC().Passed(imagegc.PassedInfo{Err: errBroken})
 	w.liveVolumes(pod)

@@ -97,9 +97,18 @@ var requirements = map[string]func(Suite, runtime.Runtime) bool{
 	"Suite.LoseSandbox": func(s Suite, _ runtime.Runtime) bool { return s.LoseSandbox != nil },
 }
 
-func has[Power any](_ Suite, rt runtime.Runtime) bool {
-	_, ok := rt.(Power)
+func has[T any](_ Suite, rt runtime.Runtime) bool {
+	_, ok := runtime.As[T](rt)
 	return ok
+}
+
+// as returns the optional interface that the needs of t's promise contain.
+func as[T any](t *trial) T {
+	v, ok := runtime.As[T](t.rt)
+	if !ok {
+		t.Fatalf("the runtime does not implement %T", (*T)(nil))
+	}
+	return v
 }
 
 // lacks returns the first thing that the check needs and that is not there, or "".

@@ -151,7 +151,7 @@ var changePromises = []promise{
 			defer watching.Wait()
 			defer cancel()
 			watching.Go(func() {
-				result <- t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 					select {
 					case hints <- uid:
 					default:
@@ -183,7 +183,7 @@ var changePromises = []promise{
 					if !seen(pod.UID, t.suite.Patience, func(s *runtime.PodStatus) bool { return !s.Running() }) {
 						t.Errorf("no look at a hint has shown the end of the pod, which is\n%s", describe(t.look(pod.UID)))
 					}
-					gc, ok := t.rt.(runtime.GarbageCollector)
+					gc, ok := runtime.As[runtime.GarbageCollector](t.rt)
 					if !ok {
 						return
 					}

@@ -130,7 +130,7 @@ var execPromises = []promise{
 }
 
 func (t *trial) exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
-	return t.rt.(runtime.Execer).Exec(ctx, id, slices.Clone(cmd), timeout)
+	return as[runtime.Execer](t).Exec(ctx, id, slices.Clone(cmd), timeout)
 }
 
 // running returns a container that runs until it is stopped.

@@ -24,7 +24,7 @@ var featurePromises = []promise{
 		cause: "an old backend that does not know the question is taken to have failed",
 		needs: []string{"FeatureReporter"},
 		check: func(t *trial) {
-			rt := t.rt.(runtime.FeatureReporter)
+			rt := as[runtime.FeatureReporter](t)
 			f, err := rt.Features(t.Context())
 			if err != nil {
 				t.Fatalf("Features: %v", err)
@@ -49,7 +49,7 @@ var featurePromises = []promise{
 		cause: "an old backend that does not know the question is taken to have failed",
 		needs: []string{"CgroupDriverReporter"},
 		check: func(t *trial) {
-			d, err := t.rt.(runtime.CgroupDriverReporter).CgroupDriver(t.Context())
+			d, err := as[runtime.CgroupDriverReporter](t).CgroupDriver(t.Context())
 			if err != nil {
 				t.Errorf("CgroupDriver: %v", err)
 			}
@@ -70,7 +70,7 @@ var featurePromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			want := t.up(pod)
 			id := t.container(want, "long").ID
-			rt := t.rt.(runtime.Checkpointer)
+			rt := as[runtime.Checkpointer](t)
 			location := filepath.Join(t.TempDir(), "archive.tar")
 			for _, refused := range []struct{ what, id, location string }{
 				{"a container that does not exist", id + "-not", location},
@@ -105,7 +105,7 @@ var featurePromises = []promise{
 			pod := t.pod(v1.RestartPolicyAlways, c)
 			want := t.up(pod)
 			id := t.container(want, "long").ID
-			rt := t.rt.(runtime.ResourceUpdater)
+			rt := as[runtime.ResourceUpdater](t)
 			if err := rt.UpdateResources(t.Context(), id+"-not", limits("96Mi")); !errors.Is(err, runtime.ErrNotFound) {
 				t.unlessUnsupported(err)
 				t.Errorf("UpdateResources of a container that does not exist returned %v", err)

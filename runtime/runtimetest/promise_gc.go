@@ -137,7 +137,7 @@ var garbagePromises = []promise{
 
 func (t *trial) collect(policy runtime.GCPolicy) {
 	t.Helper()
-	if err := t.rt.(runtime.GarbageCollector).CollectGarbage(t.Context(), policy); err != nil {
+	if err := as[runtime.GarbageCollector](t).CollectGarbage(t.Context(), policy); err != nil {
 		t.Fatalf("CollectGarbage: %v", err)
 	}
 }

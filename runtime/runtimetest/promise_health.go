@@ -22,7 +22,7 @@ var healthPromises = []promise{
 		cause: "conditions the backend does not have are read as false",
 		needs: []string{"Checker"},
 		check: func(t *trial) {
-			h, err := t.rt.(runtime.Checker).Check(t.Context())
+			h, err := as[runtime.Checker](t).Check(t.Context())
 			if err != nil || h.Runtime != nil {
 				t.Errorf("Check says %+v, %v", h, err)
 			}
@@ -42,7 +42,7 @@ var healthPromises = []promise{
 			defer watching.Wait()
 			defer cancel()
 			watching.Go(func() {
-				result <- t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 					select {
 					case hints <- uid:
 					default: // changed must not block
@@ -118,7 +118,7 @@ var healthPromises = []promise{
 				w := &watcher{hints: make(chan types.UID, 1024)}
 				watchers[i] = w
 				watching.Go(func() {
-					err := t.rt.(runtime.Watcher).Watch(ctx, func(uid types.UID) {
+					err := as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
 						if w.inside.Add(1) > 1 {
 							t.Errorf("changed is called while it is under way")
 						}
@@ -186,7 +186,7 @@ var healthPromises = []promise{
 		check: func(t *trial) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if h, err := t.rt.(runtime.Checker).Check(ctx); err != nil && !ended(err) {
+			if h, err := as[runtime.Checker](t).Check(ctx); err != nil && !ended(err) {
 				t.Errorf("with a context that had ended Check says %+v, %v", h, err)
 			}
 		},

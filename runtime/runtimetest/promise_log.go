@@ -68,11 +68,11 @@ var logPromises = []promise{
 		needs: []string{"LogReader"},
 		check: func(t *trial) {
 			id := t.running().ID + "-not"
-			if path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
+			if path, err := as[runtime.LogReader](t).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 				t.unlessUnsupported(err)
 				t.Errorf("LogPath of a container that does not exist returned %q, %v", path, err)
 			}
-			if rotator, ok := t.rt.(runtime.LogRotator); ok {
+			if rotator, ok := runtime.As[runtime.LogRotator](t.rt); ok {
 				if err := rotator.ReopenLog(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 					t.unlessUnsupported(err)
 					t.Errorf("ReopenLog of a container that does not exist returned %v", err)
@@ -96,7 +96,7 @@ var logPromises = []promise{
 				t.Fatalf("the log cannot be renamed: %v", err)
 			}
 			t.Cleanup(func() { _ = os.Remove(old) })
-			if err := t.rt.(runtime.LogRotator).ReopenLog(t.Context(), id); err != nil {
+			if err := as[runtime.LogRotator](t).ReopenLog(t.Context(), id); err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("ReopenLog: %v", err)
 			}
@@ -106,7 +106,7 @@ var logPromises = []promise{
 			t.logHas(old, "hello, log")
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := t.rt.(runtime.LogRotator).ReopenLog(ctx, id); err != nil && !ended(err) {
+			if err := as[runtime.LogRotator](t).ReopenLog(ctx, id); err != nil && !ended(err) {
 				t.Errorf("with a context that had ended ReopenLog returned %v", err)
 			}
 		},
@@ -115,7 +115,7 @@ var logPromises = []promise{
 
 func (t *trial) logPath(id string) string {
 	t.Helper()
-	path, err := t.rt.(runtime.LogReader).LogPath(t.Context(), id)
+	path, err := as[runtime.LogReader](t).LogPath(t.Context(), id)
 	if err != nil {
 		t.unlessUnsupported(err)
 		t.Fatalf("LogPath: %v", err)

@@ -21,7 +21,7 @@ var statsPromises = []promise{
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			c := t.container(t.up(pod), "long")
-			rt := t.rt.(runtime.StatsProvider)
+			rt := as[runtime.StatsProvider](t)
 			var last *runtime.ContainerStats
 			for range 3 {
 				s := t.stats(c.ID)
@@ -87,7 +87,7 @@ var statsPromises = []promise{
 			t.await(pod.UID, "short has exited", exited("short"))
 			id := t.container(t.look(pod.UID), "long").ID
 			t.stats(id) // which may take a moment
-			all, err := t.rt.(runtime.StatsProvider).PodStats(t.Context())
+			all, err := as[runtime.StatsProvider](t).PodStats(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("PodStats: %v", err)
@@ -119,7 +119,7 @@ var statsPromises = []promise{
 		cause: "an empty answer of the backend's is passed on",
 		needs: []string{"ImageFSReporter"},
 		check: func(t *trial) {
-			images, containers, err := t.rt.(runtime.ImageFSReporter).ImageFS(t.Context())
+			images, containers, err := as[runtime.ImageFSReporter](t).ImageFS(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
 				t.Fatalf("ImageFS: %v", err)
@@ -143,7 +143,7 @@ var statsPromises = []promise{
 func (t *trial) stats(id string) *runtime.ContainerStats {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(5 * t.suite.Poll) {
-		s, err := t.rt.(runtime.StatsProvider).ContainerStats(t.Context(), id)
+		s, err := as[runtime.StatsProvider](t).ContainerStats(t.Context(), id)
 		if err == nil && s != nil {
 			return s
 		}

@@ -33,7 +33,7 @@ var streamPromises = []promise{
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			id := t.container(t.up(pod), "long").ID
-			rt := t.rt.(runtime.StreamExecer)
+			rt := as[runtime.StreamExecer](t)
 			for _, want := range []int32{0, 3} {
 				var out bytes.Buffer
 				code, err := rt.StreamExec(t.Context(), id, t.suite.Print("hello", want), runtime.Streams{Stdout: &out})
@@ -139,7 +139,7 @@ var streamPromises = []promise{
 			ctx, cancel := context.WithCancel(t.Context())
 			out, sizes, done := new(lines), make(chan runtime.TerminalSize, 1), make(chan error, 1)
 			go func() {
-				_, err := t.rt.(runtime.StreamExecer).StreamExec(ctx, id, slices.Clone(t.suite.Size), runtime.Streams{Stdout: out, TTY: true, Resize: sizes})
+				_, err := as[runtime.StreamExecer](t).StreamExec(ctx, id, slices.Clone(t.suite.Size), runtime.Streams{Stdout: out, TTY: true, Resize: sizes})
 				done <- err
 			}()
 			for _, size := range []runtime.TerminalSize{{Width: 77, Height: 33}, {Width: 178, Height: 44}} {
@@ -181,7 +181,7 @@ var streamPromises = []promise{
 				ctx, cancel := context.WithCancel(t.Context())
 				out := new(lines)
 				done := make(chan error, 1)
-				go func() { done <- t.rt.(runtime.Attacher).Attach(ctx, id, runtime.Streams{Stdin: input, Stdout: out}) }()
+				go func() { done <- as[runtime.Attacher](t).Attach(ctx, id, runtime.Streams{Stdin: input, Stdout: out}) }()
 				go func() { _, _ = io.WriteString(typing, word+"\n") }()
 				heard := false
 				for begun := time.Now(); !heard && time.Since(begun) < t.suite.Patience && len(done) == 0; t.pause(t.suite.Poll) {
@@ -229,7 +229,7 @@ var streamPromises = []promise{
 			const port, silent = 18573, 18574
 			pod := t.pod(v1.RestartPolicyNever, named("greets", t.suite.Greets(port)))
 			t.up(pod)
-			rt := t.rt.(runtime.PortForwarder)
+			rt := as[runtime.PortForwarder](t)
 			forward := func(uid types.UID, port int32) (string, error) {
 				ours, theirs := net.Pipe()
 				defer ours.Close()
@@ -270,7 +270,7 @@ var streamPromises = []promise{
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Long))
 			id := t.container(t.up(pod), "long").ID
-			rt := t.rt.(runtime.StreamServer)
+			rt := as[runtime.StreamServer](t)
 			want := runtime.StreamOptions{Stdout: true}
 			seen := map[string]bool{}
 			for _, unknown := range []string{"", "-not"} {
@@ -310,7 +310,7 @@ func (t *trial) stream(ctx context.Context, id string, cmd []string, s runtime.S
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, t.suite.Patience)
 	defer cancel()
-	code, err := t.rt.(runtime.StreamExecer).StreamExec(ctx, id, slices.Clone(cmd), s)
+	code, err := as[runtime.StreamExecer](t).StreamExec(ctx, id, slices.Clone(cmd), s)
 	if errors.Is(err, runtime.ErrUnsupported) {
 		t.Skipf("StreamExec is not supported (its caller would do without): %v", err)
 	}

@@ -84,7 +84,7 @@ func (t *trial) clean(uid types.UID) {
 	if err := t.rt.KillPod(ctx, runtime.KillRequest{UID: uid, GracePeriodSeconds: new(int64(0))}); err != nil {
 		t.Logf("clean up: %v", err)
 	}
-	if gc, ok := t.rt.(runtime.GarbageCollector); ok {
+	if gc, ok := runtime.As[runtime.GarbageCollector](t.rt); ok {
 		policy := runtime.GCPolicy{MaxPerContainer: -1, Removed: func(u types.UID) bool { return u == uid }}
 		if err := gc.CollectGarbage(ctx, policy); err != nil {
 			t.Logf("clean up: %v", err)
