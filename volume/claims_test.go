@@ -117,7 +117,7 @@ func TestClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-				n.plugin = &volumetest.Plugin{Block: true}
+				n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 				start(t, n, func(cfg *volume.Config) {
 					if c.objects != nil {
 						cfg.PersistentVolumes.Claims = c.objects
@@ -143,7 +143,7 @@ func TestClaims(t *testing.T) {
 func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Block: true}
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("a").bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
 		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
@@ -172,7 +172,7 @@ func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
 func TestABlockVolumeThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Block: true, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
 		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Millisecond })
@@ -180,8 +180,8 @@ func TestABlockVolumeThatFails(t *testing.T) {
 		p.Spec.Containers[0].VolumeMounts, p.Spec.Containers[0].VolumeDevices = nil, []v1.VolumeDevice{{Name: "b"}}
 		_, err := n.Mount(t.Context(), p)
 		require.Error(t, err)
-		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: a fault, as asked for`}, n.said())
-		n.plugin.Block = false
+		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: injected fault`}, n.said())
+		n.plugin.Capabilities.Block = false
 	})
 }
 
@@ -249,7 +249,7 @@ func TestNodeAffinity(t *testing.T) {
 // vol-20: a plugin that knows nothing of mount options is not set up with some.
 func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{NoOptions: true}}
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{Capabilities: volumetest.Capabilities{NoMountOptions: true}}}
 		start(t, n, func(c *volume.Config) {
 			c.PersistentVolumes.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 				pv.Spec.MountOptions = []string{"noatime"}

@@ -88,7 +88,7 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		var mu sync.Mutex
 		attached := map[v1.UniqueVolumeName]string{}
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
 			c.PersistentVolumes.Claims = new(claims).bound("c")
 			c.PersistentVolumes.Attached = func(name v1.UniqueVolumeName) (string, bool) {
@@ -121,7 +121,7 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 		var mu sync.Mutex
 		var reported []v1.UniqueVolumeName
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
 			c.PersistentVolumes.Claims = new(claims).bound("c")
 			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "/dev/sdx", true }
@@ -149,7 +149,7 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 func TestAVolumeThatNobodyAttaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
 			c.PersistentVolumes.Claims = new(claims).bound("c")
 			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
@@ -187,7 +187,7 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 		n := start(t, nil, func(c *volume.Config) {
 			c.PersistentVolumes.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
 		})
-		n.plugin.SELinux = true
+		n.plugin.Capabilities.SELinux = true
 		p := claimPod("p", "c")
 		p.Spec.SecurityContext = &v1.PodSecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0:c1,c2"}}
 		_, err := n.Mount(t.Context(), p)

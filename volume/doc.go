@@ -75,8 +75,7 @@
 // # Testing
 //
 // Tables test the planner, synctest bubbles the Manager with volumetest's plugin and mounter, real
-// files the ownership, sub-paths and removal; rules_test.go lists the rules. volumetest.TestPlugin is
-// the suite for plugins. As root, a stress test runs 200 pods while the agent is killed repeatedly.
+// files the ownership, sub-paths and removal. volumetest.TestPlugin is the suite for plugins. As root, a stress test runs 200 pods while the agent is killed repeatedly.
 //
 // # Stability
 //

@@ -98,7 +98,7 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 		}
 		s := time.Second
 		assert.Equal(t, []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 122 * s, 122 * s, 122 * s}, gaps)
-		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: a fault, as asked for`, n.said()[0])
+		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: injected fault`, n.said()[0])
 		assert.Len(t, n.said(), 11)
 		_, err = n.Mount(t.Context(), pod("p", "data")) // it went on meanwhile (vol-27)
 		require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 		start(t, n, func(c *volume.Config) {
 			c.Plugins = append(c.Plugins,
 				&volumetest.Plugin{Kind: "staged", Fault: hang, Supports: of("device"), Shared: func(s *volume.Spec) string { return "d" }},
-				&volumetest.Plugin{Kind: "attached", Attach: true, Supports: of("away")},
+				&volumetest.Plugin{Kind: "attached", Capabilities: volumetest.Capabilities{Attach: true}, Supports: of("away")},
 			)
 			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
 		})
@@ -248,7 +248,7 @@ func TestRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{
-			Refreshing: true, RefreshIn: time.Hour,
+			Capabilities: volumetest.Capabilities{Refresh: true}, RefreshIn: time.Hour,
 			Made: func(p *v1.Pod, _ *volume.Spec) []volume.ObjectRef {
 				return []volume.ObjectRef{{Kind: "ConfigMap", Namespace: p.Namespace, Name: "conf"}}
 			},
@@ -383,7 +383,7 @@ func TestNamesThatCannotBeDirectories(t *testing.T) {
 func TestStepsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Refreshing = true
+		n.plugin.Capabilities.Refresh = true
 		n.plugin.Fault = func(_ context.Context, act, _ string) error {
 			if act == "SetUp" && n.plugin.Count("SetUp") == 1 {
 				wait(time.Second)

@@ -155,7 +155,7 @@ func TestAContextOfSomebodyElseIsAFailure(t *testing.T) {
 func TestAVolumeThatIsAlwaysDueIsNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Refreshing: true, RefreshIn: 1, Fault: func(ctx context.Context, act, _ string) error {
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Refresh: true}, RefreshIn: 1, Fault: func(ctx context.Context, act, _ string) error {
 			if act == "Refresh" && n.plugin.Count("Refresh") > 1000 {
 				<-ctx.Done()
 			}

@@ -46,7 +46,7 @@ var exceptions = map[string]string{
 	"volume/emptydir/emptydir.go setReady os.WriteFile":       record,
 	"volume/hostpath/hostpath.go touch os.OpenFile":           "follows links as a kubelet does, with O_NONBLOCK; the path is the pod's, as all of the host is for a hostPath",
 	"volume/objectdir/read.go eachDir os.ReadDir":             admin,
-	"volume/objectdir/read.go look os.ReadDir":                admin,
+	"volume/objectdir/read.go readDir os.ReadDir":             admin,
 	"volume/objectdir/read.go object os.ReadDir":              admin,
 	"volume/objectdir/read.go readFile os.Open":               admin + "; bounded where it is read",
 	"volume/objectdir/watch.go watch filepath.WalkDir":        admin,
