@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
-	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 
 	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -20,14 +18,12 @@ func (p Policy) Admit(pod *v1.Pod, conditions []v1.NodeConditionType) *runtime.R
 		return nil
 	}
 	onlyMemory := !slices.ContainsFunc(conditions, func(c v1.NodeConditionType) bool { return c != v1.NodeMemoryPressure })
-	if onlyMemory && (qos.Class(pod) != v1.PodQOSBestEffort || toleratesMemoryPressure(pod)) {
+	if onlyMemory && (qos.Class(pod) != v1.PodQOSBestEffort || qos.Tolerates(pod, memoryPressure)) {
 		return nil
 	}
 	sorted := slices.Sorted(slices.Values(conditions))
 	return &runtime.Rejection{Reason: reasonEvicted, Message: fmt.Sprintf("The node had condition: %v. ", sorted)}
 }
 
-func toleratesMemoryPressure(pod *v1.Pod) bool {
-	taint := v1.Taint{Key: v1.TaintNodeMemoryPressure, Effect: v1.TaintEffectNoSchedule}
-	return schedulinghelper.TolerationsTolerateTaint(logr.Discard(), pod.Spec.Tolerations, &taint, false)
-}
+// memoryPressure is the taint of nodes under memory pressure.
+var memoryPressure = v1.Taint{Key: v1.TaintNodeMemoryPressure, Effect: v1.TaintEffectNoSchedule}

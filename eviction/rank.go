@@ -6,8 +6,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
 // A Candidate is a pod with the values that it is ranked by.
@@ -173,7 +174,7 @@ func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf
 	res := s.Resource()
 	c := Candidate{
 		Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
-		Priority: schedulinghelper.PodPriority(pod),
+		Priority: qos.Priority(pod),
 	}
 	if res != resourcePIDs {
 		c.Request = request(pod, res)

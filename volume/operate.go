@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -396,17 +397,15 @@ func commonUser(pod *v1.Pod) *int64 {
 		of = sc.RunAsUser
 	}
 	var common *int64
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			user := of
-			if sc := list[i].SecurityContext; sc != nil && sc.RunAsUser != nil {
-				user = sc.RunAsUser
-			}
-			if user == nil || common != nil && *common != *user {
-				return nil
-			}
-			common = user
+	for c := range podspec.Containers(pod) {
+		user := of
+		if sc := c.SecurityContext; sc != nil && sc.RunAsUser != nil {
+			user = sc.RunAsUser
 		}
+		if user == nil || common != nil && *common != *user {
+			return nil
+		}
+		common = user
 	}
 	return common
 }

@@ -12,6 +12,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage/internal/page"
+	"github.com/kubeparts/kubeparts/internal/restart"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -76,7 +77,7 @@ func (h *Handler) containers(pod *v1.Pod, status *v1.PodStatus) (all []page.Cont
 	}
 	for i := range pod.Spec.InitContainers {
 		c, kind := &pod.Spec.InitContainers[i], "init"
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if restart.Sidecar(c) {
 			kind = "sidecar"
 		}
 		add(kind, c, status.InitContainerStatuses)

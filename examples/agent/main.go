@@ -185,8 +185,8 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 		Record: record, Logger: o.logger, Hooks: cri.Hooks{Synced: history.Synced},
 	})
 	manifests := must(podsource.NewFile(podsource.FileConfig{Path: o.manifests, NodeName: o.nodeName, LocalObjects: true, Hooks: podsource.FileHooks{
-		Problem: func(p podsource.Problem) { out.Printf("manifests", "%v", p.Err) },
-		Mended:  func(path string) { out.Printf("manifests", "%s is in order", path) },
+		Problem:  func(p podsource.Problem) { out.Printf("manifests", "%v", p.Err) },
+		Resolved: func(path string) { out.Printf("manifests", "%s is in order", path) },
 	}}))
 	cfg := agent.Config{
 		NodeName: o.nodeName, Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: manifests}, Sink: out, Record: record, Logger: o.logger,
@@ -197,7 +197,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	if o.runtime != "process" {
 		images = must(imagegc.New(imagegc.Config{
 			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
-			Ready: func() bool { return n.agent.Loop().Synced() }, Pods: func() []*v1.Pod { return n.agent.Loop().Pods() },
+			Pods: func() ([]*v1.Pod, bool) { return n.agent.Loop().Pods(), n.agent.Loop().Synced() },
 		}))
 		cfg.Images, n.parts = images, append(n.parts, images.Run)
 	}

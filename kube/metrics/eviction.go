@@ -56,11 +56,11 @@ func (m *Metrics) ImageGC() imagegc.Hooks {
 	return imagegc.Hooks{
 		Removed: func(r imagegc.RemovedInfo) { // ig-17
 			i.removed.WithLabelValues(r.Reason).Inc()
-			if r.Known && r.Freed > 0 {
+			if r.Measured && r.Freed > 0 {
 				i.freed.Add(float64(r.Freed))
 			}
 		},
-		Passed: func(p imagegc.PassedInfo) {
+		Passed: func(p imagegc.PassInfo) {
 			if p.Err != nil {
 				i.failed.Inc()
 			}

@@ -90,8 +90,8 @@ func newRunners(t *testing.T) map[string]runner {
 	add("allocation: Manager")(granted, err)
 	pressure, err := eviction.New(eviction.Config{
 		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") }},
-		Pods:    func() []*v1.Pod { return nil },
-		Kill:    func(context.Context, eviction.Eviction) error { return nil },
+		Pods:  func() []*v1.Pod { return nil },
+		Kill:  func(context.Context, eviction.Eviction) error { return nil },
 	})
 	add("eviction: Manager")(pressure, err)
 	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})

@@ -6,20 +6,20 @@ import (
 	"github.com/distribution/reference"
 )
 
-// spelled returns a name of an image in the one form that all its spellings have:
-// busybox is docker.io/library/busybox:latest, and of a tag and a digest the digest
-// counts. What is no such name, an ID for one, is returned without "sha256:".
-func spelled(name string) string {
+// normalize returns the canonical form of an image name: docker.io/library/busybox:latest for
+// busybox. If a name has a tag and a digest, the digest applies. Other strings, such as IDs,
+// are returned without "sha256:".
+func normalize(name string) string {
 	if id, ok := strings.CutPrefix(name, "sha256:"); ok {
 		return id
 	}
-	if plain, ok := spellPlain(name); ok {
+	if plain, ok := normalizeFast(name); ok {
 		return plain
 	}
-	return spellAny(name)
+	return normalizeAny(name)
 }
 
-func spellAny(name string) string {
+func normalizeAny(name string) string {
 	named, err := reference.ParseNormalizedNamed(name)
 	if err != nil {
 		return name
@@ -39,13 +39,13 @@ func repository(name string) string {
 	return name
 }
 
-// spellings returns all by which an image is known.
-func spellings(r *Record) []string {
+// references returns the normalized ID and names of an image.
+func references(r *Record) []string {
 	all := make([]string, 0, 1+len(r.Image.Tags)+len(r.Image.Digests))
-	all = append(all, spelled(r.Image.ID))
+	all = append(all, normalize(r.Image.ID))
 	for _, names := range [][]string{r.Image.Tags, r.Image.Digests} {
 		for _, name := range names {
-			all = append(all, spelled(name))
+			all = append(all, normalize(name))
 		}
 	}
 	return all

@@ -10,7 +10,7 @@ import (
 
 const hex64 = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// names are image references of all shapes; plain are those that spellPlain covers.
+// names are image references of all shapes; plain are those that normalizeFast covers.
 var (
 	plain = []string{
 		"busybox", "busybox:1.36", "library/busybox", "docker.io/busybox", "docker.io/library/busybox:latest",
@@ -28,13 +28,13 @@ var (
 
 func TestPlainNamesAreSpelledAsAnyOther(t *testing.T) {
 	for _, name := range plain {
-		got, ok := spellPlain(name)
+		got, ok := normalizeFast(name)
 		assert.True(t, ok, name)
-		assert.Equal(t, spellAny(name), got, name)
+		assert.Equal(t, normalizeAny(name), got, name)
 	}
 	for _, name := range others {
-		if got, ok := spellPlain(name); ok {
-			assert.Equal(t, spellAny(name), got, name)
+		if got, ok := normalizeFast(name); ok {
+			assert.Equal(t, normalizeAny(name), got, name)
 		}
 	}
 }
@@ -48,9 +48,9 @@ func TestPlainNamesOfRandomPartsAreSpelledAsAnyOther(t *testing.T) {
 		for range 1 + random.IntN(7) {
 			name.WriteString(parts[random.IntN(len(parts))])
 		}
-		if got, ok := spellPlain(name.String()); ok {
+		if got, ok := normalizeFast(name.String()); ok {
 			covered++
-			assert.Equal(t, spellAny(name.String()), got, name.String())
+			assert.Equal(t, normalizeAny(name.String()), got, name.String())
 		}
 	}
 	assert.Greater(t, covered, 1000)
@@ -61,14 +61,14 @@ func FuzzSpelled(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got, ok := spellPlain(name); ok && got != spellAny(name) {
-			t.Errorf("%q: %q, but reference has %q", name, got, spellAny(name))
+		if got, ok := normalizeFast(name); ok && got != normalizeAny(name) {
+			t.Errorf("%q: %q, but reference has %q", name, got, normalizeAny(name))
 		}
 	})
 }
 
 func BenchmarkSpelled(b *testing.B) {
-	for name, spell := range map[string]func(string) string{"plain": spelled, "reference": spellAny} {
+	for name, spell := range map[string]func(string) string{"plain": normalize, "reference": normalizeAny} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -8,9 +8,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// SpaceOf returns a Config.Space that asks the runtime where its images are, and the
-// operating system how full that file system is. The runtime has to see the same
-// mounts as this program.
+// SpaceOf returns a Config.Space that measures the file system where the runtime stores its
+// images. The runtime must have the same mounts as this process.
 func SpaceOf(rt runtime.ImageFSReporter) func(ctx context.Context) (Space, error) {
 	return func(ctx context.Context) (Space, error) {
 		images, _, err := rt.ImageFS(ctx)
@@ -18,8 +17,8 @@ func SpaceOf(rt runtime.ImageFSReporter) func(ctx context.Context) (Space, error
 			return Space{}, fmt.Errorf("imagegc: %w", err)
 		}
 		if len(images) == 0 || images[0].Mountpoint == "" {
-			return Space{}, errors.New("imagegc: the runtime does not say where its images are")
+			return Space{}, errors.New("imagegc: runtime reports no image file system")
 		}
-		return StatFS(images[0].Mountpoint)
+		return statFS(images[0].Mountpoint)
 	}
 }

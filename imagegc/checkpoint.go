@@ -10,43 +10,43 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// memory is what the file at Config.Path holds (F-28).
-type memory struct {
-	// Since when images have been looked after.
+// imageCheckpoint is the content of the file at Config.Path.
+type imageCheckpoint struct {
+	// Since is when image garbage collection first ran.
 	Since time.Time `json:"since"`
 
-	Images []remembered `json:"images"`
+	Images []imageRecord `json:"images"`
 }
 
-type remembered struct {
+type imageRecord struct {
 	ID       string    `json:"id"`
 	Handler  string    `json:"handler,omitempty"`
-	Name     string    `json:"name,omitempty"` // for people
+	Name     string    `json:"name,omitempty"` // informational
 	First    time.Time `json:"firstDetected"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
 	PulledBy string    `json:"pulledBy,omitempty"`
 }
 
-// load reads what an earlier agent knew, once. Without it, or where it cannot be
-// read, images are as new as this agent: they stay longer, which harms nobody.
+// load reads the checkpoint once. Without it, or if it cannot be read, all images count as new
+// and are kept longer.
 func (m *Manager) load(now time.Time) {
 	if m.loaded {
 		return
 	}
 	m.loaded = true
 	if m.cfg.Path != "" {
-		var known memory
-		switch err := checkpoint.Read(m.cfg.Path, &known); {
+		var c imageCheckpoint
+		switch err := checkpoint.Read(m.cfg.Path, &c); {
 		case err == nil:
-			m.since = known.Since
-			for _, r := range known.Images {
+			m.since = c.Since
+			for _, r := range c.Images {
 				m.records = append(m.records, Record{
 					Image:         runtime.Image{ID: r.ID, RuntimeHandler: r.Handler},
 					FirstDetected: r.First, LastUsed: r.LastUsed, PulledBy: r.PulledBy,
 				})
 			}
 		case !errors.Is(err, fs.ErrNotExist):
-			m.failed("the record of images cannot be read; their ages begin anew", err)
+			m.failed("Failed to read the image checkpoint; image ages start from zero", err)
 		}
 	}
 	if m.since.IsZero() || m.since.After(now) {
@@ -54,22 +54,22 @@ func (m *Manager) load(now time.Time) {
 	}
 }
 
-// save writes what is known for the next agent.
+// save writes the checkpoint.
 func (m *Manager) save() {
 	if m.cfg.Path == "" {
 		return
 	}
-	known := memory{Since: m.since.UTC(), Images: make([]remembered, len(m.records))}
+	c := imageCheckpoint{Since: m.since.UTC(), Images: make([]imageRecord, len(m.records))}
 	for i := range m.records {
 		r := &m.records[i]
-		known.Images[i] = remembered{
+		c.Images[i] = imageRecord{
 			ID: r.Image.ID, Handler: r.Image.RuntimeHandler, Name: r.name(),
 			First: r.FirstDetected.UTC(), LastUsed: utc(r.LastUsed), PulledBy: r.PulledBy,
 		}
 	}
-	slices.SortFunc(known.Images, func(a, b remembered) int { return a.First.Compare(b.First) })
-	if err := checkpoint.Write(m.cfg.Path, known); err != nil {
-		m.failed("the record of images cannot be written", err)
+	slices.SortFunc(c.Images, func(a, b imageRecord) int { return a.First.Compare(b.First) })
+	if err := checkpoint.Write(m.cfg.Path, c); err != nil {
+		m.failed("Failed to write the image checkpoint; image ages may be lost in a restart", err)
 	}
 }
 

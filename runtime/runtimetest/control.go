@@ -9,10 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Start starts a new instance of the container, as if an agent had done so
-// earlier or behind the caller's back, and returns its ID. A pod that does not
-// exist is made, named after its UID, in namespace default. Start does not look
-// at whether an instance runs already: this is the way to get two.
+// Start starts a new instance of the container, as if another agent had done so,
+// and returns its ID. A pod that does not exist is created, named after its UID,
+// in namespace default. If an instance runs already, there are two.
 func (r *Runtime) Start(uid types.UID, container string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -25,15 +24,15 @@ func (r *Runtime) Start(uid types.UID, container string) string {
 	return r.runLocked(p, sb.ID, c, r.behaviourLocked(c)).status.ID
 }
 
-// Exit has the newest running instance of the container exit with the code. It
-// is an error if none runs.
+// Exit makes the newest running instance of the container exit with the code. It
+// returns an error if none runs.
 func (r *Runtime) Exit(uid types.UID, container string, code int32) error {
 	return r.on(uid, container, func(v *instance) { r.exitLocked(v, code, "") })
 }
 
-// Hang has the newest running instance of the container ignore TERM from now
-// on; what it would have done by itself does not happen either. Kill and Exit
-// still end it. It is an error if none runs.
+// Hang makes the newest running instance of the container ignore SIGTERM and
+// cancels its pending exit. SIGKILL and Exit still terminate it. It returns an
+// error if none runs.
 func (r *Runtime) Hang(uid types.UID, container string) error {
 	return r.on(uid, container, func(v *instance) {
 		v.stubborn = true
@@ -57,8 +56,8 @@ func (r *Runtime) on(uid types.UID, container string, do func(*instance)) error 
 }
 
 // Crash does to the pod what a reboot or the loss of its sandbox does: its
-// containers are dead with 137, its network is gone. A pod that does not exist
-// is left so.
+// containers exit with 137, and its sandbox is not ready. It does nothing if the
+// pod does not exist.
 func (r *Runtime) Crash(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,18 +73,18 @@ func (r *Runtime) crashLocked(p *pod) {
 	r.stopSandboxesLocked(p)
 }
 
-// Remove takes all of the pod away at once, running or not, as an operator
-// with the runtime's own tool can.
+// Remove deletes all containers and sandboxes of the pod, running or not, as an
+// operator can with crictl.
 func (r *Runtime) Remove(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.pods[uid]; p != nil {
-		r.crashLocked(p) // ends what waits for them
+		r.crashLocked(p) // unblocks waiting calls of KillPod
 		r.removeLocked(p, func(*instance) bool { return true }, func(*runtime.SandboxStatus) bool { return true })
 	}
 }
 
-// SetHealth sets what Check answers.
+// SetHealth sets the result of Check.
 func (r *Runtime) SetHealth(h runtime.Health) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,28 +10,28 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Record is what is known of an image over time (ig-5).
+// A Record is an image and the history of its use.
 type Record struct {
 	Image runtime.Image
 
-	// FirstDetected is when the image was first seen on the node.
+	// FirstDetected is when the image was first listed on the node.
 	FirstDetected time.Time
 
-	// LastUsed is when somebody was last seen to use it; zero: never.
+	// LastUsed is when the image was last found in use. Zero if it never was.
 	LastUsed time.Time
 
-	// PulledBy is the pod for which the image came, "default/web", as far as that is
-	// known: of those that held it (Manager.HoldPod) before it was there.
+	// PulledBy is the pod that the image was pulled for, "default/web": the first one that
+	// held it (Manager.HoldPod) before it was present. Empty if unknown.
 	PulledBy string
 
-	// Users are who uses it at present, in words: "container default/web[app]".
+	// Users describes the current users of the image: "container default/web[app]".
 	Users []string
 
-	// Volume: one of them has it mounted.
+	// Volume is true if a user mounts the image as a volume.
 	Volume bool
 }
 
-// key tells records apart (ig-7).
+// key identifies the record; runtimes may store an image for each runtime handler.
 func (r *Record) key() string { return keyOf(r.Image) }
 
 func keyOf(i runtime.Image) string {
@@ -41,7 +41,7 @@ func keyOf(i runtime.Image) string {
 	return i.ID + "," + i.RuntimeHandler
 }
 
-// name is what people know the image by.
+// name returns the first tag, else the first digest, else the ID.
 func (r *Record) name() string {
 	for _, names := range [][]string{r.Image.Tags, r.Image.Digests} {
 		if len(names) > 0 {
@@ -51,28 +51,26 @@ func (r *Record) name() string {
 	return r.Image.ID
 }
 
-// Detect returns the records of the images that there are now, in the order of
-// their keys: old ones carried on, those of images that are gone left out (ig-4,
-// ig-5). It is a pure function.
+// detect returns the records of the present images, by key: old ones are updated, those of
+// removed images dropped. It is a pure function.
 //
-// An ID that is used protects the image for every runtime handler (against ig-7,
-// nq-9). A use that the runtime tells by ID counts for that ID, whatever its name
-// means by now; one that has no more than a name counts for who has the name. Times
-// that lie in the future are a clock's that was wrong, and count as now.
-func Detect(old []Record, images []runtime.Image, uses []runtime.ImageUse, now time.Time) []Record {
-	was := make(map[string]*Record, len(old))
+// An ID in use protects the image for every runtime handler. A use with an ID applies to that
+// ID, even if its name refers to another image now; one with only a name applies to the image
+// of that name. Times in the future, after a change of the clock, count as now.
+func detect(old []Record, images []runtime.Image, uses []runtime.ImageUse, now time.Time) []Record {
+	previous := make(map[string]*Record, len(old))
 	for i := range old {
-		was[old[i].key()] = &old[i]
+		previous[old[i].key()] = &old[i]
 	}
 	records := make([]Record, 0, len(images))
-	at := make(map[string]bool, len(images))
+	listed := make(map[string]bool, len(images))
 	for _, image := range images {
 		r := Record{Image: image, FirstDetected: now}
-		if at[r.key()] {
+		if listed[r.key()] {
 			continue // listed twice
 		}
-		at[r.key()] = true
-		if o := was[r.key()]; o != nil {
+		listed[r.key()] = true
+		if o := previous[r.key()]; o != nil {
 			r.FirstDetected, r.LastUsed, r.PulledBy = earlier(o.FirstDetected, now), earlier(o.LastUsed, now), o.PulledBy
 		}
 		records = append(records, r)
@@ -85,8 +83,8 @@ func Detect(old []Record, images []runtime.Image, uses []runtime.ImageUse, now t
 			r := &records[i]
 			r.LastUsed = now
 			r.Volume = r.Volume || use.Volume
-			if who := whose(use); !slices.Contains(r.Users, who) {
-				r.Users = append(r.Users, who)
+			if user := userOf(use); !slices.Contains(r.Users, user) {
+				r.Users = append(r.Users, user)
 			}
 		}
 	}
@@ -100,8 +98,8 @@ func earlier(t, now time.Time) time.Time {
 	return t
 }
 
-// whose says in words who uses an image.
-func whose(use runtime.ImageUse) string {
+// userOf describes the user of an image.
+func userOf(use runtime.ImageUse) string {
 	switch {
 	case use.Container == "" && use.Pod == "":
 		return "a pod that is being started"
@@ -114,20 +112,20 @@ func whose(use runtime.ImageUse) string {
 	}
 }
 
-// An index finds the images that a name or an ID is of.
+// An index finds the images with a name or ID.
 type index map[string][]int
 
 func newIndex(records []Record) index {
 	ix := make(index, 3*len(records))
 	for i := range records {
-		for _, s := range spellings(&records[i]) {
+		for _, s := range references(&records[i]) {
 			ix[s] = append(ix[s], i)
 		}
 	}
 	return ix
 }
 
-// of returns the images that a use is of.
+// of returns the images of a use.
 func (ix index) of(use runtime.ImageUse) (found []int) {
 	for _, id := range []string{use.ID, use.Ref} {
 		if id != "" {
@@ -142,7 +140,7 @@ func (ix index) of(use runtime.ImageUse) (found []int) {
 
 func (ix index) find(name string) []int {
 	if found := ix[strings.TrimPrefix(name, "sha256:")]; len(found) > 0 {
-		return found // an ID, which could be read as a name
+		return found // an ID, which could be parsed as a name
 	}
-	return ix[spelled(name)]
+	return ix[normalize(name)]
 }

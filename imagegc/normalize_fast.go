@@ -2,10 +2,10 @@ package imagegc
 
 import "strings"
 
-// spellPlain is spelled for the names that image lists consist of, without the
-// regular expressions of package reference, which take twenty times as long. ok is
-// false for a name that it does not cover, valid or not.
-func spellPlain(name string) (spelling string, ok bool) {
+// normalizeFast is normalize for the names that image lists usually contain. It avoids the
+// regular expressions of package reference, which take twenty times as long. ok is false for
+// a name that it does not support, valid or not.
+func normalizeFast(name string) (normalized string, ok bool) {
 	if len(name) > 200 { // reference limits the length of a repository
 		return "", false
 	}
@@ -49,10 +49,10 @@ func spellPlain(name string) (spelling string, ok bool) {
 
 func isAlnum(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// isSeparated reports whether s is lower-case letters and digits, with single
+// isSeparated reports whether s consists of lower-case letters and digits with single
 // separators between them.
 func isSeparated(s, separators string) bool {
-	after := false // a letter or digit
+	after := false // after a letter or digit
 	for i := range len(s) {
 		switch {
 		case isAlnum(s[i]):
