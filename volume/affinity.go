@@ -8,8 +8,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// onNode returns why a persistent volume cannot be had on this node (vol-20).
-func onNode(pv *v1.PersistentVolume, node *v1.Node) error {
+// checkNodeAffinity returns an error if the node does not match the node affinity of pv.
+func checkNodeAffinity(pv *v1.PersistentVolume, node *v1.Node) error {
 	if node == nil || pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
 		return nil
 	}

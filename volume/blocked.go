@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxBlocked bounds the text of Blocked in bytes: errors of drivers may be long.
-const maxBlocked = 1 << 10
+// maxBlockedLength bounds the cause returned by Blocked in bytes: errors of drivers may be long.
+const maxBlockedLength = 1 << 10
 
-// Blocked reports why a pod's volumes are not mounted or not unmounted yet: the failures
-// of its volumes, by their names, and when the first of them is retried. cause is
-// empty if nothing has failed. It does not block. Safe for concurrent use.
+// Blocked returns the errors of a pod's volumes that are not mounted, or not unmounted, and the time
+// of the first retry. cause is empty if no operation has failed; it is truncated at 1 KiB. It does
+// not block. Safe for concurrent use.
 func (m *Manager) Blocked(uid types.UID) (cause string, retryAt time.Time) {
 	var causes []string
 	for _, h := range m.Volumes(uid) {
-		if h.Err == "" || h.Desired && h.State == InPlace {
+		if h.Err == "" || h.Desired && h.State == inPlace.String() {
 			continue
 		}
 		text := h.Err
@@ -30,8 +30,8 @@ func (m *Manager) Blocked(uid types.UID) (cause string, retryAt time.Time) {
 		}
 	}
 	cause = strings.Join(causes, "; ")
-	if len(cause) > maxBlocked {
-		cause = strings.ToValidUTF8(cause[:maxBlocked], "") + "…"
+	if len(cause) > maxBlockedLength {
+		cause = strings.ToValidUTF8(cause[:maxBlockedLength], "") + "…"
 	}
 	return cause, retryAt
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// Claims get what persistent volumes are made from. An object that is not there
-// is an error. Both are asked at each sync of a pod that has a claim (vol-6).
+// Claims returns claims and persistent volumes. Both methods are called at each sync of a pod that
+// refers to a claim. They return an error if the object does not exist.
 type Claims interface {
 	PersistentVolumeClaim(ctx context.Context, namespace, name string) (*v1.PersistentVolumeClaim, error)
 	PersistentVolume(ctx context.Context, name string) (*v1.PersistentVolume, error)
 }
 
-// A use is what the containers of a pod do with one of its volumes.
+// A use is the way in which the containers of a pod use one of its volumes.
 type use struct {
 	volume *v1.Volume
 	files  bool // it is in volumeMounts
 	block  bool // it is in volumeDevices
 }
 
-// uses returns the volumes that some container of the pod uses, in the order of
-// the spec; others are not mounted (vol-5).
+// uses returns the volumes that a container of the pod uses, in the order of the spec. Other volumes
+// are not mounted (rule vol-5).
 func uses(pod *v1.Pod) []use {
 	files, block := map[string]bool{}, map[string]bool{}
 	add := func(mounts []v1.VolumeMount, devices []v1.VolumeDevice) {
@@ -51,13 +51,13 @@ func uses(pod *v1.Pod) []use {
 	return list
 }
 
-// errNotFetched marks an error after which it is not known what the object says.
+// An errNotFetched means that the object could not be read, so its content is unknown.
 type errNotFetched struct{ error }
 
 func (e errNotFetched) Unwrap() error { return e.error }
 
-// resolve returns what a volume of the pod is: for one that names a claim, the
-// persistent volume that it is bound to (vol-6 … vol-8).
+// resolve returns the spec of a volume of the pod. For a volume with a claim it includes the claim and
+// the persistent volume that it is bound to.
 func resolve(ctx context.Context, claims Claims, pod *v1.Pod, u use) (*Spec, error) {
 	var name string
 	var readOnly bool
@@ -65,7 +65,7 @@ func resolve(ctx context.Context, claims Claims, pod *v1.Pod, u use) (*Spec, err
 	case v.PersistentVolumeClaim != nil:
 		name, readOnly = v.PersistentVolumeClaim.ClaimName, v.PersistentVolumeClaim.ReadOnly
 	case v.Ephemeral != nil:
-		name = pod.Name + "-" + v.Name // vol-7
+		name = pod.Name + "-" + v.Name
 	case u.block:
 		return nil, fmt.Errorf("volume %s has volumeMode %s, but is specified in volumeDevices", v.Name, v1.PersistentVolumeFilesystem)
 	default:
@@ -75,7 +75,7 @@ func resolve(ctx context.Context, claims Claims, pod *v1.Pod, u use) (*Spec, err
 		return nil, fmt.Errorf("error processing PVC %s/%s: %w", pod.Namespace, name, err)
 	}
 	if claims == nil {
-		return fail(errors.New("nothing on this node gets claims"))
+		return fail(errors.New("this node has no access to claims"))
 	}
 	claim, err := claims.PersistentVolumeClaim(ctx, pod.Namespace, name)
 	if err != nil {
@@ -96,7 +96,7 @@ func resolve(ctx context.Context, claims Claims, pod *v1.Pod, u use) (*Spec, err
 	if err != nil {
 		return fail(errNotFetched{fmt.Errorf("failed to fetch PV %s from API server: %w", claim.Spec.VolumeName, err)})
 	}
-	if err := bound(pv, claim); err != nil {
+	if err := checkBound(pv, claim); err != nil {
 		return fail(err)
 	}
 	spec := &Spec{Volume: u.volume, Claim: claim, PV: pv, ReadOnly: readOnly}
@@ -106,8 +106,8 @@ func resolve(ctx context.Context, claims Claims, pod *v1.Pod, u use) (*Spec, err
 	return spec, nil
 }
 
-// bound returns why pv does not belong to the claim, if it doesn't.
-func bound(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
+// checkBound returns an error if pv is not bound to the claim.
+func checkBound(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
 	switch ref := pv.Spec.ClaimRef; {
 	case ref == nil:
 		return fmt.Errorf("found PV object %s but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim", pv.Name)
@@ -117,8 +117,7 @@ func bound(pv *v1.PersistentVolume, claim *v1.PersistentVolumeClaim) error {
 	return nil
 }
 
-// setMode says whether the volume is a device, if the containers use it as what
-// it is (vol-8).
+// setMode sets s.Block. It returns an error if the containers use the volume in another mode.
 func (s *Spec) setMode(u use) error {
 	mode := v1.PersistentVolumeFilesystem
 	if s.PV.Spec.VolumeMode != nil {

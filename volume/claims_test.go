@@ -90,7 +90,7 @@ func TestClaims(t *testing.T) {
 		err     string
 	}{
 		"vol-6 bound":   {new(claims).bound("c"), nil, ""},
-		"vol-6 nobody":  {nil, nil, prefix + "nothing on this node gets claims"},
+		"vol-6 nobody":  {nil, nil, prefix + "this node has no access to claims"},
 		"vol-6 fetch":   {&claims{down: errors.New("refused")}, nil, prefix + "failed to fetch PVC from API server: refused"},
 		"vol-6 deleted": {new(claims).bound("c", func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume) { c.DeletionTimestamp = &now }), nil, prefix + "PVC is being deleted"},
 		"vol-6 protected": {new(claims).bound("c", func(c *v1.PersistentVolumeClaim, _ *v1.PersistentVolume) {
@@ -117,10 +117,10 @@ func TestClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-				n.plugin = &volumetest.Plugin{Block: true}
+				n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 				start(t, n, func(cfg *volume.Config) {
 					if c.objects != nil {
-						cfg.Claims = c.objects
+						cfg.PersistentVolumes.Claims = c.objects
 					}
 				})
 				p := claimPod("p", "c")
@@ -143,10 +143,10 @@ func TestClaims(t *testing.T) {
 func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Block: true}
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("a").bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.Claims = objects })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
 		p := claimPod("p", "a", "b")
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "again", VolumeSource: v1.VolumeSource{
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "a", ReadOnly: true},
@@ -172,16 +172,16 @@ func TestPersistentVolumesGoByTheirOwnNames(t *testing.T) {
 func TestABlockVolumeThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Block: true, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Millisecond })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Millisecond })
 		p := claimPod("p", "b")
 		p.Spec.Containers[0].VolumeMounts, p.Spec.Containers[0].VolumeDevices = nil, []v1.VolumeDevice{{Name: "b"}}
 		_, err := n.Mount(t.Context(), p)
 		require.Error(t, err)
-		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: a fault, as asked for`}, n.said())
-		n.plugin.Block = false
+		assert.Equal(t, []string{`Warning FailedMapVolume MapVolume.MapPodDevice failed for volume "pv-b" : volumetest: injected fault`}, n.said())
+		n.plugin.Capabilities.Block = false
 	})
 }
 
@@ -190,7 +190,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 func TestAMountedClaimNeedsNoAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c")
-		with := func(c *volume.Config) { c.Claims = objects }
+		with := func(c *volume.Config) { c.PersistentVolumes.Claims = objects }
 		n := start(t, nil, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestReadWriteOncePod(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
-		n := start(t, nil, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Minute })
+		n := start(t, nil, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Minute })
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
 		_, err = n.Mount(t.Context(), claimPod("q", "c"))
@@ -236,7 +236,7 @@ func TestNodeAffinity(t *testing.T) {
 		})
 		here := &v1.Node{}
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout, c.Node = objects, time.Second, func() *v1.Node { return here }
+			c.PersistentVolumes.Claims, c.WaitTimeout, c.PersistentVolumes.Node = objects, time.Second, func() *v1.Node { return here }
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		assert.ErrorContains(t, err, "no matching NodeSelectorTerms")
@@ -249,17 +249,17 @@ func TestNodeAffinity(t *testing.T) {
 // vol-20: a plugin that knows nothing of mount options is not set up with some.
 func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{NoOptions: true}}
+		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{Capabilities: volumetest.Capabilities{NoMountOptions: true}}}
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
+			c.PersistentVolumes.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 				pv.Spec.MountOptions = []string{"noatime"}
 			})
 			c.WaitTimeout = 100 * time.Millisecond
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
-		require.ErrorContains(t, err, "the persistent volume has mountOptions [noatime], and example.com/fake takes none")
+		require.ErrorContains(t, err, "plugin example.com/fake does not support the mountOptions [noatime] of the persistent volume")
 		assert.Zero(t, n.plugin.Count("SetUp"))
-		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : the persistent volume has mountOptions [noatime], and example.com/fake takes none`}, n.said())
+		assert.Equal(t, []string{`Warning FailedMount MountVolume.SetUp failed for volume "pv-c" : plugin example.com/fake does not support the mountOptions [noatime] of the persistent volume`}, n.said())
 	})
 }
 
@@ -273,9 +273,9 @@ func TestWhatAPluginGets(t *testing.T) {
 		})
 		translated, expanded := 0, ""
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims = objects
-			c.Translate = func(s *volume.Spec) (*volume.Spec, error) { translated++; return s, nil }
-			c.Expanded = func(_ context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
+			c.PersistentVolumes.Claims = objects
+			c.PersistentVolumes.Translate = func(s *volume.Spec) (*volume.Spec, error) { translated++; return s, nil }
+			c.PersistentVolumes.Expanded = func(_ context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 				expanded = claim.Name + " " + size.String()
 				return nil
 			}

@@ -16,96 +16,90 @@ import (
 
 // Config configures a [Manager].
 type Config struct {
-	// Root is the agent's directory, absolute, whose layout below is the
-	// kubelet's: /var/lib/kubelet. Required.
+	// RootDir is the agent's directory, an absolute path. Its layout is the kubelet's
+	// below /var/lib/kubelet. Required.
 	RootDir string
 
-	// Plugins know the kinds of volumes; a volume is the business of the only
-	// one that can support it. Required: without one there is nothing to do.
+	// Plugins support the kinds of volumes. Exactly one plugin must support a volume;
+	// otherwise the volume is not set up. At least one is required.
 	Plugins []Plugin
 
-	// Mounter unmounts what is left over, and binds sub-paths. Required; where
-	// nothing can be mounted, one that says so.
+	// Mounter unmounts leftover mounts and bind-mounts sub-paths. Required; see
+	// [NewMounter] for a process that may not mount.
 	Mounter Mounter
 
-	// Claims get persistent volume claims. Nil: a pod that has one waits.
-	Claims Claims
+	// PersistentVolumes connects the Manager to the cluster. The zero value is for a
+	// node without persistent volumes: pods that refer to a claim are not started.
+	PersistentVolumes PersistentVolumeConfig
 
-	// Translate turns the spec of a volume that is built into Kubernetes into
-	// that of the CSI driver which has replaced it (vol-9). Nil: such volumes
-	// have no plugin, unless one of Plugins is theirs.
-	Translate func(spec *Spec) (*Spec, error)
-
-	// Node returns this node, for persistent volumes that are to be had on
-	// some only (vol-20). Nil: they are not looked at.
-	Node func() *v1.Node
-
-	// Attached reports whether a volume that has to be attached is, and by
-	// which device: what node.status.volumesAttached says (vol-17). Name is as
-	// in [Manager.InUse]. It is asked again after [Manager.AttachChanged], and
-	// must not block. Nil: nobody attaches, and nothing is waited for.
-	Attached func(name v1.UniqueVolumeName) (devicePath string, ok bool)
-
-	// Reported tells whether node.status.volumesInUse, as the API server has
-	// it, names the volume: only then is it safe from being detached (vol-17).
-	// It is asked again after [Manager.AttachChanged], and must not block. Nil:
-	// what is attached is used at once.
-	Reported func(name v1.UniqueVolumeName) bool
-
-	// SELinuxLabel returns the label of the files of a container with these
-	// options: [HostSELinuxLabel] returns such a func. It must not block. Nil:
-	// SELinux is off, and no volume is labelled, neither by its mount nor by
-	// the runtime (vol-13).
+	// SELinuxLabel returns the SELinux label of the files of a container with these
+	// options; see [HostSELinuxLabel]. It must not block. If nil, SELinux is off: no
+	// volume is labeled, neither by its mount nor by the runtime.
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
 
-	// Expanded hears that the file system of a claim has grown, so that its
-	// status may say so. It may block. Nil: nobody does.
-	Expanded func(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error
-
-	// WaitTimeout is how long Mount and Unmount wait. Zero: 2 m 3 s, the
-	// kubelet's. What they wait for goes on afterwards.
+	// WaitTimeout bounds a call of Mount or Unmount. The steps that the call waits for
+	// continue afterwards. Zero means 2m3s, as in the kubelet.
 	WaitTimeout time.Duration
 
-	// AttachTimeout is how long a volume may take to be attached before its
-	// pod is told. Zero: 10 minutes.
-	AttachTimeout time.Duration
-
-	// StopTimeout is how long Run waits, when its context has ended, for steps
-	// that don't return: a mount that hangs in the kernel can't be called off.
-	// Zero: 30 s; negative: as long as it takes. What such a step leaves is as
-	// uncertain as after a crash, and a later Manager's; one in this same
-	// process could meet the step.
+	// StopTimeout bounds how long Run waits after its context is done for steps that do
+	// not return; a mount that hangs in the kernel cannot be canceled. Zero means 30s;
+	// a negative value means no limit. The result of such a step is unknown, as after a
+	// crash; a Manager constructed later in the same process may run concurrently with it.
 	StopTimeout time.Duration
 
-	// StatsPeriod is how often volumes are measured, each pod at its own time.
-	// Zero: 1 minute; negative: never (vol-76). A short one reads the disk all
-	// the time.
+	// StatsPeriod is the period at which the volumes of each pod are measured. Zero
+	// means 1 minute; a negative value disables it. Measuring reads every inode of a
+	// volume on disk.
 	StatsPeriod time.Duration
 
-	// Record takes the events that kubectl describe shows. It must not block.
-	// Nil: nobody reads them.
+	// Record records events of pods. It must not block. If nil, events are discarded.
 	Record func(runtime.Event)
 
-	// Compat brings back ways of the kubelet's; see there.
-	Compat Compat
-
-	// Logger, nil discards.
+	// If Logger is nil, log records are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe; see there.
+	// Hooks observe the Manager.
 	Hooks Hooks
 }
 
-// Compat has the ways of the kubelet's that a user can see and this package does
-// not share by default.
-type Compat struct {
-	// KeepLeftovers leaves the directory of an orphaned pod for ever if one of
-	// its volumes is not empty, also where the files can be nobody's but the
-	// pod's (nq-11).
-	KeepLeftovers bool
+// A PersistentVolumeConfig connects a [Manager] to the objects of a cluster that persistent
+// volumes depend on. Each field is optional. The functions may be called concurrently.
+type PersistentVolumeConfig struct {
+	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim
+	// is not started.
+	Claims Claims
+
+	// Translate converts the spec of an in-tree volume to that of the CSI driver that
+	// replaces it. If nil, an in-tree volume requires a plugin of its own.
+	Translate func(spec *Spec) (*Spec, error)
+
+	// Node returns the node, which must match the node affinity of a persistent volume.
+	// If nil, node affinity is not checked.
+	Node func() *v1.Node
+
+	// Attached reports whether an attachable volume is attached and returns its device
+	// path, from node.status.volumesAttached. The name is as in [Manager.VolumesInUse].
+	// It is called again after [Manager.AttachChanged] and must not block. If nil,
+	// volumes are mounted without being attached.
+	Attached func(name v1.UniqueVolumeName) (devicePath string, ok bool)
+
+	// InUseReported reports whether node.status.volumesInUse contains the volume in the
+	// API server. Before that, the attach/detach controller may detach the volume, and
+	// it is not mounted. It is called again after [Manager.AttachChanged] and must not
+	// block. If nil, an attached volume is mounted immediately.
+	InUseReported func(name v1.UniqueVolumeName) bool
+
+	// AttachTimeout is the duration after which an event is recorded for a volume that
+	// is not attached. Zero means 10 minutes.
+	AttachTimeout time.Duration
+
+	// Expanded is called after the file system of a claim has been expanded to size, to
+	// update the status of the claim. It may block. An error makes the expansion fail,
+	// and it is retried.
+	Expanded func(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error
 }
 
-// check fills in the defaults.
+// check validates the configuration and sets defaults.
 func (c *Config) check() error {
 	switch {
 	case c.RootDir == "" || !filepath.IsAbs(c.RootDir):
@@ -116,19 +110,19 @@ func (c *Config) check() error {
 		return errors.New("volume: Config.Mounter is nil")
 	case c.WaitTimeout < 0:
 		return fmt.Errorf("volume: Config.WaitTimeout is negative: %v", c.WaitTimeout)
-	case c.AttachTimeout < 0:
-		return fmt.Errorf("volume: Config.AttachTimeout is negative: %v", c.AttachTimeout)
+	case c.PersistentVolumes.AttachTimeout < 0:
+		return fmt.Errorf("volume: Config.PersistentVolumes.AttachTimeout is negative: %v", c.PersistentVolumes.AttachTimeout)
 	}
 	names := map[string]bool{}
 	for i, p := range c.Plugins {
 		if p == nil {
 			return fmt.Errorf("volume: Config.Plugins[%d] is nil", i)
 		}
-		if err := checkName(Escape(p.Name())); err != nil {
-			return fmt.Errorf("volume: the name of plugin %q %w", p.Name(), err)
+		if err := checkName(escape(p.Name())); err != nil {
+			return fmt.Errorf("volume: plugin name %q: %w", p.Name(), err)
 		}
 		if names[p.Name()] {
-			return fmt.Errorf("volume: two plugins are called %q", p.Name())
+			return fmt.Errorf("volume: duplicate plugin name %q", p.Name())
 		}
 		names[p.Name()] = true
 	}
@@ -136,8 +130,8 @@ func (c *Config) check() error {
 	if c.WaitTimeout == 0 {
 		c.WaitTimeout = 2*time.Minute + 3*time.Second
 	}
-	if c.AttachTimeout == 0 {
-		c.AttachTimeout = 10 * time.Minute
+	if c.PersistentVolumes.AttachTimeout == 0 {
+		c.PersistentVolumes.AttachTimeout = 10 * time.Minute
 	}
 	if c.StopTimeout == 0 {
 		c.StopTimeout = 30 * time.Second
@@ -154,7 +148,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// plugin returns the plugin of that name, or nil.
+// plugin returns the plugin with the name, or nil.
 func (c *Config) plugin(name string) Plugin {
 	for _, p := range c.Plugins {
 		if p.Name() == name {
@@ -164,7 +158,7 @@ func (c *Config) plugin(name string) Plugin {
 	return nil
 }
 
-// pluginFor returns the plugin that can support spec.
+// pluginFor returns the only plugin that supports spec.
 func (c *Config) pluginFor(spec *Spec) (Plugin, error) {
 	var found Plugin
 	for _, p := range c.Plugins {

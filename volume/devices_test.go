@@ -28,7 +28,7 @@ func staged() *volumetest.Plugin {
 func TestADeviceIsStagedOnceForAllPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		start(t, n, func(c *volume.Config) { c.Claims = new(claims).bound("c") })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c") })
 		var wg sync.WaitGroup
 		for _, uid := range []string{"a", "b", "c"} {
 			wg.Go(func() {
@@ -64,7 +64,9 @@ func TestADeviceThatCannotBeStaged(t *testing.T) {
 			}
 			return nil
 		}
-		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = new(claims).bound("c"), 400*time.Millisecond })
+		start(t, n, func(c *volume.Config) {
+			c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), 400*time.Millisecond
+		})
 		_, err := n.Mount(t.Context(), claimPod("a", "c"))
 		var failed *volume.MountError
 		require.ErrorAs(t, err, &failed)
@@ -86,10 +88,10 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		var mu sync.Mutex
 		attached := map[v1.UniqueVolumeName]string{}
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Attached = func(name v1.UniqueVolumeName) (string, bool) {
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Attached = func(name v1.UniqueVolumeName) (string, bool) {
 				mu.Lock()
 				defer mu.Unlock()
 				path, ok := attached[name]
@@ -119,11 +121,11 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 		var mu sync.Mutex
 		var reported []v1.UniqueVolumeName
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Attached = func(v1.UniqueVolumeName) (string, bool) { return "/dev/sdx", true }
-			c.Reported = func(name v1.UniqueVolumeName) bool {
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "/dev/sdx", true }
+			c.PersistentVolumes.InUseReported = func(name v1.UniqueVolumeName) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Contains(reported, name)
@@ -147,10 +149,10 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 func TestAVolumeThatNobodyAttaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Attach = true
+		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.ErrorContains(t, err, "unmounted volumes=[c], unattached volumes=[c], failed to process volumes=[]: context deadline exceeded")
@@ -183,9 +185,9 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
+			c.PersistentVolumes.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
 		})
-		n.plugin.SELinux = true
+		n.plugin.Capabilities.SELinux = true
 		p := claimPod("p", "c")
 		p.Spec.SecurityContext = &v1.PodSecurityContext{SELinuxOptions: &v1.SELinuxOptions{Level: "s0:c1,c2"}}
 		_, err := n.Mount(t.Context(), p)

@@ -1,13 +1,12 @@
-// Package volume gets the volumes of pods ready and away: files and devices, in
-// the kubelet's layout on disk, for containers that somebody else runs.
+// Package volume mounts and unmounts the volumes of pods: file systems and block devices, in the
+// kubelet's directory layout, for containers that a runtime runs.
 //
 // # What it decides
 //
-// What a pod's volumes are (a claim leads to a persistent volume), which [Plugin]
-// each belongs to, and which step is due for it: attach, stage, set up, refresh,
-// expand, tear down, unstage. That is a pure function of what is wanted, what is
-// there and the time. Plugins, which know the kinds, are packages below this one;
-// you may write your own.
+// A [Manager] resolves the volumes of a pod (from a claim to its persistent volume), selects the
+// [Plugin] of each, and determines the next step of each volume: stage, set up, refresh, expand, tear
+// down, unstage. The step is a function of the desired state, the actual state and the time. Plugins
+// implement the kinds of volumes; those of Kubernetes are the packages below this one.
 //
 //	            Mount                      SetUp ok
 //	not mounted ──────▶ (stage, set up) ──────────────▶ mounted ──▶ refresh, expand
@@ -17,76 +16,68 @@
 //
 // # Usage
 //
-//	m, err := volume.New(volume.Config{RootDir: "/var/lib/kubelet", Plugins: plugins, Mounter: mount.New("")})
+//	m, err := volume.New(volume.Config{RootDir: "/var/lib/kubelet", Plugins: plugins, Mounter: volume.NewMounter(volume.CanMount())})
 //	go m.Run(ctx)
-//	ready, err := m.Mount(ctx, pod) // at each sync of the pod, before its containers
+//	mounted, err := m.Mount(ctx, pod) // at each sync of the pod, before its containers start
 //	…
-//	err = m.Unmount(ctx, pod)       // when none of its containers runs
-//	m.Collect(ctx, keep)            // now and then: what earlier agents have left
+//	err = m.Unmount(ctx, pod)         // after its containers have terminated
+//	err = m.Collect(ctx, keep)        // periodically: volumes that earlier agents mounted
 //
-// A Manager is what podworker.Pipeline takes as Volumes. [Manager.SubPath] and
-// [Manager.Groups] are for runtime/cri's Config, [Manager.InUse] is for the node's
-// status, [Manager.Stats] for its summary. Who has the objects calls
-// [Manager.ObjectChanged].
+// A Manager is the Volumes of a podworker.Pipeline. [Manager.SubPath] and [Manager.Groups] are for the
+// Config of runtime/cri, [Manager.VolumesInUse] is for the status of the node, and
+// [Manager.VolumeStats] for its summary. The source of API objects calls [Manager.ObjectChanged].
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine; those for one pod should not
-// overlap. Plugins are called from many goroutines, once at a time for one volume.
-// Nobody is called while a lock is held. While everything is as wanted nothing
-// wakes up, but to measure (Config.StatsPeriod).
+// All methods are safe for concurrent use; calls of Mount and Unmount for the same pod must not
+// overlap. Plugins are called concurrently, but not concurrently for the same volume. No callback is
+// called while a lock is held. There are no periodic wake-ups except for measurements
+// (Config.StatsPeriod).
 //
 // # Guarantees and limits
 //
-//   - A volume is on record before it is mounted. A manager that is killed at any
-//     point is succeeded by one that knows all there is, and finishes it.
-//   - What is there of a pod is touched only when it is wanted, or known to be
-//     unwanted: until Collect hears that, what an earlier agent left stays.
-//   - Nothing is removed through a mount, whoever made it: directories are
-//     opened one from the other, and mounts are first unmounted ([RemoveTree]).
-//   - Of a pod's directory, volumes, volumeDevices, volume-subpaths and plugins
-//     belong to the Manager. Collect removes the directory with everything in it
-//     once keep is false, so keep must report true until the owners of other
-//     entries, such as runtime/cri, are done with the pod.
-//   - No path in a volume leads a container out of it, whatever is swapped while
-//     it is looked at (Linux; elsewhere sub-paths are refused).
-//   - A mount that hangs in the kernel holds its goroutine, and nobody else but its
-//     pod; Run's end waits for it for Config.StopTimeout.
-//   - An error of a plugin leaves a volume half there, and it is torn down
-//     before its pod goes, unless the error is [Definite].
+//   - A checkpoint is written before a volume is mounted. After a crash at any point, the next Manager
+//     finds every volume and completes or removes it.
+//   - A volume of an earlier agent is changed only when its pod is desired or known to be orphaned;
+//     it is left as it is until Mount, Unmount or Collect decides.
+//   - Nothing is removed through a mount: directories are opened relative to their parents and mounts
+//     are unmounted first ([RemoveTree]).
+//   - Of a pod's directory, volumes, volumeDevices, volume-subpaths and plugins belong to the Manager.
+//     Collect removes the whole directory once keep returns false, so keep must return true until the
+//     owners of other entries, such as runtime/cri, are done with the pod.
+//   - No path in a volume leads a container out of the volume, even if it is changed concurrently
+//     (Linux; sub-paths are rejected on other systems).
+//   - A mount that hangs in the kernel blocks its goroutine and its pod only. Run waits for it at most
+//     Config.StopTimeout after ctx is done.
+//   - After an error of a plugin the volume is uncertain and is torn down before its pod terminates,
+//     unless the error is [Definite].
 //
 // # Differences from the kubelet
 //
-//   - It is told what is wanted, and doesn't look at lists each 100 ms: mounting
-//     begins at once (F-42), and changes of objects are pushed (F-43).
-//   - The errors of [Manager.Mount] and [Manager.Unmount] begin with the kubelet's
-//     words, and then tell of each volume how far it is (F-41). podworker makes an
-//     event of a timeout, too (nq-12; unless PipelineConfig.QuietMountTimeouts).
-//   - A pod that goes calls its set-ups off, and a back-off ends when what is
-//     waited for comes: an object, a driver, another pod's volume.
-//   - A pod whose claim can't be read goes on with a volume that is mounted.
-//   - What is left of orphaned pods is removed if it can be nobody else's
-//     (Compat.KeepLeftovers: never, nq-11), mounts first, with one line of log in
-//     an hour (F-39).
-//   - The fsGroup walk is parallel, leaves alone what is right, and follows no
-//     link, also none that comes while it is at work (F-40).
-//   - A device is staged on record as well, so that it is unstaged by a later
-//     agent even if no pod of it is left (F-45).
-//   - Quotas are not used to measure (vol-78).
-//   - Only volumes whose one access mode is ReadWriteOncePod are mounted with an
-//     SELinux label, as in Kubernetes 1.36 (1.37 mounts those of all modes so), and
-//     only if the containers that use them name a level: the label of others is the
-//     runtime's choice, and it labels their files.
+//   - The kubelet compares the desired and the actual state every 100 ms. Here a change starts the step
+//     immediately, and changes of objects are pushed.
+//   - The errors of [Manager.Mount] and [Manager.Unmount] begin with the kubelet's text, followed by the
+//     phase and error of each volume. podworker also records an event for a timeout (rule nq-12; see
+//     PipelineConfig.QuietMountTimeouts).
+//   - Deleting a pod cancels its set-ups, and a back-off ends when the missing object, driver or
+//     volume appears.
+//   - If a claim cannot be read, a pod whose volume is mounted continues to use it.
+//   - Leftover files of orphaned pods are removed if only the pod can own them, after their mounts are
+//     unmounted; failures are logged once per hour. The kubelet keeps such directories.
+//   - fsGroup is applied in parallel, skips files that are correct, and follows no symbolic link, even
+//     one created concurrently.
+//   - A staged device has a checkpoint, so that a later agent unstages it even if no pod uses it.
+//   - Quotas are not used for measurements (rule vol-78).
+//   - Only volumes whose only access mode is ReadWriteOncePod are mounted with an SELinux label, as in
+//     Kubernetes 1.36 (1.37 extends it to all modes), and only if their containers specify a level.
+//     For others the runtime selects the label and labels the files.
 //
 // # Testing
 //
-// The planner by tables, the Manager in synctest bubbles over volumetest's plugin
-// and mounter, ownership, sub-paths and removal on real files; each rule by number
-// (rules_test.go). volumetest.TestPlugin is the suite of all plugins. As root, 200
-// pods come and go while the agent is killed.
+// Tables test the planner, synctest bubbles the Manager with volumetest's plugin and mounter, real
+// files the ownership, sub-paths and removal. volumetest.TestPlugin is the suite for plugins. As root, a stress test runs 200 pods while the agent is killed repeatedly.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package volume

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Definite marks an error of SetUp or Stage after which nothing of the volume is
-// there: nothing was begun, or all was undone. Without it a volume that failed
-// counts as half there (vol-21).
+// Definite marks an error of SetUp or Stage after which nothing of the volume exists: it was not
+// begun, or it was reverted. After any other error the volume is uncertain. Definite(nil) is nil.
 func Definite(err error) error {
 	if err == nil {
 		return nil
@@ -26,7 +25,7 @@ func isDefinite(err error) bool {
 	return ok
 }
 
-// A notBegun is an error before a step was begun: what was there is there.
+// A notBegun is an error before a step had any effect: the state is unchanged.
 type notBegun struct{ error }
 
 func (n notBegun) Unwrap() error { return n.error }
@@ -36,42 +35,30 @@ func isNotBegun(err error) bool {
 	return ok
 }
 
-// A Phase is how far a volume has come that is waited for.
-type Phase string
-
-// The phases, in their order (F-41).
+// The values of VolumeError.Phase, in order.
 const (
-	// NotProcessed: it is not known yet what the volume is: its claim is not
-	// there or not bound, no plugin knows it, something else is wrong with it.
-	NotProcessed Phase = "not processed"
-
-	// WaitingAttach: it is not attached to the node.
-	WaitingAttach Phase = "waiting to be attached"
-
-	// WaitingDevice: its device is being made ready for all pods.
-	WaitingDevice Phase = "waiting for its device"
-
-	// SettingUp: it is being set up for this pod.
-	SettingUp Phase = "being set up"
-
-	// TearingDown: it is being removed.
-	TearingDown Phase = "being removed"
-
-	// BackingOff: the last step failed, and is tried again at Until.
-	BackingOff Phase = "in back-off"
+	notProcessed  = "not processed" // the claim is not bound, no plugin supports it, or it is invalid
+	waitingAttach = "waiting to be attached"
+	waitingDevice = "waiting for its device" // the device is being staged
+	settingUp     = "being set up"
+	tearingDown   = "being removed"
+	backingOff    = "in back-off" // the last step failed
 )
 
-// A NotReady tells why one volume was not ready, or not gone, in time.
+// A VolumeError reports why one volume was not mounted, or not unmounted, in time.
 type VolumeError struct {
-	// Volume is the name in the pod's spec, or, of one that is to go and is
-	// not in a spec, of its directory.
+	// Volume is the name in the pod's spec, or the name of the directory if an earlier
+	// agent mounted the volume.
 	Volume string
-	Phase  Phase
 
-	// Until is when it is tried again, if it is in back-off.
+	// Phase is "not processed", "waiting to be attached", "waiting for its device",
+	// "being set up", "being removed" or "in back-off".
+	Phase string
+
+	// RetryAt is the time of the next attempt; zero unless the volume is in back-off.
 	RetryAt time.Time
 
-	// Err is how the last try has failed. Nil: no try has ended yet.
+	// Err is the error of the last attempt; nil if none has completed.
 	Err error
 }
 
@@ -86,32 +73,31 @@ func (e *VolumeError) Error() string {
 	return text
 }
 
-// Unwrap returns how the last try has failed.
+// Unwrap returns Err.
 func (e *VolumeError) Unwrap() error { return e.Err }
 
-// A MountError is the error of [Manager.Mount]: the volumes that are not ready,
-// sorted by name, and what ended the wait. It wraps all of their errors.
+// A MountError is the error of [Manager.Mount]. It wraps Err and the errors of the volumes.
 type MountError struct {
-	Volumes []*VolumeError
+	Volumes []*VolumeError // that are not mounted, sorted by name
 
-	// Err is what ended the wait: context.DeadlineExceeded after
-	// Config.WaitTimeout, the context's error, or nil if there is nothing to
-	// wait for, because something is wrong with a volume (vol-28).
+	// Err is the reason why the call returned: context.DeadlineExceeded after
+	// Config.WaitTimeout, or the error of the context. It is nil if a volume could not be
+	// processed, for which the call does not wait.
 	Err error
 }
 
-// Error begins as the kubelet's does (vol-27), and then tells of each volume.
+// Error returns the kubelet's text followed by the error of each volume.
 func (e *MountError) Error() string {
 	var unmounted, unattached, unprocessed, details []string
 	for _, v := range e.Volumes {
 		unmounted = append(unmounted, v.Volume)
 		switch v.Phase {
-		case WaitingAttach:
+		case waitingAttach:
 			unattached = append(unattached, v.Volume)
-		case NotProcessed:
+		case notProcessed:
 			unprocessed = append(unprocessed, v.Volume)
 		}
-		if v.Err != nil && e.Err == nil && v.Phase == NotProcessed {
+		if v.Err != nil && e.Err == nil && v.Phase == notProcessed {
 			details = append(details, v.Err.Error())
 		} else if v.Err != nil {
 			details = append(details, v.Error())
@@ -124,17 +110,16 @@ func (e *MountError) Error() string {
 	return text + ": " + strings.Join(details, "; ")
 }
 
-// Unwrap returns what ended the wait, and the errors of the volumes.
+// Unwrap returns Err and the errors of the volumes.
 func (e *MountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
 
-// An UnmountError is the error of [Manager.Unmount]: the volumes that are still
-// there, sorted by name, and what ended the wait (vol-29).
+// An UnmountError is the error of [Manager.Unmount]. It wraps Err and the errors of the volumes.
 type UnmountError struct {
-	Volumes []*VolumeError
-	Err     error
+	Volumes []*VolumeError // that are still mounted, sorted by name
+	Err     error          // context.DeadlineExceeded after Config.WaitTimeout, or the error of the context
 }
 
-// Error begins as the kubelet's does, and then tells of each volume.
+// Error returns the kubelet's text followed by the error of each volume.
 func (e *UnmountError) Error() string {
 	var names []string
 	var details strings.Builder
@@ -147,7 +132,7 @@ func (e *UnmountError) Error() string {
 	return fmt.Sprintf("mounted volumes=%v: %v%s", names, e.Err, details.String())
 }
 
-// Unwrap returns what ended the wait, and the errors of the volumes.
+// Unwrap returns Err and the errors of the volumes.
 func (e *UnmountError) Unwrap() []error { return unwrapAll(e.Err, e.Volumes) }
 
 func unwrapAll(err error, volumes []*VolumeError) []error {

@@ -107,7 +107,7 @@ func TestRemoveTree(t *testing.T) {
 	cancel()
 	assert.ErrorIs(t, volume.RemoveTree(ctx, none, dir), context.Canceled)
 	assert.FileExists(t, filepath.Join(dir, "f"))
-	assert.ErrorContains(t, volume.RemoveTree(t.Context(), nil, dir), "there is no Mounter")
+	assert.ErrorContains(t, volume.RemoveTree(t.Context(), nil, dir), "Mounter is nil")
 }
 
 // vol-65: who owns what after the walk, and with which modes.

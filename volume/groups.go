@@ -7,12 +7,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// gidAnnotation of a persistent volume is the group that its files belong to.
+// gidAnnotation is the annotation of a persistent volume with the GID of its files.
 const gidAnnotation = "pv.beta.kubernetes.io/gid"
 
-// Groups returns the groups of the pod's persistent volumes, sorted, which all
-// of its containers are to be in (vol-68). It knows those that Mount was called
-// for.
+// Groups returns the supplemental groups that all containers of the pod must have because of its
+// persistent volumes, sorted. It considers the volumes that Mount was called for. Safe for concurrent
+// use.
 func (m *Manager) Groups(pod *v1.Pod) []int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

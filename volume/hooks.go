@@ -9,77 +9,75 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Hooks observe a [Manager]. Each may be nil. They are called from many
-// goroutines, and must not block. Of two steps that follow each other at once, the
-// second may be told of first. The kubelet's metrics are made of them, and of
-// [Manager.Totals]; each comment says which.
+// Hooks observe a [Manager]. Each may be nil. They are called concurrently and must not block. The
+// calls for two consecutive steps of a volume may be reordered. The kubelet's metrics are computed
+// from them and from [Manager.VolumeCounts], as the comments specify.
 type Hooks struct {
-	// Operated tells of each step that was taken with a volume (vol-81):
-	// storage_operation_duration_seconds{volume_plugin, operation_name, status,
-	// migrated} is Duration; volume_operation_total_seconds{plugin_name,
-	// operation_name} is Total, where that is not zero;
-	// force_cleaned_failed_volume_operations_total and …_errors_total count
-	// those with Forced (vol-35).
+	// Operated is called after each operation on a volume. Its Duration is
+	// storage_operation_duration_seconds{volume_plugin, operation_name, status, migrated};
+	// its Total, if not zero, is volume_operation_total_seconds{plugin_name,
+	// operation_name}; operations with Forced are counted by
+	// force_cleaned_failed_volume_operations_total and …_errors_total.
 	Operated func(OperationInfo)
 
-	// Woken is called each time that the reconciler has looked for something
-	// to do. Where all is as wanted it is not called at all (F-42).
+	// Reconciled is called after each pass of the reconciler. There are no passes while the
+	// actual state equals the desired state.
 	Reconciled func()
 
-	// Reconstructed tells of each volume that was found on the disk at the
-	// start: reconstruct_volume_operations_total, and, with an Err,
-	// reconstruct_volume_operations_errors_total (vol-35).
+	// Reconstructed is called at the start for each volume on disk:
+	// reconstruct_volume_operations_total and, with an Err,
+	// reconstruct_volume_operations_errors_total.
 	Reconstructed func(ReconstructInfo)
 
-	// Measured tells of each volume that was measured (vol-80). For one with a
-	// Spec.Claim: kubelet_volume_stats_capacity_bytes, _available_bytes,
+	// Measured is called after each measurement of a volume. For one with a Spec.Claim it is
+	// kubelet_volume_stats_capacity_bytes, _available_bytes,
 	// _used_bytes, _inodes, _inodes_free and _inodes_used{namespace,
-	// persistentvolumeclaim}, and, if Stats.Abnormal is known,
+	// persistentvolumeclaim}, and, if Stats.Abnormal is not nil,
 	// kubelet_volume_stats_health_status_abnormal.
 	Measured func(MeasuredInfo)
 
-	// Orphan tells of each directory of a pod that nobody wants (vol-38).
+	// Orphan is called after each attempt to remove the directory of an orphaned pod.
 	Orphan func(OrphanInfo)
 
-	// Collected tells of each round of Collect that was not called off (vol-38):
+	// Collected is called after each Collect whose context is not done:
 	// kubelet_orphan_pod_cleaned_volumes is Orphans, and
 	// kubelet_orphan_pod_cleaned_volumes_errors is Failed.
 	Collected func(CollectInfo)
 }
 
-// An OperationInfo is one step taken with a volume.
+// An OperationInfo describes a completed operation on a volume.
 type OperationInfo struct {
-	// Operation is the kubelet's name of it: "volume_mount", "volume_unmount",
-	// "volume_stage", "volume_unstage", "volume_fs_resize", or
-	// "volume_refresh", which the kubelet has among the mounts.
+	// Operation is the kubelet's name: "volume_mount", "volume_unmount", "volume_stage",
+	// "volume_unstage", "volume_fs_resize", or "volume_refresh", which the kubelet counts
+	// as volume_mount.
 	Operation string
 	Plugin    string
 	Volume    string
-	PodUID    types.UID // empty for what is done once for all pods
-	Forced    bool      // nobody knew the volume: it was removed from outside (vol-34)
+	PodUID    types.UID // empty for an operation on a staged device
+	Forced    bool      // the volume has no plugin and was unmounted and removed by its path
 	Duration  time.Duration
 	Err       error
 
-	// Total is how long it took from when the volume was wanted, or not wanted
-	// any more, until this step had it so: with what failed before, and the
-	// waits. Zero: it is not so yet, or the step is another.
+	// Total is the time since the desired state of the volume changed, including failed
+	// attempts and back-off. It is zero unless Operation is volume_mount or volume_unmount
+	// and succeeded.
 	Total time.Duration
 }
 
-// A ReconstructInfo is one volume that an earlier agent has left.
+// A ReconstructInfo describes a volume that an earlier agent mounted.
 type ReconstructInfo struct {
 	Place Place
 
-	// Recorded: there is a record of it. If not, its plugin was asked.
+	// Recorded reports whether the volume has a checkpoint. If not, its plugin constructed
+	// the spec.
 	Recorded bool
 
-	// Err is why nobody knows what it is. It is removed as what it looks like
-	// from outside, once its pod is known to be gone (vol-34).
+	// Err is the reason why the spec is unknown. Such a volume is unmounted and removed by
+	// its path once its pod is orphaned.
 	Err error
 }
 
-// A MeasuredInfo is what a volume was measured to hold. Spec.Claim is nil for
-// volumes without one.
+// A MeasuredInfo is a measurement of a volume. Spec.Claim is nil if the volume has no claim.
 type MeasuredInfo struct {
 	Pod    *v1.Pod
 	Spec   *Spec
@@ -87,19 +85,19 @@ type MeasuredInfo struct {
 	Stats  Stats
 }
 
-// An OrphanInfo is the directory of a pod that nobody wants.
+// An OrphanInfo describes an attempt to remove the directory of an orphaned pod.
 type OrphanInfo struct {
 	PodUID types.UID
-	Err    error // why it, or a part of it, was left
+	Err    error // nil if the directory was removed completely
 }
 
-// A CollectInfo is one round of [Manager.Collect].
+// A CollectInfo is the result of one [Manager.Collect].
 type CollectInfo struct {
-	Orphans int // directories of pods that nobody wants
-	Failed  int // of them, those that are still there
+	Orphans int // directories of orphaned pods
+	Failed  int // of which this many could not be removed
 }
 
-// operationName is the name of a step in metrics.
+// operationName returns the name of a step in metrics.
 func operationName(s step) string {
 	return map[step]string{
 		setUp: "volume_mount", refresh: "volume_refresh", tearDown: "volume_unmount",
@@ -107,15 +105,15 @@ func operationName(s step) string {
 	}[s]
 }
 
-// A Total is how many volumes of one plugin are wanted, and how many are there.
+// A VolumeCount is the number of volumes of one plugin in the desired and in the actual state.
 type VolumeCount struct {
 	Plugin          string
 	Desired, Actual int
 }
 
-// Totals counts the volumes of pods, sorted by plugin:
-// volume_manager_total_volumes{plugin_name, state} with the states
-// desired_state_of_world and actual_state_of_world (vol-35).
+// VolumeCounts returns the number of volumes of pods for each plugin, sorted by plugin:
+// volume_manager_total_volumes{plugin_name, state} with the states desired_state_of_world and
+// actual_state_of_world. Safe for concurrent use.
 func (m *Manager) VolumeCounts() []VolumeCount {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,10 +124,10 @@ func (m *Manager) VolumeCounts() []VolumeCount {
 			t = &VolumeCount{Plugin: v.place.Plugin}
 			of[v.place.Plugin] = t
 		}
-		if v.wanted {
+		if v.desired {
 			t.Desired++
 		}
-		if v.state != NotMounted {
+		if v.state != notMounted {
 			t.Actual++
 		}
 	}

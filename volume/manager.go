@@ -15,19 +15,19 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
-// A Manager gets the volumes of pods ready and away. It is made by [New], and
-// works while [Manager.Run] runs. All methods may be called from any goroutine.
+// A Manager mounts and unmounts the volumes of pods. Steps are taken only while [Manager.Run] runs.
+// Safe for concurrent use.
 type Manager struct {
 	cfg   Config
 	ran   runonce.Guard
 	log   *slog.Logger
 	stats *meter
 
-	// found is closed when what an earlier agent has left is known.
-	found   chan struct{}
-	finding sync.Once
+	// reconstructed is closed when the volumes that an earlier agent mounted are known.
+	reconstructed   chan struct{}
+	reconstructOnce sync.Once
 
-	signal chan struct{} // something is to be looked at
+	signal chan struct{} // a volume or device is dirty
 	steps  sync.WaitGroup
 
 	// mu guards the fields below.
@@ -35,35 +35,33 @@ type Manager struct {
 	world   world
 	changed map[types.UID]chan struct{} // closed when a volume of the pod changes
 	sweeps  map[types.UID]bool          // pods whose directory is being removed
-	told    map[types.UID]time.Time     // pods whose directory was complained of
-	orphans map[types.UID]func() bool   // pods being removed that nobody wants, and whether somebody does by now
-	later   []func()                    // to be called when mu is free
+	logged  map[types.UID]time.Time     // when the failure to remove a pod's directory was logged
+	orphans map[types.UID]func() bool   // orphaned pods whose volumes are torn down, and the keep function of Collect
+	later   []func()                    // calls to make after mu is unlocked
 }
 
-// New returns a Manager for cfg, or an error if it lacks something. It touches no
-// file.
+// New returns a Manager, or an error if cfg is invalid. It does not access any file.
 func New(cfg Config) (*Manager, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	m := &Manager{
-		cfg: cfg, log: cfg.Logger, found: make(chan struct{}), signal: make(chan struct{}, 1), world: newWorld(),
-		changed: map[types.UID]chan struct{}{}, sweeps: map[types.UID]bool{}, told: map[types.UID]time.Time{}, orphans: map[types.UID]func() bool{},
+		cfg: cfg, log: cfg.Logger, reconstructed: make(chan struct{}), signal: make(chan struct{}, 1), world: newWorld(),
+		changed: map[types.UID]chan struct{}{}, sweeps: map[types.UID]bool{}, logged: map[types.UID]time.Time{}, orphans: map[types.UID]func() bool{},
 	}
 	m.stats = newMeter(m)
 	return m, nil
 }
 
-// Run reads what an earlier agent has left, and then takes the steps that
-// volumes need, until ctx ends; the steps that are being taken are called off and
-// waited for, and a later Manager finishes them. While everything is as wanted it
-// sleeps (F-42). It returns nil, or, after Config.StopTimeout, an error that names
-// the steps which hang. A second call returns an error.
+// Run reconstructs the volumes that an earlier agent mounted and reconciles the actual with the desired
+// state until ctx is done. It then cancels the steps in progress and waits for them; a later Manager
+// completes them. It returns nil, or an error that names the steps that have not returned within
+// Config.StopTimeout. Run sleeps while the two states are equal. A second call returns an error.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.ran.Enter("volume: Manager"); err != nil {
 		return err
 	}
-	m.Reconstruct()
+	m.reconstruct()
 	var measuring sync.WaitGroup
 	if m.cfg.StatsPeriod > 0 {
 		measuring.Go(func() { m.stats.run(ctx) })
@@ -75,7 +73,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	})
 }
 
-// stop waits until all has ended, or has had its time.
+// stop waits for wait to return, at most for Config.StopTimeout.
 func (m *Manager) stop(wait func()) error {
 	ended := make(chan struct{})
 	go func() {
@@ -97,12 +95,12 @@ func (m *Manager) stop(wait func()) error {
 	defer m.mu.Unlock()
 	var hang []string
 	for _, v := range m.world.volumes {
-		if v.step != nothing {
+		if v.step != noStep {
 			hang = append(hang, fmt.Sprintf("%s %s", v.step, v.place))
 		}
 	}
 	for _, d := range m.world.devices {
-		if d.step != nothing {
+		if d.step != noStep {
 			hang = append(hang, fmt.Sprintf("%s %s", d.step, d.name))
 		}
 	}
@@ -113,14 +111,13 @@ func (m *Manager) stop(wait func()) error {
 	return fmt.Errorf("volume: not stopped within %v: %s", m.cfg.StopTimeout, strings.Join(hang, ", "))
 }
 
-// reconcile looks at what has changed, and at what is due, and begins the steps
-// that follow from it.
+// reconcile starts the steps of dirty and due volumes until ctx is done.
 func (m *Manager) reconcile(ctx context.Context) {
 	alarm := time.NewTimer(time.Hour)
 	alarm.Stop()
 	defer alarm.Stop()
 	for ctx.Err() == nil {
-		at := m.look(ctx, time.Now())
+		at := m.takeSteps(ctx, time.Now())
 		if m.cfg.Hooks.Reconciled != nil {
 			m.cfg.Hooks.Reconciled()
 		}
@@ -137,9 +134,9 @@ func (m *Manager) reconcile(ctx context.Context) {
 	}
 }
 
-// look takes the next step of all that is marked or due, and returns when the
-// next one is due.
-func (m *Manager) look(ctx context.Context, now time.Time) time.Time {
+// takeSteps starts the next step of each dirty or due volume and device, and returns the time at which
+// the next one is due.
+func (m *Manager) takeSteps(ctx context.Context, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.unlock()
 	w := &m.world
@@ -150,31 +147,31 @@ func (m *Manager) look(ctx context.Context, now time.Time) time.Time {
 		}
 		for place, v := range w.dirty {
 			delete(w.dirty, place)
-			s, at := next(v.look(m.attachedLocked(v)), now)
+			s, at := next(v.stepInput(m.attachedLocked(v)), now)
 			w.wake(v, at)
 			m.takeLocked(ctx, v, s, now)
 		}
 		for name, d := range w.dirtyDevices {
 			delete(w.dirtyDevices, name)
-			s, at := nextDevice(d.look(), now)
+			s, at := nextDevice(d.stepInput(), now)
 			w.wakeDevice(d, at)
 			m.takeDeviceLocked(ctx, d, s)
 		}
 	}
 }
 
-// markLocked has the volume looked at.
+// markLocked marks the volume as dirty.
 func (m *Manager) markLocked(v *podVolume) {
 	m.world.dirty[v.place] = v
 	m.wakeUp()
 }
 
-// markDeviceLocked has a device looked at, and the volumes on it.
+// markDeviceLocked marks a device and the volumes on it as dirty.
 func (m *Manager) markDeviceLocked(d *device) {
 	m.world.dirtyDevices[d.name] = d
 	for _, v := range d.users {
 		m.world.dirty[v.place] = v
-		m.tellLocked(v.place.PodUID)
+		m.notifyLocked(v.place.PodUID)
 	}
 	m.wakeUp()
 }
@@ -196,69 +193,69 @@ func (m *Manager) watchLocked(uid types.UID) <-chan struct{} {
 	return c
 }
 
-// tellLocked tells who waits for volumes of the pod that one has changed.
-func (m *Manager) tellLocked(uid types.UID) {
+// notifyLocked wakes the callers that wait for a change of a volume of the pod.
+func (m *Manager) notifyLocked(uid types.UID) {
 	if c := m.changed[uid]; c != nil {
 		close(c)
 		delete(m.changed, uid)
 	}
 }
 
-// attachedLocked reports whether the volume is attached, if it has to be.
+// attachedLocked reports whether the volume is attached and reported as in use, or need not be.
 func (m *Manager) attachedLocked(v *podVolume) bool {
-	if !v.attach || m.cfg.Attached == nil {
+	if !v.attach || m.cfg.PersistentVolumes.Attached == nil {
 		return true
 	}
-	_, ok := m.cfg.Attached(v.uniqueName())
-	return ok && (m.cfg.Reported == nil || m.cfg.Reported(v.uniqueName())) // vol-17
+	_, ok := m.cfg.PersistentVolumes.Attached(v.uniqueName())
+	return ok && (m.cfg.PersistentVolumes.InUseReported == nil || m.cfg.PersistentVolumes.InUseReported(v.uniqueName()))
 }
 
-// uniqueName is what the volume is called on this node (vol-2).
+// uniqueName returns the name of the volume on this node.
 func (v *podVolume) uniqueName() v1.UniqueVolumeName {
 	if v.device != nil {
 		return v1.UniqueVolumeName(v.device.name)
 	}
-	return v1.UniqueVolumeName(UniqueName(v.place, "", v.name()))
+	return v1.UniqueVolumeName(uniqueName(v.place, "", v.name()))
 }
 
-// AttachChanged says that Config.Attached or Config.Reported may answer
-// differently: the status of the node has changed. It doesn't block.
+// AttachChanged must be called when the result of Attached or InUseReported may have changed, that is,
+// when the status of the node has changed. It does not block. Safe for concurrent use.
 func (m *Manager) AttachChanged() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range m.world.volumes {
-		if v.attach && v.state != InPlace {
+		if v.attach && v.state != inPlace {
 			m.markLocked(v)
 		}
 	}
 }
 
-// ObjectChanged says that an object has changed, or has come, or has gone: the
-// volumes that are made from it are brought up to date now, and those that wait
-// for it are tried again (F-43). Kind is "ConfigMap", "Secret" and so on. It
-// doesn't block.
+// ObjectChanged must be called when an object has been created, changed or deleted. Volumes that are
+// made from it are refreshed, and volumes that wait for it are retried immediately. The kind is one
+// that an [ObjectReferrer] uses, such as [KindSecret]. It does not block. Safe for concurrent use.
 func (m *Manager) ObjectChanged(kind, namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, ref := range []ObjectRef{{kind, namespace, name}, {kind, namespace, ""}, {kind, "", name}, {kind, "", ""}} {
 		for _, v := range m.world.refs[ref] {
 			v.failed.notBefore = time.Time{}
-			if v.refreshes() && (v.state == InPlace || v.step == setUp) {
-				v.refresh = true // a step that is being taken may have read it before
+			if v.refreshes() && (v.state == inPlace || v.step == setUp) {
+				v.refresh = true // a step in progress may have read the old object
 			}
 			m.markLocked(v)
 		}
 	}
 }
 
-// refreshes reports whether the volume changes while it is mounted (vol-11).
+// refreshes reports whether the volume may change while it is mounted.
 func (v *podVolume) refreshes() bool {
 	r, ok := v.plugin.(Refresher)
 	return ok && v.spec != nil && r.Refreshes(v.spec)
 }
 
-// PluginChanged says that what a plugin waited for may be there: a driver has
-// registered itself. Its volumes are tried again now. It doesn't block.
+// PluginChanged must be called when a condition that a plugin waits for may be met, such as the
+// registration of a driver. The plugin's volumes are retried immediately. It does not block. Safe for
+// concurrent use.
 func (m *Manager) PluginChanged(plugin string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -274,9 +271,9 @@ func (m *Manager) PluginChanged(plugin string) {
 	}
 }
 
-// InUse returns the attached volumes that must not be detached: what
-// node.status.volumesInUse should say, sorted. A volume is in it from when a pod
-// wants it until its device has been unstaged (vol-17, vol-25).
+// VolumesInUse returns the attachable volumes that must not be detached, sorted, for
+// node.status.volumesInUse. It contains a volume from the time at which a pod desires it until its
+// device is unstaged. Safe for concurrent use.
 func (m *Manager) VolumesInUse() []v1.UniqueVolumeName {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -287,7 +284,7 @@ func (m *Manager) VolumesInUse() []v1.UniqueVolumeName {
 		}
 	}
 	for _, d := range m.world.devices {
-		if d.state != NotMounted || d.step != nothing {
+		if d.state != notMounted || d.step != noStep {
 			names = append(names, v1.UniqueVolumeName(d.name))
 		}
 	}

@@ -98,7 +98,7 @@ func TestASetUpThatFailsIsTriedAgainLaterAndLater(t *testing.T) {
 		}
 		s := time.Second
 		assert.Equal(t, []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s, 122 * s, 122 * s, 122 * s}, gaps)
-		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: a fault, as asked for`, n.said()[0])
+		assert.Equal(t, `Warning FailedMount MountVolume.SetUp failed for volume "data" : volumetest: injected fault`, n.said()[0])
 		assert.Len(t, n.said(), 11)
 		_, err = n.Mount(t.Context(), pod("p", "data")) // it went on meanwhile (vol-27)
 		require.NoError(t, err)
@@ -131,19 +131,19 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 		start(t, n, func(c *volume.Config) {
 			c.Plugins = append(c.Plugins,
 				&volumetest.Plugin{Kind: "staged", Fault: hang, Supports: of("device"), Shared: func(s *volume.Spec) string { return "d" }},
-				&volumetest.Plugin{Kind: "attached", Attach: true, Supports: of("away")},
+				&volumetest.Plugin{Kind: "attached", Capabilities: volumetest.Capabilities{Attach: true}, Supports: of("away")},
 			)
-			c.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
+			c.PersistentVolumes.Attached = func(v1.UniqueVolumeName) (string, bool) { return "", false }
 		})
 		p := pod("p", "slow", "fine", "device", "away")
 		_, err := n.Mount(t.Context(), p)
 		var failed *volume.MountError
 		require.ErrorAs(t, err, &failed)
-		phases := map[string]volume.Phase{}
+		phases := map[string]string{}
 		for _, v := range failed.Volumes {
 			phases[v.Volume] = v.Phase
 		}
-		assert.Equal(t, map[string]volume.Phase{"away": volume.WaitingAttach, "device": volume.WaitingDevice, "slow": volume.SettingUp}, phases)
+		assert.Equal(t, map[string]string{"away": volume.WaitingAttach, "device": volume.WaitingDevice, "slow": volume.SettingUp}, phases)
 		assert.EqualError(t, err, "unmounted volumes=[away device slow], unattached volumes=[away], failed to process volumes=[]: context deadline exceeded")
 		assert.Empty(t, n.said(), "the caller says it")
 
@@ -248,7 +248,7 @@ func TestRefreshes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
 		n.plugin = &volumetest.Plugin{
-			Refreshing: true, RefreshIn: time.Hour,
+			Capabilities: volumetest.Capabilities{Refresh: true}, RefreshIn: time.Hour,
 			Made: func(p *v1.Pod, _ *volume.Spec) []volume.ObjectRef {
 				return []volume.ObjectRef{{Kind: "ConfigMap", Namespace: p.Namespace, Name: "conf"}}
 			},
@@ -333,10 +333,10 @@ func TestManagerConfig(t *testing.T) {
 		"no plugins":    {func(c *volume.Config) { c.Plugins = nil }, "volume: Config.Plugins is empty"},
 		"nil plugin":    {func(c *volume.Config) { c.Plugins = []volume.Plugin{nil} }, "volume: Config.Plugins[0] is nil"},
 		"no mounter":    {func(c *volume.Config) { c.Mounter = nil }, "volume: Config.Mounter is nil"},
-		"twice":         {func(c *volume.Config) { c.Plugins = append(c.Plugins, c.Plugins[0]) }, `volume: two plugins are called "example.com/fake"`},
-		"bad name":      {func(c *volume.Config) { c.Plugins = []volume.Plugin{&volumetest.Plugin{Kind: ".."}} }, `volume: the name of plugin ".." is no name of a directory`},
+		"twice":         {func(c *volume.Config) { c.Plugins = append(c.Plugins, c.Plugins[0]) }, `volume: duplicate plugin name "example.com/fake"`},
+		"bad name":      {func(c *volume.Config) { c.Plugins = []volume.Plugin{&volumetest.Plugin{Kind: ".."}} }, `volume: plugin name "..": is not a directory name`},
 		"wait":          {func(c *volume.Config) { c.WaitTimeout = -1 }, "volume: Config.WaitTimeout is negative: -1ns"},
-		"attach":        {func(c *volume.Config) { c.AttachTimeout = -1 }, "volume: Config.AttachTimeout is negative: -1ns"},
+		"attach":        {func(c *volume.Config) { c.PersistentVolumes.AttachTimeout = -1 }, "volume: Config.PersistentVolumes.AttachTimeout is negative: -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good
@@ -350,7 +350,7 @@ func TestManagerConfig(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = m.Mount(ctx, pod("p", "v"))
-	assert.EqualError(t, err, "volume: waiting for the manager to run: context canceled")
+	assert.EqualError(t, err, "volume: waiting for Manager.Run: context canceled")
 	require.NoError(t, m.Run(ctx))
 	assert.EqualError(t, m.Run(ctx), "volume: Manager.Run was called before")
 }
@@ -383,7 +383,7 @@ func TestNamesThatCannotBeDirectories(t *testing.T) {
 func TestStepsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		n.plugin.Refreshing = true
+		n.plugin.Capabilities.Refresh = true
 		n.plugin.Fault = func(_ context.Context, act, _ string) error {
 			if act == "SetUp" && n.plugin.Count("SetUp") == 1 {
 				wait(time.Second)

@@ -14,33 +14,32 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// measureParallel is how many pods are measured at a time.
-const measureParallel = 4
+// maxMeasuring is the number of pods that are measured concurrently.
+const maxMeasuring = 4
 
-// A meter measures the volumes of pods, each pod at its own time, and remembers
-// (vol-76).
+// A meter measures the volumes of each pod periodically and caches the results.
 type meter struct {
 	m    *Manager
 	wake chan struct{}
 
 	// mu guards the field below. It may be taken while Manager.mu is held.
 	mu   sync.Mutex
-	pods map[types.UID]*measured
+	pods map[types.UID]*podUsage
 }
 
-// measured is what is known of one pod.
-type measured struct {
+// A podUsage is the cached usage of one pod.
+type podUsage struct {
 	next                  time.Time
 	busy                  bool
 	ephemeral, persistent []statsapi.VolumeStats
 }
 
 func newMeter(m *Manager) *meter {
-	return &meter{m: m, wake: make(chan struct{}, 1), pods: map[types.UID]*measured{}}
+	return &meter{m: m, wake: make(chan struct{}, 1), pods: map[types.UID]*podUsage{}}
 }
 
-// add begins to measure a pod: first at some time within the period, so that the
-// pods of a node which starts don't all come at once.
+// add schedules the measurements of a pod. The first is at a random time within the period, to spread
+// the load after a start.
 func (s *meter) add(uid types.UID) {
 	if s.m.cfg.StatsPeriod < 0 {
 		return
@@ -48,7 +47,7 @@ func (s *meter) add(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pods[uid] == nil {
-		s.pods[uid] = &measured{next: time.Now().Add(rand.N(s.m.cfg.StatsPeriod))}
+		s.pods[uid] = &podUsage{next: time.Now().Add(rand.N(s.m.cfg.StatsPeriod))}
 		s.wakeUp()
 	}
 }
@@ -66,11 +65,11 @@ func (s *meter) wakeUp() {
 	}
 }
 
-// run measures what is due, until ctx ends.
+// run measures pods that are due until ctx is done.
 func (s *meter) run(ctx context.Context) {
 	var working sync.WaitGroup
 	defer working.Wait()
-	slots := make(chan struct{}, measureParallel)
+	slots := make(chan struct{}, maxMeasuring)
 	for ctx.Err() == nil {
 		due, at := s.due(time.Now())
 		for _, uid := range due {
@@ -80,8 +79,8 @@ func (s *meter) run(ctx context.Context) {
 				return
 			}
 			working.Go(func() {
-				_ = s.m.Measure(ctx, uid)
-				s.again(uid)
+				_ = s.m.measure(ctx, uid)
+				s.reschedule(uid)
 				<-slots
 			})
 		}
@@ -97,7 +96,7 @@ func (s *meter) run(ctx context.Context) {
 	}
 }
 
-// due returns the pods to be measured now, and when the next one is.
+// due returns the pods to measure now and the time at which the next one is due.
 func (s *meter) due(now time.Time) (due []types.UID, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +114,8 @@ func (s *meter) due(now time.Time) (due []types.UID, at time.Time) {
 	return due, at
 }
 
-// again says when the pod is measured next.
-func (s *meter) again(uid types.UID) {
+// reschedule schedules the next measurement of the pod.
+func (s *meter) reschedule(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pods[uid]; p != nil {
@@ -125,9 +124,9 @@ func (s *meter) again(uid types.UID) {
 	}
 }
 
-// Measure measures the volumes of a pod now. What cannot be measured is left out;
-// the error tells of it.
-func (m *Manager) Measure(ctx context.Context, uid types.UID) error {
+// measure measures the volumes of a pod. Volumes that cannot be measured are omitted from the cache; the
+// error contains their errors.
+func (m *Manager) measure(ctx context.Context, uid types.UID) error {
 	type job struct {
 		plugin Plugin
 		spec   *Spec
@@ -139,7 +138,7 @@ func (m *Manager) Measure(ctx context.Context, uid types.UID) error {
 	var jobs []job
 	m.mu.Lock()
 	for _, v := range m.world.of(uid) {
-		if v.state != InPlace || v.place.Block || v.plugin == nil {
+		if v.state != inPlace || v.place.Block || v.plugin == nil {
 			continue
 		}
 		j := job{plugin: v.plugin, spec: v.spec, pod: v.pod, place: v.place, ready: v.ready}
@@ -169,7 +168,7 @@ func (m *Manager) Measure(ctx context.Context, uid types.UID) error {
 			if j.spec.Claim != nil {
 				of.PVCRef = &statsapi.PVCReference{Name: j.spec.Claim.Name, Namespace: j.spec.Claim.Namespace}
 			}
-			if Ephemeral(j.spec.Volume) {
+			if isEphemeral(j.spec.Volume) {
 				ephemeral = append(ephemeral, of)
 			} else {
 				persistent = append(persistent, of)
@@ -187,9 +186,9 @@ func (m *Manager) Measure(ctx context.Context, uid types.UID) error {
 	return errors.Join(errs...)
 }
 
-// VolumeStats returns what the volumes of a pod were last measured to hold,
-// sorted by name: those that count as the pod's own use of the node's disk, and
-// the others. Nothing is measured for it. The caller owns the result.
+// VolumeStats returns the cached usage of the volumes of a pod, sorted by name: those that count towards
+// the pod's ephemeral storage, and the others. It does not measure. The caller owns the results. Safe
+// for concurrent use.
 func (m *Manager) VolumeStats(uid types.UID) (ephemeral, persistent []statsapi.VolumeStats) {
 	m.stats.mu.Lock()
 	defer m.stats.mu.Unlock()
@@ -199,16 +198,9 @@ func (m *Manager) VolumeStats(uid types.UID) (ephemeral, persistent []statsapi.V
 	return nil, nil
 }
 
-// Stats returns all that VolumeStats does in one list, as the Summary has it.
-func (m *Manager) Stats(uid types.UID) []statsapi.VolumeStats {
-	ephemeral, persistent := m.VolumeStats(uid)
-	return append(ephemeral, persistent...)
-}
-
-// Ephemeral reports whether what is in the volume counts as its pod's use of the
-// node's disk (vol-79): an emptyDir that is not in memory, or a copy of a
-// ConfigMap. Secrets, projections and the downward API are in memory.
-func Ephemeral(v *v1.Volume) bool {
+// isEphemeral reports whether the volume counts towards the ephemeral storage of its pod: an emptyDir
+// that is not in memory, or a ConfigMap (rule vol-79).
+func isEphemeral(v *v1.Volume) bool {
 	switch {
 	case v == nil:
 		return false

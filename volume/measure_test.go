@@ -40,7 +40,7 @@ func TestVolumesAreMeasured(t *testing.T) {
 		}}
 		var measured []string
 		start(t, n, func(c *volume.Config) {
-			c.StatsPeriod, c.Claims = time.Minute, new(claims).bound("claim")
+			c.StatsPeriod, c.PersistentVolumes.Claims = time.Minute, new(claims).bound("claim")
 			c.Hooks.Measured = func(i volume.MeasuredInfo) {
 				if i.Spec.Claim != nil {
 					measured = append(measured, i.Spec.Claim.Name)

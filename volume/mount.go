@@ -14,14 +14,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Mount says that the pod is wanted, and waits until each volume that a container
-// of it uses is ready (vol-26). It returns where they are, by the pod's names of
-// them; images, which the runtime has, are left out. It is to be called at each
-// sync of the pod: what changes is brought up to date then, too, which is not
-// waited for (vol-11).
+// Mount adds the volumes that containers of the pod use to the desired state and blocks until all of
+// them are mounted. It returns them by their names in the pod, without images, which the runtime
+// mounts. It must be called at each sync of the pod: it also starts a refresh of volumes whose content
+// may change, for which it does not wait.
 //
-// The error is a [*MountError], at the latest after Config.WaitTimeout; what is
-// waited for goes on, and a later call finds it done.
+// It returns a [*MountError] after Config.WaitTimeout at the latest. The steps continue, and a later
+// call returns their result. Must not be called concurrently for the same pod.
 func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Volume, error) {
 	list := uses(pod)
 	if len(list) == 0 {
@@ -29,33 +28,33 @@ func (m *Manager) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.Vo
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.WaitTimeout)
 	defer cancel()
-	if err := m.settled(ctx, pod.UID); err != nil {
+	if err := m.awaitReady(ctx, pod.UID); err != nil {
 		return nil, fmt.Errorf("volume: %w", err)
 	}
 	var bad []*VolumeError
-	var wants []want
+	var volumes []desiredVolume
 	for _, u := range list {
-		w, err := m.want(ctx, pod, u)
+		w, err := m.resolveVolume(ctx, pod, u)
 		if err != nil {
-			bad = append(bad, &VolumeError{Volume: u.volume.Name, Phase: NotProcessed, Err: err})
+			bad = append(bad, &VolumeError{Volume: u.volume.Name, Phase: notProcessed, Err: err})
 			continue
 		}
-		wants = append(wants, w)
+		volumes = append(volumes, w)
 	}
-	if err := m.settled(ctx, pod.UID); err != nil { // also if it was asked for in the meantime
+	if err := m.awaitReady(ctx, pod.UID); err != nil { // resolveVolume may have taken long
 		return nil, fmt.Errorf("volume: %w", err)
 	}
-	m.wish(pod, wants)
-	return m.awaitMounted(ctx, pod, wants, bad)
+	m.setDesired(pod, volumes)
+	return m.awaitMounted(ctx, pod, volumes, bad)
 }
 
-// settled waits until what an earlier agent left is known, and the directory of
-// an earlier pod with that UID is gone.
-func (m *Manager) settled(ctx context.Context, uid types.UID) error {
+// awaitReady blocks until the volumes of earlier agents are reconstructed and no removal of the
+// directory of a pod with this UID is in progress.
+func (m *Manager) awaitReady(ctx context.Context, uid types.UID) error {
 	select {
-	case <-m.found:
+	case <-m.reconstructed:
 	case <-ctx.Done():
-		return fmt.Errorf("waiting for the manager to run: %w", ctx.Err())
+		return fmt.Errorf("waiting for Manager.Run: %w", ctx.Err())
 	}
 	for {
 		m.mu.Lock()
@@ -68,67 +67,67 @@ func (m *Manager) settled(ctx context.Context, uid types.UID) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for what an earlier pod has left to be removed: %w", ctx.Err())
+			return fmt.Errorf("waiting for the removal of the directory of an earlier pod: %w", ctx.Err())
 		}
 	}
 }
 
-// A want is a volume that a pod wants, and all that is known of it.
-type want struct {
+// A desiredVolume is a resolved volume of a pod.
+type desiredVolume struct {
 	name     string // in the pod
 	readOnly bool
 	place    Place
 	plugin   Plugin
 	spec     *Spec
-	shared   string // name of its device; "": it is not staged
+	shared   string // unique name of its device; "": it is not staged
 	attach   bool
 	refs     []ObjectRef
 
 	seLinuxMount bool // the plugin mounts it with a label
 }
 
-// want finds out what a volume of the pod is, and whose.
-func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
-	spec, err := resolve(ctx, m.cfg.Claims, pod, u)
+// resolveVolume resolves the claim, the plugin and the properties of a volume of the pod.
+func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desiredVolume, error) {
+	spec, err := resolve(ctx, m.cfg.PersistentVolumes.Claims, pod, u)
 	if err != nil {
-		if spec = m.known(pod.UID, u.volume.Name, err); spec == nil {
-			return want{}, err
+		if spec = m.cachedSpec(pod.UID, u.volume.Name, err); spec == nil {
+			return desiredVolume{}, err
 		}
-		m.log.Debug("a volume's claim can't be read; what is known of it is used", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "volume", u.volume.Name, "err", err)
+		m.log.Debug("Failed to read the claim of a volume, using the cached spec", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "volumeName", u.volume.Name, "err", err)
 	}
-	if m.cfg.Translate != nil {
-		if spec, err = m.cfg.Translate(spec); err != nil {
-			return want{}, err
+	if m.cfg.PersistentVolumes.Translate != nil {
+		if spec, err = m.cfg.PersistentVolumes.Translate(spec); err != nil {
+			return desiredVolume{}, err
 		}
 	}
-	w := want{name: u.volume.Name, readOnly: spec.ReadOnly, spec: spec}
+	w := desiredVolume{name: u.volume.Name, readOnly: spec.ReadOnly, spec: spec}
 	if w.plugin, err = m.cfg.pluginFor(spec); err != nil {
-		return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
+		return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 	}
 	w.place = Place{RootDir: m.cfg.RootDir, PodUID: pod.UID, Plugin: w.plugin.Name(), Name: spec.DirName(), Block: spec.Block}
 	if err := w.place.check(); err != nil {
-		return want{}, err
+		return desiredVolume{}, err
 	}
 	if blocks, ok := w.plugin.(BlockMapper); spec.Block && (!ok || !blocks.SupportsBlock()) {
-		return want{}, fmt.Errorf("volume %q: %s has no block volumes", u.volume.Name, w.plugin.Name())
+		return desiredVolume{}, fmt.Errorf("volume %q: plugin %s does not support block volumes", u.volume.Name, w.plugin.Name())
 	}
 	if s, ok := w.plugin.(Stager); ok {
 		shared, err := s.SharedName(spec)
 		if err != nil {
-			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
+			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 		if shared != "" {
-			w.shared = UniqueName(w.place, shared, "")
+			w.shared = uniqueName(w.place, shared, "")
 		}
 	}
-	if a, ok := w.plugin.(Attacher); ok && m.cfg.Attached != nil {
+	if a, ok := w.plugin.(Attacher); ok && m.cfg.PersistentVolumes.Attached != nil {
 		if w.attach, err = a.NeedsAttach(ctx, spec); err != nil {
-			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
+			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
 	if s, ok := w.plugin.(SELinuxMounter); ok && m.cfg.SELinuxLabel != nil && spec.hasAccessMode(v1.ReadWriteOncePod) {
 		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
-			return want{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
+			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
 	if r, ok := w.plugin.(ObjectReferrer); ok {
@@ -137,41 +136,40 @@ func (m *Manager) want(ctx context.Context, pod *v1.Pod, u use) (want, error) {
 	return w, nil
 }
 
-// known returns the spec of a volume that is there already, if that is better
-// than the error: the pod has it mounted, or the claim could not be read and the
-// volume was mounted by an earlier agent.
-func (m *Manager) known(uid types.UID, name string, err error) *Spec {
+// cachedSpec returns the spec of a volume to use in spite of err: the volume is mounted, or the claim
+// could not be read and an earlier agent mounted the volume. Otherwise it returns nil.
+func (m *Manager) cachedSpec(uid types.UID, name string, err error) *Spec {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v := m.world.named(uid, name)
 	_, unread := errors.AsType[errNotFetched](err)
-	if v == nil || v.spec == nil || v.state != InPlace && !unread {
+	if v == nil || v.spec == nil || v.state != inPlace && !unread {
 		return nil
 	}
 	return v.spec
 }
 
-// wish makes what the pod wants what is wanted.
-func (m *Manager) wish(pod *v1.Pod, wants []want) {
+// setDesired adds the volumes to the desired state.
+func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	writable := map[Place]bool{} // a pod may have one claim by two names
-	for _, of := range wants {
+	writable := map[Place]bool{} // a pod may refer to one claim by two names
+	for _, of := range volumes {
 		writable[of.place] = writable[of.place] || !of.readOnly
 	}
-	for _, of := range wants {
+	for _, of := range volumes {
 		v := m.world.add(of.place)
 		if of.spec.ReadOnly && writable[of.place] {
 			spec := *of.spec
 			spec.ReadOnly = false
 			of.spec = &spec
 		}
-		if !v.wanted {
+		if !v.desired {
 			v.since = time.Now()
-			v.attachBy = v.since.Add(m.cfg.AttachTimeout)
-			v.failed = failure{} // of tearing it down
+			v.attachBy = v.since.Add(m.cfg.PersistentVolumes.AttachTimeout)
+			v.failed = failure{} // a failed tear down
 		}
-		v.plugin, v.spec, v.pod, v.kept, v.wanted = of.plugin, of.spec, pod, false, true
+		v.plugin, v.spec, v.pod, v.unclaimed, v.desired = of.plugin, of.spec, pod, false, true
 		v.names[of.name] = of.readOnly
 		v.attach = of.attach
 		m.world.setRefs(v, of.refs)
@@ -184,27 +182,27 @@ func (m *Manager) wish(pod *v1.Pod, wants []want) {
 		if v.seLabel, v.failedSELab = m.cfg.seLinuxUse(pod, of, v.names).label(m.cfg.SELinuxLabel); v.failedSELab != nil {
 			v.failedSELab = fmt.Errorf("volume %q: %w", of.name, v.failedSELab)
 		}
-		if v.state == InPlace && v.refreshes() {
-			v.refresh = true // vol-11
+		if v.state == inPlace && v.refreshes() {
+			v.refresh = true
 		}
 		m.markLocked(v)
 	}
 	m.stats.add(pod.UID)
 }
 
-// awaitMounted waits for the volumes of the pod.
-func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, bad []*VolumeError) (map[string]runtime.Volume, error) {
+// awaitMounted blocks until the volumes of the pod are mounted.
+func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, volumes []desiredVolume, bad []*VolumeError) (map[string]runtime.Volume, error) {
 	for {
 		m.mu.Lock()
-		waiting := m.waitingLocked(wants)
+		waiting := m.waitingLocked(volumes)
 		var changed <-chan struct{}
 		if len(bad) == 0 && len(waiting) > 0 {
 			changed = m.watchLocked(pod.UID)
 		}
-		ready := m.readyLocked(wants)
+		ready := m.readyLocked(volumes)
 		m.mu.Unlock()
 		switch {
-		case len(bad) > 0: // there is nothing to wait for (vol-28)
+		case len(bad) > 0: // waiting cannot help (rule vol-28)
 			return nil, &MountError{Volumes: sorted(append(waiting, bad...))}
 		case len(waiting) == 0:
 			return ready, nil
@@ -213,7 +211,7 @@ func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, b
 		case <-changed:
 		case <-ctx.Done():
 			m.mu.Lock()
-			waiting, ready := m.waitingLocked(wants), m.readyLocked(wants)
+			waiting, ready := m.waitingLocked(volumes), m.readyLocked(volumes)
 			m.mu.Unlock()
 			if len(waiting) == 0 {
 				return ready, nil
@@ -223,10 +221,10 @@ func (m *Manager) awaitMounted(ctx context.Context, pod *v1.Pod, wants []want, b
 	}
 }
 
-// readyLocked returns where the volumes are.
-func (m *Manager) readyLocked(wants []want) map[string]runtime.Volume {
-	ready := make(map[string]runtime.Volume, len(wants))
-	for _, of := range wants {
+// readyLocked returns the mounted volumes.
+func (m *Manager) readyLocked(volumes []desiredVolume) map[string]runtime.Volume {
+	ready := make(map[string]runtime.Volume, len(volumes))
+	for _, of := range volumes {
 		if v := m.world.volumes[of.place]; v != nil && v.ready.Volume != (runtime.Volume{}) {
 			at := v.ready.Volume
 			at.ReadOnly = at.ReadOnly || of.readOnly
@@ -236,15 +234,15 @@ func (m *Manager) readyLocked(wants []want) map[string]runtime.Volume {
 	return ready
 }
 
-// waitingLocked returns the volumes that are not ready.
-func (m *Manager) waitingLocked(wants []want) []*VolumeError {
+// waitingLocked returns an error for each volume that is not mounted.
+func (m *Manager) waitingLocked(volumes []desiredVolume) []*VolumeError {
 	var waiting []*VolumeError
-	for _, of := range wants {
+	for _, of := range volumes {
 		v := m.world.volumes[of.place]
 		switch {
-		case v == nil || !v.wanted:
-			waiting = append(waiting, &VolumeError{Volume: of.name, Phase: NotProcessed, Err: errors.New("the pod is being removed")})
-		case v.state != InPlace || v.step == tearDown:
+		case v == nil || !v.desired:
+			waiting = append(waiting, &VolumeError{Volume: of.name, Phase: notProcessed, Err: errors.New("the pod is being removed")})
+		case v.state != inPlace || v.step == tearDown:
 			n := v.notReady(m.attachedLocked(v))
 			n.Volume = of.name
 			waiting = append(waiting, n)
@@ -253,9 +251,9 @@ func (m *Manager) waitingLocked(wants []want) []*VolumeError {
 	return waiting
 }
 
-// notReady tells why the volume is not ready, or not gone.
+// notReady returns the reason why the volume is not mounted, or not unmounted.
 func (v *podVolume) notReady(attached bool) *VolumeError {
-	n := &VolumeError{Volume: v.place.Name, Phase: SettingUp, Err: v.failed.err}
+	n := &VolumeError{Volume: v.place.Name, Phase: settingUp, Err: v.failed.err}
 	for name := range v.names {
 		n.Volume = name
 	}
@@ -265,30 +263,29 @@ func (v *podVolume) notReady(attached bool) *VolumeError {
 		n.Err = failed.err
 	}
 	switch {
-	case !v.wanted:
-		n.Phase = TearingDown
+	case !v.desired:
+		n.Phase = tearingDown
 	case v.attach && !attached:
-		n.Phase = WaitingAttach
-	case v.device != nil && v.device.state != InPlace:
-		n.Phase = WaitingDevice
+		n.Phase = waitingAttach
+	case v.device != nil && v.device.state != inPlace:
+		n.Phase = waitingDevice
 	}
-	if v.step == nothing && failed.notBefore.After(time.Now()) && n.Phase != WaitingAttach {
-		n.Phase, n.RetryAt = BackingOff, failed.notBefore
+	if v.step == noStep && failed.notBefore.After(time.Now()) && n.Phase != waitingAttach {
+		n.Phase, n.RetryAt = backingOff, failed.notBefore
 	}
 	return n
 }
 
-// Unmount says that the pod is over, and waits until none of its volumes is left
-// and their directories are gone (vol-29, vol-30). No container of the pod may
-// run any more. Only the pod's UID counts: a volume that an earlier agent
-// mounted, and the pod's spec does not name, goes, too.
+// Unmount removes the volumes of the pod from the desired state and blocks until all of them are
+// unmounted and their directories removed. No container of the pod may be running. Only the UID of pod
+// is used: volumes that are not in its spec, which an earlier agent mounted, are unmounted too.
 //
-// The error is an [*UnmountError], at the latest after Config.WaitTimeout; what is
-// waited for goes on.
+// It returns an [*UnmountError] after Config.WaitTimeout at the latest. The steps continue. Must not be
+// called concurrently for the same pod.
 func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.WaitTimeout)
 	defer cancel()
-	if err := m.settled(ctx, pod.UID); err != nil {
+	if err := m.awaitReady(ctx, pod.UID); err != nil {
 		return fmt.Errorf("volume: %w", err)
 	}
 	m.mu.Lock()
@@ -302,13 +299,13 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 			left = append(left, v.notReady(true))
 		}
 		var changed <-chan struct{}
-		if len(left) > 0 { // nothing is kept of a pod that is over
+		if len(left) > 0 {
 			changed = m.watchLocked(pod.UID)
 		}
 		m.mu.Unlock()
 		if len(left) == 0 {
 			if had {
-				m.tidy(ctx, pod.UID)
+				m.removeEmptyDirs(ctx, pod.UID)
 			}
 			return nil
 		}
@@ -320,14 +317,14 @@ func (m *Manager) Unmount(ctx context.Context, pod *v1.Pod) error {
 	}
 }
 
-// releaseLocked says that nobody wants the volumes of the pod, and calls off what
-// is being done to get them ready. It reports whether there are any.
+// releaseLocked removes the volumes of the pod from the desired state and cancels the steps that set
+// them up. It reports whether there are any.
 func (m *Manager) releaseLocked(uid types.UID) bool {
 	for _, v := range m.world.pods[uid] {
-		if v.wanted || v.since.IsZero() {
+		if v.desired || v.since.IsZero() {
 			v.since = time.Now()
 		}
-		v.wanted, v.kept = false, false
+		v.desired, v.unclaimed = false, false
 		if v.cancel != nil && (v.step == setUp || v.step == refresh || v.step == expand) {
 			v.cancel()
 		}

@@ -8,18 +8,17 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// A Mounter mounts and unmounts: mount.New("") of k8s.io/mount-utils is the
-// machine's, volumetest.Mounter one in memory. Its methods don't end with a
-// context: a file system that hangs holds the goroutine that mounts it.
+// A Mounter mounts and unmounts file systems. [NewMounter] returns that of the host;
+// volumetest.Mounter is in memory. Its methods take no context: a file system that hangs blocks the
+// calling goroutine.
 type Mounter = mount.Interface
 
-// CanMount reports whether this process may mount: it is root on Linux.
+// CanMount reports whether the process may mount file systems, that is, whether it is root on Linux.
 func CanMount() bool { return runtime.GOOS == "linux" && os.Geteuid() == 0 }
 
-// NewMounter returns the Mounter of this machine if mounts is set ([CanMount]). Else it
-// returns one for a process that may not mount: in place of a tmpfs it leaves the target
-// as a directory, on the disk of the manager's root; every other mount is an error; and
-// nothing is mounted, so that Unmount does nothing.
+// NewMounter returns the Mounter of the host if mounts is true; see [CanMount]. Otherwise it returns one
+// for a process that may not mount: mounting a tmpfs leaves the target a directory on disk, any other
+// mount is an error, and Unmount does nothing.
 func NewMounter(mounts bool) Mounter {
 	if mounts {
 		return mount.New("")
@@ -34,7 +33,7 @@ func (directoryMounter) Mount(_, target, fstype string, _ []string) error {
 	if fstype == "tmpfs" {
 		return nil
 	}
-	return fmt.Errorf("mount %s of type %q: the process may not mount: it is not root on Linux", target, fstype)
+	return fmt.Errorf("mount %s of type %q: permission denied: only root on Linux may mount", target, fstype)
 }
 
 func (d directoryMounter) MountSensitive(source, target, fstype string, options, _ []string) error {

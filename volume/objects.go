@@ -11,58 +11,54 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// What volumes are made from is fetched through the interfaces below. The client
-// of an API server has them all; without one, volume/objectdir has the first.
+// Plugins fetch the API objects that volumes are made from through the interfaces below.
+// kube/client implements all of them, volume/objectdir the first.
 //
-// Their methods are called by SetUp, from many goroutines, and may wait until ctx
-// ends. What they return is shared: it isn't changed. Of an object that does not
-// exist the error is one that the API server gives (StatusReasonNotFound), or that
-// Is fs.ErrNotExist: what is optional is then left out (vol-43, oc-8); its text
-// becomes part of the pod's event.
+// SetUp calls their methods concurrently. A method may block until ctx is done. Callers do not
+// modify the result. If an object does not exist, the error must satisfy [IsNotFound]; an optional
+// source is then skipped. The text of an error becomes part of an event of the pod.
 //
-// Who has the objects tells of changes: it calls [Manager.ObjectChanged] (F-43).
+// The implementation calls [Manager.ObjectChanged] when an object changes.
 
-// Objects get ConfigMaps and Secrets.
+// Objects returns ConfigMaps and Secrets.
 type Objects interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
 }
 
-// Tokens are asked for in the name of service accounts.
+// Tokens requests tokens of service accounts.
 type Tokens interface {
-	// Token asks the API server for what request says, and returns the answer,
-	// whose Status has the token and its end. Each call gets a new one: see
-	// volume/token for a cache.
+	// Token requests a token from the API server and returns the response, whose Status has
+	// the token and its expiration. Each call requests a new token; see volume/token for a
+	// cache.
 	Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 }
 
-// TrustBundles get the certificates of ClusterTrustBundles, in PEM as the objects
-// have them, of whichever version of the API there is (vol-57).
+// TrustBundles returns the certificates of ClusterTrustBundles, as PEM, from the version of the API
+// that the server has.
 type TrustBundles interface {
-	// ClusterTrustBundle returns the one of that name.
+	// ClusterTrustBundle returns the bundle with the name.
 	ClusterTrustBundle(ctx context.Context, name string) (pem string, err error)
 
-	// ClusterTrustBundles returns those of a signer that match the selector.
-	// That there are none is no error.
+	// ClusterTrustBundles returns the bundles of a signer that match the selector. It is not
+	// an error if there are none.
 	ClusterTrustBundles(ctx context.Context, signer string, selector labels.Selector) (pems []string, err error)
 }
 
-// The kinds of objects whose changes matter to volumes, as [Manager.ObjectChanged]
-// takes them.
+// The kinds of an [ObjectRef] of the plugins of this repository.
 const (
-	KindConfigMap             = "ConfigMap"
-	KindSecret                = "Secret"
-	KindClusterTrustBundle    = "ClusterTrustBundle"
-	KindPersistentVolumeClaim = "PersistentVolumeClaim"
-	KindPersistentVolume      = "PersistentVolume"
+	KindConfigMap          = "ConfigMap"
+	KindSecret             = "Secret"
+	KindClusterTrustBundle = "ClusterTrustBundle"
 )
 
-// NotFound reports whether err says that an object does not exist. An error of the
-// API server is known by what it can do: the package of its type is heavy.
+// IsNotFound reports whether err means that an object does not exist: it is fs.ErrNotExist, or an
+// error with a Status method whose Reason is metav1.StatusReasonNotFound.
 func IsNotFound(err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
+	// The package that declares the type of the API server's errors is heavy.
 	api, ok := errors.AsType[interface {
 		error
 		Status() metav1.Status

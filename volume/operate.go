@@ -15,14 +15,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// takeLocked begins a step with a volume. One is taken at a time (vol-19).
+// takeLocked starts a step of a volume. At most one step of a volume is in progress.
 func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time.Time) {
 	switch s {
-	case nothing:
+	case noStep:
 		return
 	case forget:
 		m.world.drop(v)
-		m.tellLocked(v.place.PodUID)
+		m.notifyLocked(v.place.PodUID)
 		m.wakeSharersLocked(v)
 		if keep := m.orphans[v.place.PodUID]; keep != nil && len(m.world.pods[v.place.PodUID]) == 0 {
 			delete(m.orphans, v.place.PodUID)
@@ -30,8 +30,8 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		}
 		return
 	case late:
-		v.attachBy = now.Add(m.cfg.AttachTimeout)
-		err := fmt.Errorf("timed out waiting for the volume to be attached to the node, after %v", m.cfg.AttachTimeout)
+		v.attachBy = now.Add(m.cfg.PersistentVolumes.AttachTimeout)
+		err := fmt.Errorf("timed out waiting for the volume to be attached to the node, after %v", m.cfg.PersistentVolumes.AttachTimeout)
 		v.failed = v.failed.after(late, err, now)
 		pod, name, block := v.pod, v.name(), v.place.Block
 		m.laterLocked(func() { m.failedEvent(pod, s, name, block, err) })
@@ -68,17 +68,17 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		}
 		m.mu.Lock()
 		if err == nil && (s == setUp || s == refresh) {
-			v.ready = ready.notBefore(time.Now().Add(refreshPause))
+			v.ready = ready.notBefore(time.Now().Add(minRefreshPeriod))
 		}
 		m.finishLocked(ctx, v, s, begun, err)
 		m.unlock()
 	})
 }
 
-// laterLocked calls f when mu is free again: nobody is called while it is held.
+// laterLocked calls f after mu is unlocked: no callback is called while mu is locked.
 func (m *Manager) laterLocked(f func()) { m.later = append(m.later, f) }
 
-// unlock unlocks mu, and then says what was to be said.
+// unlock unlocks mu and makes the calls of laterLocked.
 func (m *Manager) unlock() {
 	later := m.later
 	m.later = nil
@@ -88,14 +88,14 @@ func (m *Manager) unlock() {
 	}
 }
 
-// allowedLocked returns why a volume must not be set up.
+// allowedLocked returns an error if the volume must not be set up.
 func (m *Manager) allowedLocked(v *podVolume) error {
 	if v.failedSELab != nil {
 		return v.failedSELab
 	}
-	if v.spec.hasAccessMode(v1.ReadWriteOncePod) { // vol-20
+	if v.spec.hasAccessMode(v1.ReadWriteOncePod) {
 		for _, other := range m.world.volumes {
-			if other.place.PodUID != v.place.PodUID && (other.state != NotMounted || other.step != nothing) && other.spec != nil && other.spec.PV != nil && other.spec.PV.Name == v.spec.PV.Name {
+			if other.place.PodUID != v.place.PodUID && (other.state != notMounted || other.step != noStep) && other.spec != nil && other.spec.PV != nil && other.spec.PV.Name == v.spec.PV.Name {
 				return errors.New("volume uses the ReadWriteOncePod access mode and is already in use by another pod")
 			}
 		}
@@ -104,29 +104,28 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 		return fmt.Errorf("volume is in use by another pod with SELinux label %q", v.device.seLabel)
 	}
 	if o, ok := v.plugin.(MountOptioner); len(v.spec.MountOptions()) > 0 && (!ok || !o.SupportsMountOptions()) {
-		return fmt.Errorf("the persistent volume has mountOptions %v, and %s takes none", v.spec.MountOptions(), v.place.Plugin)
+		return fmt.Errorf("plugin %[2]s does not support the mountOptions %[1]v of the persistent volume", v.spec.MountOptions(), v.place.Plugin)
 	}
-	if m.cfg.Node != nil && v.spec.PV != nil {
-		return onNode(v.spec.PV, m.cfg.Node())
+	if m.cfg.PersistentVolumes.Node != nil && v.spec.PV != nil {
+		return checkNodeAffinity(v.spec.PV, m.cfg.PersistentVolumes.Node())
 	}
 	return nil
 }
 
-// wakeSharersLocked tries those again who could not have the volume because this
-// pod had it.
+// wakeSharersLocked retries the volumes that were blocked by the use of a ReadWriteOncePod volume.
 func (m *Manager) wakeSharersLocked(gone *podVolume) {
 	if gone.spec == nil || !gone.spec.hasAccessMode(v1.ReadWriteOncePod) {
 		return
 	}
 	for _, v := range m.world.volumes {
-		if v.wanted && v.spec != nil && v.spec.PV != nil && v.spec.PV.Name == gone.spec.PV.Name {
+		if v.desired && v.spec != nil && v.spec.PV != nil && v.spec.PV.Name == gone.spec.PV.Name {
 			v.failed.notBefore = time.Time{}
 			m.markLocked(v)
 		}
 	}
 }
 
-// requestLocked returns what a plugin is to know of the volume.
+// requestLocked returns the request for a step of the volume.
 func (m *Manager) requestLocked(v *podVolume) Request {
 	req := Request{Place: v.place, Pod: v.pod, Spec: v.spec}
 	if v.spec != nil {
@@ -136,8 +135,8 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		req.SELinuxLabel = v.seLabel
 		req.MountOptions = append(req.MountOptions, seLinuxMountOption(v.seLabel))
 	}
-	if v.attach && m.cfg.Attached != nil {
-		req.DevicePath, _ = m.cfg.Attached(v.uniqueName())
+	if v.attach && m.cfg.PersistentVolumes.Attached != nil {
+		req.DevicePath, _ = m.cfg.PersistentVolumes.Attached(v.uniqueName())
 	}
 	pod := v.pod
 	if pod == nil {
@@ -152,7 +151,7 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		m.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
 	}
 	name := v.name()
-	req.Progress = func(p OwnershipProgress) { // vol-66, F-40
+	req.Progress = func(p OwnershipProgress) {
 		req.Event(v1.EventTypeWarning, "VolumePermissionChangeInProgress", fmt.Sprintf(
 			"Setting volume ownership for volume %q is taking longer than expected: %d files looked at, %d changed in %v; consider using OnRootMismatch",
 			name, p.Visited, p.Changed, p.Elapsed.Round(time.Second)))
@@ -160,16 +159,16 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 	return req
 }
 
-// setUp makes a record of the volume, and then the volume.
+// setUp writes the checkpoint of the volume and sets it up.
 func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (SetUpResult, error) {
 	if !req.Refresh {
-		if err := m.remember(req); err != nil {
+		if err := m.writeVolumeCheckpoint(req); err != nil {
 			return SetUpResult{}, notBegun{err}
 		}
 	}
 	ready, err := p.SetUp(ctx, req)
 	if err == nil && ready.Path != "" && ready.Device != "" {
-		err = fmt.Errorf("volume: plugin %s says that the volume is both a directory and a device", req.Plugin)
+		err = fmt.Errorf("volume: plugin %s returned both a directory and a device", req.Plugin)
 	}
 	if m.cfg.SELinuxLabel == nil {
 		ready.SELinuxRelabel = false
@@ -177,8 +176,7 @@ func (m *Manager) setUp(ctx context.Context, p Plugin, req Request) (SetUpResult
 	return ready, err
 }
 
-// tearDown removes the volume, what parts of it are bound elsewhere, and then its
-// record (vol-23).
+// tearDown removes the sub-path mounts of the volume, the volume, and then its checkpoint.
 func (m *Manager) tearDown(ctx context.Context, p Plugin, req Request) error {
 	at := req.Place
 	if err := removeSubPaths(ctx, m.cfg.Mounter, at.subPathsDir()); err != nil {
@@ -192,19 +190,18 @@ func (m *Manager) tearDown(ctx context.Context, p Plugin, req Request) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return err // Run may have gone without us: the rest is a later Manager's
+		return err // Run may have returned after StopTimeout; a later Manager does the rest
 	}
-	// Nothing but an empty directory may be left (vol-30); of one with
-	// something in it nobody knows whose that is.
+	// Only an empty directory is removed: the owner of files in it is unknown.
 	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("volume: %s is still there: %w", at, err)
+		return fmt.Errorf("volume: remove %s: %w", at, err)
 	}
-	return m.unremember(at)
+	return m.removeVolumeCheckpoint(at)
 }
 
-// finishLocked notes what has come of a step.
+// finishLocked updates the state after a step.
 func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun time.Time, err error) {
-	v.step = nothing
+	v.step = noStep
 	calledOff := err != nil && (ctx.Err() != nil && errors.Is(err, context.Canceled))
 	if v.cancel != nil {
 		v.cancel()
@@ -221,30 +218,30 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	case setUp:
 		switch {
 		case err == nil:
-			v.state, v.inherited, v.wakeAt = InPlace, false, time.Time{}
+			v.state, v.inherited, v.wakeAt = inPlace, false, time.Time{}
 			if v.size.IsZero() && v.spec.Claim != nil {
 				v.size = v.spec.Claim.Status.Capacity[v1.ResourceStorage]
 			}
-		case isNotBegun(err): // it is what it was
+		case isNotBegun(err): // the state is unchanged
 		case isDefinite(err) && !v.inherited:
-			v.state = NotMounted
+			v.state = notMounted
 		default:
-			v.state = Uncertain // vol-21
+			v.state = uncertain
 		}
 	case refresh:
 		if err != nil {
 			v.refresh = true
 		}
 	case tearDown:
-		if v.state = NotMounted; err != nil {
-			v.state = Uncertain // never "mounted" (vol-23)
+		if v.state = notMounted; err != nil {
+			v.state = uncertain // never "mounted", which would start containers
 		} else {
 			v.inherited = false
 		}
 		v.ready = SetUpResult{}
 	}
 	m.markLocked(v)
-	m.tellLocked(v.place.PodUID)
+	m.notifyLocked(v.place.PodUID)
 	info := OperationInfo{
 		Operation: operationName(s), Plugin: v.place.Plugin, Volume: v.name(), PodUID: v.place.PodUID,
 		Forced: s == tearDown && v.plugin == nil, Duration: time.Since(begun), Err: err,
@@ -256,7 +253,7 @@ func (m *Manager) finishLocked(ctx context.Context, v *podVolume, s step, begun 
 	m.laterLocked(func() { m.outcome(info, pod, s, at, calledOff) })
 }
 
-// outcome tells the world how a step has ended.
+// outcome reports the result of a step to the hooks, the log and the pod.
 func (m *Manager) outcome(info OperationInfo, pod *v1.Pod, s step, at Place, calledOff bool) {
 	if m.cfg.Hooks.Operated != nil {
 		m.cfg.Hooks.Operated(info)
@@ -268,13 +265,13 @@ func (m *Manager) outcome(info OperationInfo, pod *v1.Pod, s step, at Place, cal
 			m.event(pod, v1.EventTypeNormal, "SuccessfulMountVolume", fmt.Sprintf("MapVolume.MapPodDevice succeeded for volume %q volumeMapPath %q", info.Volume, at.Dir()))
 		}
 	case s == tearDown || s == unstage:
-		m.log.Warn("a volume can't be removed", "volume", info.Volume, "plugin", info.Plugin, "uid", info.PodUID, "step", string(s), "err", info.Err)
+		m.log.Warn("Failed to unmount volume, will retry", "volumeName", info.Volume, "plugin", info.Plugin, "podUID", info.PodUID, "step", string(s), "err", info.Err)
 	default:
 		m.failedEvent(pod, s, info.Volume, at.Block, info.Err)
 	}
 }
 
-// failedEvent tells the pod that a step has failed (vol-21, vol-22).
+// failedEvent records the event of a failed step.
 func (m *Manager) failedEvent(pod *v1.Pod, s step, volume string, block bool, err error) {
 	act, reason := map[step]string{
 		setUp: "MountVolume.SetUp", refresh: "MountVolume.SetUp", stage: "MountVolume.MountDevice", late: "MountVolume.WaitForAttach", expand: "MountVolume.NodeExpandVolume",
@@ -295,25 +292,25 @@ func (m *Manager) event(pod *v1.Pod, eventType, reason, message string) {
 	}
 }
 
-// expand makes the file system as large as the persistent volume (vol-16).
+// expand expands the file system to the capacity of the persistent volume.
 func (m *Manager) expand(ctx context.Context, p Plugin, v *podVolume, req Request) error {
 	size, err := p.(Expander).Expand(ctx, req, req.Spec.PV.Spec.Capacity[v1.ResourceStorage])
 	if err != nil {
 		return err
 	}
-	if m.cfg.Expanded != nil && req.Spec.Claim != nil {
-		if err := m.cfg.Expanded(ctx, req.Spec.Claim, size); err != nil {
+	if m.cfg.PersistentVolumes.Expanded != nil && req.Spec.Claim != nil {
+		if err := m.cfg.PersistentVolumes.Expanded(ctx, req.Spec.Claim, size); err != nil {
 			return err
 		}
 	}
 	req.Event(v1.EventTypeNormal, "FileSystemResizeSuccessful", fmt.Sprintf("MountVolume.NodeExpandVolume succeeded for volume %q", req.Spec.DirName()))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v.size = req.Spec.PV.Spec.Capacity[v1.ResourceStorage] // a driver that makes it smaller is not asked for ever
+	v.size = req.Spec.PV.Spec.Capacity[v1.ResourceStorage] // a driver that reports a smaller size is not called again
 	return nil
 }
 
-// stageLocked begins to make a device ready, for all pods (vol-20).
+// stageLocked starts to stage a device for all pods.
 func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	d := v.device
 	if err := m.allowedLocked(v); err != nil {
@@ -324,9 +321,9 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	d.step, d.seLabel = stage, req.SELinuxLabel
 	begun, p, name, users := time.Now(), d.plugin, v.name(), []types.UID(nil)
 	m.steps.Go(func() {
-		err := m.remember(req) // the pod's, from which the device is known, too
+		err := m.writeVolumeCheckpoint(req) // the device is reconstructed from the pod's checkpoint, too
 		if err == nil {
-			err = m.rememberDevice(d.name, p.Name(), req.SELinuxLabel, req.Spec)
+			err = m.writeDeviceCheckpoint(d.name, p.Name(), req.SELinuxLabel, req.Spec)
 		}
 		if err == nil {
 			err = p.(Stager).Stage(ctx, req)
@@ -335,16 +332,16 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 		}
 		m.mu.Lock()
 		defer m.unlock()
-		d.step = nothing
+		d.step = noStep
 		switch {
 		case err == nil:
-			d.state, d.inherited, d.failed = InPlace, false, failure{}
+			d.state, d.inherited, d.failed = inPlace, false, failure{}
 		case isNotBegun(err):
 			d.failed = d.failed.after(stage, err, time.Now())
 		case isDefinite(err) && !d.inherited:
-			d.state, d.failed = NotMounted, d.failed.after(stage, err, time.Now())
+			d.state, d.failed = notMounted, d.failed.after(stage, err, time.Now())
 		default:
-			d.state, d.failed = Uncertain, d.failed.after(stage, err, time.Now())
+			d.state, d.failed = uncertain, d.failed.after(stage, err, time.Now())
 		}
 		m.markDeviceLocked(d)
 		info := OperationInfo{Operation: operationName(stage), Plugin: p.Name(), Volume: name, Duration: time.Since(begun), Err: err}
@@ -354,7 +351,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 			return
 		}
 		for _, user := range d.users {
-			if user.wanted && user.pod != nil && !slices.Contains(users, user.place.PodUID) {
+			if user.desired && user.pod != nil && !slices.Contains(users, user.place.PodUID) {
 				users = append(users, user.place.PodUID)
 				pod, name, block := user.pod, user.name(), user.place.Block
 				m.laterLocked(func() { m.failedEvent(pod, stage, name, block, err) })
@@ -363,7 +360,7 @@ func (m *Manager) stageLocked(ctx context.Context, v *podVolume) {
 	})
 }
 
-// takeDeviceLocked begins a step with a device that no pod has mounted.
+// takeDeviceLocked starts a step of a device that no pod has mounted.
 func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 	switch s {
 	case forget:
@@ -375,15 +372,15 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 		m.steps.Go(func() {
 			err := p.(Stager).Unstage(ctx, spec)
 			if err == nil {
-				err = m.unrememberDevice(d.name)
+				err = m.removeDeviceCheckpoint(d.name)
 			}
 			m.mu.Lock()
 			defer m.unlock()
-			d.step = nothing
+			d.step = noStep
 			if err != nil {
-				d.state, d.failed = Uncertain, d.failed.after(unstage, err, time.Now())
+				d.state, d.failed = uncertain, d.failed.after(unstage, err, time.Now())
 			} else {
-				d.state, d.seLabel, d.failed = NotMounted, "", failure{}
+				d.state, d.seLabel, d.failed = notMounted, "", failure{}
 			}
 			m.markDeviceLocked(d)
 			info := OperationInfo{Operation: operationName(unstage), Plugin: p.Name(), Volume: spec.DirName(), Duration: time.Since(begun), Err: err}
@@ -392,8 +389,8 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 	}
 }
 
-// commonUser returns the user that all containers of the pod run as, if it is one
-// (vol-55).
+// commonUser returns the user that all containers of the pod run as; nil if they differ or one does not
+// specify a user.
 func commonUser(pod *v1.Pod) *int64 {
 	var of *int64
 	if sc := pod.Spec.SecurityContext; sc != nil {

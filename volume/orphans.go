@@ -14,29 +14,27 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// complainEvery is how often it is said that a pod's directory cannot be removed.
-const complainEvery = time.Hour
+// orphanLogPeriod is the minimum time between two log lines about the same orphaned pod.
+const orphanLogPeriod = time.Hour
 
-// ownData are the plugins whose volumes hold nothing but what is the pod's own,
-// or a copy: what is left of them goes with the pod. Of others nobody knows
-// whose the files are (F-39).
-var ownData = []string{
+// podOwnedPlugins are the plugins whose volumes contain only data of the pod, or copies: it is removed
+// with the pod. Files of other volumes may belong to other owners.
+var podOwnedPlugins = []string{
 	"kubernetes.io/empty-dir", "kubernetes.io/configmap", "kubernetes.io/secret",
 	"kubernetes.io/projected", "kubernetes.io/downward-api",
 }
 
-// Collect removes what is left of pods that nobody keeps: volumes that an
-// earlier agent has mounted, and then the pods' directories (vol-12, vol-36 …
-// vol-38). Keep reports whether a pod is wanted, or whether the runtime still has
-// anything of it; as long as that is not known, it must say true. Pods that
-// [Manager.Mount] was called for are [Manager.Unmount]'s.
+// Collect unmounts the volumes of orphaned pods that an earlier agent mounted, and removes their
+// directories. keep reports whether a pod is desired or the runtime has containers of it; it must
+// return true as long as this is unknown. Volumes that [Manager.Mount] was called for are left to
+// [Manager.Unmount].
 //
-// It is to be called now and then, and when a pod is gone. Volumes are torn down
-// in the background, after which the directory goes, too. What cannot be removed
-// is left, and one line in an hour tells of it.
+// It should be called periodically and after a pod has terminated. Volumes are torn down in the
+// background, and the directory is removed afterwards. A failure is logged once per hour and retried by
+// the next call. It returns the error of ctx, or an error if the pod directories cannot be listed.
 func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error {
 	select {
-	case <-m.found:
+	case <-m.reconstructed:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -48,12 +46,12 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 	m.mu.Unlock()
 	for _, uid := range left {
 		if !keep(uid) {
-			m.abandon(uid, func() bool { return keep(uid) })
+			m.releaseOrphan(uid, func() bool { return keep(uid) })
 		}
 	}
 	entries, err := os.ReadDir(filepath.Join(m.cfg.RootDir, "pods"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("volume: directories of pods: %w", err)
+		return fmt.Errorf("volume: list pod directories: %w", err)
 	}
 	var round CollectInfo
 	for _, e := range entries {
@@ -61,19 +59,18 @@ func (m *Manager) Collect(ctx context.Context, keep func(types.UID) bool) error 
 			m.sweep(ctx, uid, func() bool { return keep(uid) }, &round)
 		}
 	}
-	m.forgive(entries)
+	m.forgetLogged(entries)
 	if m.cfg.Hooks.Collected != nil && ctx.Err() == nil {
 		m.cfg.Hooks.Collected(round)
 	}
 	return ctx.Err()
 }
 
-// HasVolumes reports whether anything of the pod's volumes is still there, or may
-// be, because it is not known yet what an earlier agent has left. A pod's cgroup
-// stays for as long (cm-44).
+// HasVolumes reports whether the pod has volumes in the desired or actual state. Before the volumes of
+// earlier agents are reconstructed it returns true. It does not block. Safe for concurrent use.
 func (m *Manager) HasVolumes(uid types.UID) bool {
 	select {
-	case <-m.found:
+	case <-m.reconstructed:
 	default:
 		return true
 	}
@@ -82,21 +79,22 @@ func (m *Manager) HasVolumes(uid types.UID) bool {
 	return len(m.world.pods[uid]) > 0
 }
 
-// abandon says that nobody wants what an earlier agent has left of a pod.
-func (m *Manager) abandon(uid types.UID, keep func() bool) {
+// releaseOrphan removes the volumes that an earlier agent mounted for an orphaned pod from the desired
+// state.
+func (m *Manager) releaseOrphan(uid types.UID, keep func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v := range m.world.pods[uid] {
-		if v.kept {
-			v.kept, v.wanted, v.since = false, false, time.Now()
+		if v.unclaimed {
+			v.unclaimed, v.desired, v.since = false, false, time.Now()
 			m.orphans[uid] = keep
 			m.markLocked(v)
 		}
 	}
 }
 
-// sweep removes the directory of a pod of which no volume is known. A Mount for a
-// pod with that UID waits for it; so keep is asked again when that is sure.
+// sweep removes the directory of a pod without volumes. A Mount for a pod with this UID waits for it, so
+// keep is called again after Mount is blocked.
 func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, round *CollectInfo) {
 	if !m.beginSweep(uid) {
 		return
@@ -114,12 +112,11 @@ func (m *Manager) sweep(ctx context.Context, uid types.UID, keep func() bool, ro
 		m.cfg.Hooks.Orphan(OrphanInfo{PodUID: uid, Err: err})
 	}
 	if err != nil && ctx.Err() == nil {
-		m.complain(uid, err)
+		m.logOrphan(uid, err)
 	}
 }
 
-// beginSweep reports whether the pod's directory may be removed, and keeps
-// volumes from being made in it.
+// beginSweep reports whether the pod's directory may be removed. If so, Mount blocks until endSweep.
 func (m *Manager) beginSweep(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,37 +131,36 @@ func (m *Manager) endSweep(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.sweeps, uid)
-	m.tellLocked(uid)
+	m.notifyLocked(uid)
 }
 
-// complain logs one line for a pod in an hour.
-func (m *Manager) complain(uid types.UID, err error) {
+// logOrphan logs that the directory of a pod was not removed, at most once per hour for each pod.
+func (m *Manager) logOrphan(uid types.UID, err error) {
 	m.mu.Lock()
-	last, now := m.told[uid], time.Now()
-	quiet := !last.IsZero() && now.Sub(last) < complainEvery
+	last, now := m.logged[uid], time.Now()
+	quiet := !last.IsZero() && now.Sub(last) < orphanLogPeriod
 	if !quiet {
-		m.told[uid] = now
+		m.logged[uid] = now
 	}
 	m.mu.Unlock()
 	if !quiet {
-		m.log.Error("an orphaned pod's directory is left", "uid", uid, "err", err)
+		m.log.Error("Failed to remove the directory of an orphaned pod, will retry", "podUID", uid, "err", err)
 	}
 }
 
-// forgive forgets the complaints about pods whose directories are gone.
-func (m *Manager) forgive(dirs []os.DirEntry) {
+// forgetLogged deletes the log times of pods whose directories no longer exist.
+func (m *Manager) forgetLogged(dirs []os.DirEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for uid := range m.told {
+	for uid := range m.logged {
 		if !slices.ContainsFunc(dirs, func(e os.DirEntry) bool { return e.Name() == string(uid) }) {
-			delete(m.told, uid)
+			delete(m.logged, uid)
 		}
 	}
 }
 
-// removePod removes the directory of a pod: what is mounted in it is unmounted
-// first, and if that fails nothing is touched (vol-36); then what is left of
-// volumes, as long as it is empty or the pod's own; then the rest.
+// removePod removes the directory of a pod. It first unmounts everything below it, and removes nothing
+// if that fails; then it removes volumes that are empty or owned by the pod, and then the rest.
 func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 	pod := Place{RootDir: m.cfg.RootDir, PodUID: uid}
 	if err := unmountBelow(m.cfg.Mounter, pod.PodDir()); err != nil {
@@ -172,8 +168,8 @@ func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 	}
 	var errs []error
 	for _, at := range placesIn(m.cfg.RootDir, uid) {
-		if err := m.removeLeftover(ctx, at); err != nil {
-			errs = append(errs, fmt.Errorf("orphaned pod %q found, but failed to rmdir() volume at path %v: %w", uid, at.Dir(), err)) // vol-37
+		if err := m.removeOrphanedVolume(ctx, at); err != nil {
+			errs = append(errs, fmt.Errorf("orphaned pod %q found, but failed to rmdir() volume at path %v: %w", uid, at.Dir(), err))
 		}
 	}
 	if err := removeSubPaths(ctx, m.cfg.Mounter, filepath.Join(pod.PodDir(), "volume-subpaths")); err != nil {
@@ -182,18 +178,18 @@ func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 	if len(errs) > 0 {
 		return errors.Join(errs...)
 	}
-	// Now they hold directories only.
+	// These contain only directories now.
 	for _, name := range []string{"volumes", "volumeDevices"} {
 		if err := removeEmpty(filepath.Join(pod.PodDir(), name)); err != nil {
 			return err
 		}
 	}
-	// Entries that their owners have left, and those of an earlier kubelet.
+	// Files of other components, and of an earlier kubelet.
 	rest, err := os.ReadDir(pod.PodDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, e := range rest { // vol-38
+	for _, e := range rest {
 		if err := RemoveTree(ctx, m.cfg.Mounter, filepath.Join(pod.PodDir(), e.Name())); err != nil {
 			errs = append(errs, err)
 		}
@@ -204,45 +200,43 @@ func (m *Manager) removePod(ctx context.Context, uid types.UID) error {
 	return errors.Join(errs...)
 }
 
-// removeLeftover removes the directory of a volume that nobody knows.
-func (m *Manager) removeLeftover(ctx context.Context, at Place) error {
-	if !m.cfg.Compat.KeepLeftovers && !at.Block && slices.Contains(ownData, at.Plugin) {
+// removeOrphanedVolume removes the directory of a volume that is not in the actual state.
+func (m *Manager) removeOrphanedVolume(ctx context.Context, at Place) error {
+	if !at.Block && slices.Contains(podOwnedPlugins, at.Plugin) {
 		return RemoveTree(ctx, m.cfg.Mounter, at.Dir())
 	}
 	return removeEmpty(at.Dir())
 }
 
-// forceClean removes a volume that nobody knows how to tear down (vol-34).
+// forceClean unmounts and removes a volume without a plugin or spec.
 func (m *Manager) forceClean(ctx context.Context, at Place) error {
 	if err := unmountBelow(m.cfg.Mounter, at.Dir()); err != nil {
 		return err
 	}
-	return m.removeLeftover(ctx, at)
+	return m.removeOrphanedVolume(ctx, at)
 }
 
-// tidy removes what is left of the directories of a pod whose volumes are gone:
-// nothing but empty ones, and the notes of plugins.
-func (m *Manager) tidy(ctx context.Context, uid types.UID) {
+// removeEmptyDirs removes the empty directories and the plugin files of a pod without volumes.
+func (m *Manager) removeEmptyDirs(ctx context.Context, uid types.UID) {
 	if !m.beginSweep(uid) {
 		return
 	}
 	defer m.endSweep(uid)
 	pod := Place{RootDir: m.cfg.RootDir, PodUID: uid}
 	for _, name := range []string{"volumes", "volumeDevices", "volume-subpaths"} {
-		_ = removeEmpty(filepath.Join(pod.PodDir(), name)) // what is not empty is Collect's to judge
+		_ = removeEmpty(filepath.Join(pod.PodDir(), name)) // Collect handles directories that are not empty
 	}
 	if err := RemoveTree(ctx, m.cfg.Mounter, filepath.Join(pod.PodDir(), "plugins")); err != nil {
-		m.log.Debug("what plugins noted of a pod is left", "uid", uid, "err", err)
+		m.log.Debug("Failed to remove the plugin directory of a pod", "podUID", uid, "err", err)
 	}
-	_ = os.Remove(pod.PodDir()) // unless somebody else has something in it
+	_ = os.Remove(pod.PodDir()) // fails if other components have files in it
 }
 
-// maxLeftovers bounds a directory that may be empty but for directories, in
-// entries. One with more is not removed: a pod may have filled it.
-const maxLeftovers = 10_000
+// maxEntries bounds the entries of a directory that removeEmpty reads; a pod may have filled it.
+const maxEntries = 10_000
 
-// removeEmpty removes a tree of directories, and links to devices, in which there
-// is nothing else. Nothing at all is no error.
+// removeEmpty removes a tree that contains only directories and symbolic links, which block volumes
+// consist of. It returns nil if path does not exist.
 func removeEmpty(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -252,17 +246,17 @@ func removeEmpty(path string) error {
 		return err
 	case !info.IsDir():
 		if info.Mode()&os.ModeSymlink == 0 {
-			return fmt.Errorf("%s is not a directory, and nobody knows whose it is", path)
+			return fmt.Errorf("%s is not a directory", path)
 		}
 		return os.Remove(path)
 	}
-	entries, err := untrusted.ReadDir(path, maxLeftovers)
+	entries, err := untrusted.ReadDir(path, maxEntries)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if !e.IsDir() && e.Type()&os.ModeSymlink == 0 {
-			return fmt.Errorf("%s is not empty: %s is in it", path, e.Name())
+			return fmt.Errorf("%s is not empty: it contains %s", path, e.Name())
 		}
 	}
 	for _, e := range entries {

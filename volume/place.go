@@ -9,59 +9,59 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Place is where one volume of one pod lives on this machine. Its directories
-// are the kubelet's (section 6.1).
+// A Place identifies one volume of one pod on this node and determines its directories, which are
+// those of the kubelet.
 type Place struct {
-	// Root is the agent's directory: /var/lib/kubelet.
+	// RootDir is the agent's directory, such as /var/lib/kubelet.
 	RootDir string `json:"-"`
 
 	PodUID types.UID `json:"podUID"`
 
-	// Plugin is the plugin's name: "kubernetes.io/empty-dir".
+	// Plugin is the name of the plugin, such as "kubernetes.io/empty-dir".
 	Plugin string `json:"plugin"`
 
-	// Name of the directory: Spec.DirName.
+	// Name is the name of the directory; see [Spec.DirName].
 	Name string `json:"name"`
 
-	// Block: it is a link to a device, not a directory.
+	// Block means that Dir is a symbolic link to a device.
 	Block bool `json:"block,omitempty"`
 }
 
-// PodDir holds all that the agent keeps of the pod.
+// PodDir returns pods/<uid>, the directory of the pod.
 func (p Place) PodDir() string { return filepath.Join(p.RootDir, "pods", string(p.PodUID)) }
 
-// Dir is where the volume is mounted, pods/<uid>/volumes/<plugin>/<name>, or,
-// of a block volume, where the link to its device is, in volumeDevices.
+// Dir returns the mount point, pods/<uid>/volumes/<plugin>/<name>. For a block volume it returns the
+// link to its device, pods/<uid>/volumeDevices/<plugin>/<name>.
 func (p Place) Dir() string {
 	kind := "volumes"
 	if p.Block {
 		kind = "volumeDevices"
 	}
-	return filepath.Join(p.PodDir(), kind, Escape(p.Plugin), p.Name)
+	return filepath.Join(p.PodDir(), kind, escape(p.Plugin), p.Name)
 }
 
-// PluginDir is for what a plugin notes of the volume, beside its files:
-// pods/<uid>/plugins/<plugin>/<name>. It goes with the pod.
+// PluginDir returns the directory for a plugin's own files about the volume,
+// pods/<uid>/plugins/<plugin>/<name>. It is removed with the pod.
 func (p Place) PluginDir() string {
-	return filepath.Join(p.PodDir(), "plugins", Escape(p.Plugin), p.Name)
+	return filepath.Join(p.PodDir(), "plugins", escape(p.Plugin), p.Name)
 }
 
-// NodeDir is for what a plugin keeps beyond a pod: plugins/<plugin>.
+// NodeDir returns the directory for a plugin's files that outlive pods: plugins/<plugin>.
 func (p Place) NodeDir() string {
 	return filepath.Join(p.RootDir, "plugins", filepath.FromSlash(p.Plugin))
 }
 
-// subPathsDir holds the bind mounts of parts of the volume:
-// pods/<uid>/volume-subpaths/<volume>/<container>/<index> (vol-70).
+// subPathsDir returns the directory of the bind mounts of sub-paths,
+// pods/<uid>/volume-subpaths/<volume>; below it are <container>/<index>.
 func (p Place) subPathsDir() string { return filepath.Join(p.PodDir(), "volume-subpaths", p.Name) }
 
 func (p Place) String() string {
 	return fmt.Sprintf("%s/%s of pod %s", p.Plugin, p.Name, p.PodUID)
 }
 
-// check refuses what would lead out of the pod's directory.
+// check returns an error if a component would leave the pod's directory.
 func (p Place) check() error {
-	for what, name := range map[string]string{"pod UID": string(p.PodUID), "volume": p.Name, "plugin": Escape(p.Plugin)} {
+	for what, name := range map[string]string{"pod UID": string(p.PodUID), "volume": p.Name, "plugin": escape(p.Plugin)} {
 		if err := checkName(name); err != nil {
 			return fmt.Errorf("volume: %s %q: %w", what, name, err)
 		}
@@ -69,30 +69,30 @@ func (p Place) check() error {
 	return nil
 }
 
-// checkName reports whether name can be that of one directory entry.
+// checkName returns an error unless name is a valid name of one directory entry.
 func checkName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("is empty")
 	case name == "." || name == "..":
-		return errors.New("is no name of a directory")
+		return errors.New("is not a directory name")
 	case strings.ContainsAny(name, "/\x00") || strings.ContainsRune(name, filepath.Separator):
-		return errors.New("has a character that no directory's name can have")
+		return errors.New("contains a character that is invalid in a directory name")
 	case len(name) > 255:
-		return fmt.Errorf("has %d bytes; a directory's name has at most 255", len(name))
+		return fmt.Errorf("has %d bytes; at most 255 are allowed", len(name))
 	}
 	return nil
 }
 
-// Escape makes a directory's name of a plugin's: "kubernetes.io~empty-dir".
-func Escape(plugin string) string { return strings.ReplaceAll(plugin, "/", "~") }
+// escape returns the directory name of a plugin: "kubernetes.io~empty-dir".
+func escape(plugin string) string { return strings.ReplaceAll(plugin, "/", "~") }
 
-// Unescape undoes Escape.
-func Unescape(dir string) string { return strings.ReplaceAll(dir, "~", "/") }
+// unescape reverts escape.
+func unescape(dir string) string { return strings.ReplaceAll(dir, "~", "/") }
 
-// UniqueName is what the volume is called on this node (vol-2): shared by all
-// pods that use it if shared is not empty, else its pod's own.
-func UniqueName(p Place, shared, specName string) string {
+// uniqueName returns the name of the volume on this node: that of the shared volume if shared is not
+// empty, else one that is unique to the pod.
+func uniqueName(p Place, shared, specName string) string {
 	if shared != "" {
 		return p.Plugin + "/" + shared
 	}

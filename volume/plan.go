@@ -2,141 +2,134 @@ package volume
 
 import "time"
 
-// A State is what is known of a volume on this machine (vol-1).
-type State int
+// A state is the actual state of a volume, or of a staged device, on this node.
+type state int
 
-// The states of a volume, or of a device that is staged.
 const (
-	// NotMounted: nothing of it is there.
-	NotMounted State = iota
-
-	// Uncertain: something of it may be there. A SetUp failed or was cut
-	// short, or an earlier agent has left it.
-	Uncertain
-
-	// InPlace: it is ready for containers.
-	InPlace
+	notMounted state = iota // nothing of it exists
+	uncertain               // parts of it may exist: SetUp failed or was canceled, or an earlier agent set it up
+	inPlace                 // containers can use it
 )
 
-func (s State) String() string {
+func (s state) String() string {
 	return [...]string{"not mounted", "uncertain", "mounted"}[s]
 }
 
-// A step is one thing to do with a volume.
+// A step is an operation on a volume. Its text is shown to operators.
 type step string
 
 const (
-	nothing  step = ""
+	noStep   step = ""
 	setUp    step = "set up"
 	refresh  step = "refresh"
 	expand   step = "expand"
 	tearDown step = "tear down"
-	forget   step = "forget" // it is gone, and nobody wants it
+	forget   step = "forget" // remove it from memory: it is neither desired nor mounted
 	stage    step = "stage"
 	unstage  step = "unstage"
-	late     step = "attached too late"
+	late     step = "time out of attach"
 )
 
-// A look is all that the next step of a pod's volume depends on.
-type look struct {
-	wanted bool
-	state  State
-	busy   bool // a step is being taken
+// A stepInput is the state that determines the next step of a pod's volume.
+type stepInput struct {
+	desired bool
+	state   state
+	busy    bool // a step is in progress
 
-	refresh   bool      // it is to be brought up to date
-	refreshAt time.Time // and at this time again; zero: not by the clock
-	grow      bool      // its file system is smaller than it should be
+	refresh   bool      // its content may be outdated
+	refreshAt time.Time // when it is refreshed next; zero: no such time
+	grow      bool      // its file system is smaller than the persistent volume
 
-	notBefore time.Time // the back-off of the step that failed last
+	notBefore time.Time // end of the back-off after a failed step
 
-	attach   bool // somebody has to attach it first,
-	attached bool // who has done so,
+	attach   bool // it must be attached before it is mounted
+	attached bool
 	attachBy time.Time
 
-	device *deviceLook // nil: it is not staged
+	device *deviceInput // nil: it is not staged
 }
 
-// A deviceLook is all that the next step of a staged device depends on.
-type deviceLook struct {
-	state     State
+// A deviceInput is the state that determines the next step of a staged device.
+type deviceInput struct {
+	state     state
 	busy      bool
 	notBefore time.Time
-	users     int // volumes of pods that want it, or may still have it mounted
+	users     int // volumes of pods that desire it or may still have it mounted
 
-	// mislabeled: it may be staged with another SELinux label than the volume is to
-	// be mounted with, and no volume of a pod may have it mounted.
+	// mislabeled: it may be staged with another SELinux label than the volume
+	// needs, and no volume of a pod may have it mounted.
 	mislabeled bool
 }
 
-// next returns what is to be done with a pod's volume now, and when to ask again
-// if nothing happens before; zero: never.
-func next(v look, now time.Time) (step, time.Time) {
+// next returns the step to take with a pod's volume now, and otherwise the time of the next
+// evaluation if nothing changes before; zero means none.
+func next(v stepInput, now time.Time) (step, time.Time) {
 	switch {
 	case v.busy:
-		return nothing, time.Time{}
-	case !v.wanted && v.state == NotMounted:
+		return noStep, time.Time{}
+	case !v.desired && v.state == notMounted:
 		return forget, time.Time{}
-	case !v.wanted:
-		return unless(v.notBefore, now, tearDown)
-	case v.state == InPlace:
+	case !v.desired:
+		return stepAt(v.notBefore, now, tearDown)
+	case v.state == inPlace:
 		return nextInPlace(v, now)
-	case v.attach && !v.attached: // vol-16
-		return unless(v.attachBy, now, late)
+	case v.attach && !v.attached:
+		return stepAt(v.attachBy, now, late)
 	case v.notBefore.After(now):
-		return nothing, v.notBefore
+		return noStep, v.notBefore
 	case v.device != nil && v.device.busy:
-		return nothing, time.Time{}
+		return noStep, time.Time{}
 	case v.device != nil && v.device.mislabeled:
-		return unless(v.device.notBefore, now, unstage)
-	case v.device != nil && v.device.state != InPlace:
-		return unless(v.device.notBefore, now, stage) // once for all pods (vol-20)
+		return stepAt(v.device.notBefore, now, unstage)
+	case v.device != nil && v.device.state != inPlace:
+		return stepAt(v.device.notBefore, now, stage) // once for all pods (rule vol-20)
 	}
 	return setUp, time.Time{}
 }
 
-// nextInPlace returns what is to be done with a volume that is used.
-func nextInPlace(v look, now time.Time) (step, time.Time) {
+// nextInPlace returns the next step of a mounted volume.
+func nextInPlace(v stepInput, now time.Time) (step, time.Time) {
 	due := v.refresh || !v.refreshAt.IsZero() && !v.refreshAt.After(now)
 	switch {
 	case due:
-		return unless(v.notBefore, now, refresh)
+		return stepAt(v.notBefore, now, refresh)
 	case v.grow:
-		return unless(v.notBefore, now, expand)
+		return stepAt(v.notBefore, now, expand)
 	}
-	return nothing, v.refreshAt
+	return noStep, v.refreshAt
 }
 
-// nextDevice returns what is to be done with a device because of nobody in
-// particular: it is unstaged when the last pod has let go of it (vol-24).
-func nextDevice(d deviceLook, now time.Time) (step, time.Time) {
+// nextDevice returns the next step of a device independently of volumes: it is unstaged after
+// the last volume that uses it is torn down.
+func nextDevice(d deviceInput, now time.Time) (step, time.Time) {
 	switch {
 	case d.busy || d.users > 0:
-		return nothing, time.Time{}
-	case d.state == NotMounted:
+		return noStep, time.Time{}
+	case d.state == notMounted:
 		return forget, time.Time{}
 	}
-	return unless(d.notBefore, now, unstage)
+	return stepAt(d.notBefore, now, unstage)
 }
 
-// unless returns the step, or, if it must wait, until when.
-func unless(notBefore, now time.Time, s step) (step, time.Time) {
+// stepAt returns the step if its time has come, and otherwise that time.
+func stepAt(notBefore, now time.Time, s step) (step, time.Time) {
 	if notBefore.After(now) {
-		return nothing, notBefore
+		return noStep, notBefore
 	}
 	return s, time.Time{}
 }
 
-// The back-off of a step that fails: 500 ms, doubled each time, at most 2 m 2 s.
+// The back-off of a failing step is doubled with each failure, as in the kubelet.
 const (
-	backoffFirst = 500 * time.Millisecond
-	backoffMost  = 2*time.Minute + 2*time.Second
+	initialBackoff = 500 * time.Millisecond
+	maxBackoff     = 2*time.Minute + 2*time.Second
 )
 
-// refreshPause is kept between two refreshes that a plugin asks for, however early
-// it wants the next: by the clock of this machine what it has may have ended.
-const refreshPause = 5 * time.Second
+// minRefreshPeriod bounds how often a plugin can request a refresh: a token may already be
+// expired by the clock of this node.
+const minRefreshPeriod = 5 * time.Second
 
-// notBefore returns m, whose RefreshAt, if there is one, is that late at least.
+// notBefore returns m with a RefreshAt, if there is one, of at least at.
 func (m SetUpResult) notBefore(at time.Time) SetUpResult {
 	if !m.RefreshAt.IsZero() && m.RefreshAt.Before(at) {
 		m.RefreshAt = at
@@ -144,7 +137,7 @@ func (m SetUpResult) notBefore(at time.Time) SetUpResult {
 	return m
 }
 
-// A failure is a step that has failed, and when it may be tried again.
+// A failure is a failed step and the time of its retry.
 type failure struct {
 	step      step
 	err       error
@@ -152,12 +145,12 @@ type failure struct {
 	notBefore time.Time
 }
 
-// after returns the failure that follows f, of the same kind of step or of
-// another, which begins anew.
+// after returns the failure that follows f. A failure of another kind of step starts with the
+// initial back-off.
 func (f failure) after(s step, err error, now time.Time) failure {
-	delay := backoffFirst
+	delay := initialBackoff
 	if f.err != nil && f.step == s {
-		delay = min(2*f.delay, backoffMost)
+		delay = min(2*f.delay, maxBackoff)
 	}
 	return failure{step: s, err: err, delay: delay, notBefore: now.Add(delay)}
 }

@@ -12,70 +12,70 @@ import (
 func TestNextStep(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	soon, past := now.Add(time.Second), now.Add(-time.Second)
-	device := func(state State, change ...func(*deviceLook)) *deviceLook {
-		d := &deviceLook{state: state, users: 1}
+	device := func(state state, change ...func(*deviceInput)) *deviceInput {
+		d := &deviceInput{state: state, users: 1}
 		for _, f := range change {
 			f(d)
 		}
 		return d
 	}
 	for name, c := range map[string]struct {
-		look look
-		want step
-		at   time.Time
+		input stepInput
+		want  step
+		at    time.Time
 	}{
-		"wanted":                       {look{wanted: true}, setUp, time.Time{}},
-		"wanted, uncertain (vol-32)":   {look{wanted: true, state: Uncertain}, setUp, time.Time{}},
-		"busy (vol-19)":                {look{wanted: true, busy: true}, nothing, time.Time{}},
-		"busy and not wanted":          {look{state: InPlace, busy: true}, nothing, time.Time{}},
-		"in back-off":                  {look{wanted: true, notBefore: soon}, nothing, soon},
-		"after back-off":               {look{wanted: true, notBefore: past}, setUp, time.Time{}},
-		"back-off ends now":            {look{wanted: true, notBefore: now}, setUp, time.Time{}},
-		"mounted (F-42)":               {look{wanted: true, state: InPlace}, nothing, time.Time{}},
-		"mounted, to refresh (vol-11)": {look{wanted: true, state: InPlace, refresh: true}, refresh, time.Time{}},
-		"refresh in back-off":          {look{wanted: true, state: InPlace, refresh: true, notBefore: soon}, nothing, soon},
-		"refresh by the clock later":   {look{wanted: true, state: InPlace, refreshAt: soon}, nothing, soon},
-		"refresh by the clock now":     {look{wanted: true, state: InPlace, refreshAt: now}, refresh, time.Time{}},
-		"too small (vol-16)":           {look{wanted: true, state: InPlace, grow: true}, expand, time.Time{}},
-		"too small, in back-off":       {look{wanted: true, state: InPlace, grow: true, notBefore: soon}, nothing, soon},
-		"refresh comes before growth":  {look{wanted: true, state: InPlace, grow: true, refresh: true}, refresh, time.Time{}},
-		"not attached (vol-17)":        {look{wanted: true, attach: true, attachBy: soon}, nothing, soon},
-		"attached too late (vol-20)":   {look{wanted: true, attach: true, attachBy: past}, late, time.Time{}},
-		"attached":                     {look{wanted: true, attach: true, attached: true, attachBy: past}, setUp, time.Time{}},
-		"not staged (vol-20)":          {look{wanted: true, device: device(NotMounted)}, stage, time.Time{}},
-		"maybe staged":                 {look{wanted: true, device: device(Uncertain)}, stage, time.Time{}},
-		"being staged":                 {look{wanted: true, device: device(NotMounted, func(d *deviceLook) { d.busy = true })}, nothing, time.Time{}},
-		"staging in back-off":          {look{wanted: true, device: device(Uncertain, func(d *deviceLook) { d.notBefore = soon })}, nothing, soon},
-		"staged":                       {look{wanted: true, device: device(InPlace)}, setUp, time.Time{}},
-		"staged, not attached":         {look{wanted: true, attach: true, attachBy: soon, device: device(InPlace)}, nothing, soon},
-		"staged with another label":    {look{wanted: true, device: device(InPlace, func(d *deviceLook) { d.mislabeled = true })}, unstage, time.Time{}},
-		"maybe with another label":     {look{wanted: true, device: device(Uncertain, func(d *deviceLook) { d.mislabeled = true })}, unstage, time.Time{}},
-		"another label, in back-off":   {look{wanted: true, device: device(Uncertain, func(d *deviceLook) { d.mislabeled, d.notBefore = true, soon })}, nothing, soon},
-		"another label, mounted":       {look{wanted: true, state: InPlace, device: device(InPlace, func(d *deviceLook) { d.mislabeled = true })}, nothing, time.Time{}},
-		"not wanted, mounted (vol-23)": {look{state: InPlace}, tearDown, time.Time{}},
-		"not wanted, uncertain":        {look{state: Uncertain}, tearDown, time.Time{}},
-		"not wanted, in back-off":      {look{state: Uncertain, notBefore: soon}, nothing, soon},
-		"not wanted, to refresh":       {look{state: InPlace, refresh: true}, tearDown, time.Time{}},
-		"not wanted, detached":         {look{state: InPlace, attach: true}, tearDown, time.Time{}},
-		"gone":                         {look{}, forget, time.Time{}},
+		"wanted":                       {stepInput{desired: true}, setUp, time.Time{}},
+		"wanted, uncertain (vol-32)":   {stepInput{desired: true, state: uncertain}, setUp, time.Time{}},
+		"busy (vol-19)":                {stepInput{desired: true, busy: true}, noStep, time.Time{}},
+		"busy and not wanted":          {stepInput{state: inPlace, busy: true}, noStep, time.Time{}},
+		"in back-off":                  {stepInput{desired: true, notBefore: soon}, noStep, soon},
+		"after back-off":               {stepInput{desired: true, notBefore: past}, setUp, time.Time{}},
+		"back-off ends now":            {stepInput{desired: true, notBefore: now}, setUp, time.Time{}},
+		"mounted (F-42)":               {stepInput{desired: true, state: inPlace}, noStep, time.Time{}},
+		"mounted, to refresh (vol-11)": {stepInput{desired: true, state: inPlace, refresh: true}, refresh, time.Time{}},
+		"refresh in back-off":          {stepInput{desired: true, state: inPlace, refresh: true, notBefore: soon}, noStep, soon},
+		"refresh by the clock later":   {stepInput{desired: true, state: inPlace, refreshAt: soon}, noStep, soon},
+		"refresh by the clock now":     {stepInput{desired: true, state: inPlace, refreshAt: now}, refresh, time.Time{}},
+		"too small (vol-16)":           {stepInput{desired: true, state: inPlace, grow: true}, expand, time.Time{}},
+		"too small, in back-off":       {stepInput{desired: true, state: inPlace, grow: true, notBefore: soon}, noStep, soon},
+		"refresh comes before growth":  {stepInput{desired: true, state: inPlace, grow: true, refresh: true}, refresh, time.Time{}},
+		"not attached (vol-17)":        {stepInput{desired: true, attach: true, attachBy: soon}, noStep, soon},
+		"attached too late (vol-20)":   {stepInput{desired: true, attach: true, attachBy: past}, late, time.Time{}},
+		"attached":                     {stepInput{desired: true, attach: true, attached: true, attachBy: past}, setUp, time.Time{}},
+		"not staged (vol-20)":          {stepInput{desired: true, device: device(notMounted)}, stage, time.Time{}},
+		"maybe staged":                 {stepInput{desired: true, device: device(uncertain)}, stage, time.Time{}},
+		"being staged":                 {stepInput{desired: true, device: device(notMounted, func(d *deviceInput) { d.busy = true })}, noStep, time.Time{}},
+		"staging in back-off":          {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.notBefore = soon })}, noStep, soon},
+		"staged":                       {stepInput{desired: true, device: device(inPlace)}, setUp, time.Time{}},
+		"staged, not attached":         {stepInput{desired: true, attach: true, attachBy: soon, device: device(inPlace)}, noStep, soon},
+		"staged with another label":    {stepInput{desired: true, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
+		"maybe with another label":     {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled = true })}, unstage, time.Time{}},
+		"another label, in back-off":   {stepInput{desired: true, device: device(uncertain, func(d *deviceInput) { d.mislabeled, d.notBefore = true, soon })}, noStep, soon},
+		"another label, mounted":       {stepInput{desired: true, state: inPlace, device: device(inPlace, func(d *deviceInput) { d.mislabeled = true })}, noStep, time.Time{}},
+		"not wanted, mounted (vol-23)": {stepInput{state: inPlace}, tearDown, time.Time{}},
+		"not wanted, uncertain":        {stepInput{state: uncertain}, tearDown, time.Time{}},
+		"not wanted, in back-off":      {stepInput{state: uncertain, notBefore: soon}, noStep, soon},
+		"not wanted, to refresh":       {stepInput{state: inPlace, refresh: true}, tearDown, time.Time{}},
+		"not wanted, detached":         {stepInput{state: inPlace, attach: true}, tearDown, time.Time{}},
+		"gone":                         {stepInput{}, forget, time.Time{}},
 	} {
-		got, at := next(c.look, now)
+		got, at := next(c.input, now)
 		assert.Equal(t, c.want, got, name)
 		assert.Equal(t, c.at, at, name)
 	}
 	for name, c := range map[string]struct {
-		look deviceLook
-		want step
-		at   time.Time
+		input deviceInput
+		want  step
+		at    time.Time
 	}{
-		"used":                  {deviceLook{state: InPlace, users: 1}, nothing, time.Time{}},
-		"let go of (vol-24)":    {deviceLook{state: InPlace}, unstage, time.Time{}},
-		"maybe staged":          {deviceLook{state: Uncertain}, unstage, time.Time{}},
-		"busy":                  {deviceLook{state: Uncertain, busy: true}, nothing, time.Time{}},
-		"unstaging in back-off": {deviceLook{state: Uncertain, notBefore: soon}, nothing, soon},
-		"gone":                  {deviceLook{}, forget, time.Time{}},
+		"used":                  {deviceInput{state: inPlace, users: 1}, noStep, time.Time{}},
+		"let go of (vol-24)":    {deviceInput{state: inPlace}, unstage, time.Time{}},
+		"maybe staged":          {deviceInput{state: uncertain}, unstage, time.Time{}},
+		"busy":                  {deviceInput{state: uncertain, busy: true}, noStep, time.Time{}},
+		"unstaging in back-off": {deviceInput{state: uncertain, notBefore: soon}, noStep, soon},
+		"gone":                  {deviceInput{}, forget, time.Time{}},
 	} {
-		got, at := nextDevice(c.look, now)
+		got, at := nextDevice(c.input, now)
 		assert.Equal(t, c.want, got, name)
 		assert.Equal(t, c.at, at, name)
 	}

@@ -11,183 +11,179 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Plugin knows one kind of volume. The [Manager] calls it from many
-// goroutines, but never twice at a time for one [Place]; each call may block,
-// and should return when its context ends. volumetest.TestPlugin checks that a
-// Plugin keeps this contract.
+// A Plugin implements one kind of volume. The [Manager] calls it concurrently, but never
+// concurrently for the same [Place]. A call may block and should return when its context is
+// done. volumetest.TestPlugin checks the contract.
 //
-// The agent may be killed at any point of SetUp and TearDown. Whatever that
-// leaves is for the next SetUp to finish, or for TearDown to remove: both start
-// from any state of the disk.
+// The agent may be killed at any point of SetUp and TearDown. Both must therefore accept any
+// state of the disk: the next SetUp completes, or TearDown removes, what the canceled call left.
 //
-// Further powers are interfaces of one or two methods, found by assertion:
-// [Refresher], [Refs], [Attacher], [Stager], [Expander], [MountOptioner], [Blocks],
+// Optional capabilities are interfaces of one to three methods that a Plugin may implement:
+// [Refresher], [ObjectReferrer], [Attacher], [Stager], [Expander], [MountOptioner], [BlockMapper],
 // [SELinuxMounter].
 type Plugin interface {
-	// Name is the kubelet's: "kubernetes.io/empty-dir". It names directories
-	// (escaped) and metrics, and must not change.
+	// Name returns the kubelet's name of the plugin, such as "kubernetes.io/empty-dir". It
+	// is part of directory names (escaped) and a label of metrics, and must not change.
 	Name() string
 
-	// CanSupport reports whether spec is of this kind. It looks at the kind
-	// only: what is wrong with the spec is said by SetUp.
+	// CanSupport reports whether spec is of this kind. It must not validate the spec
+	// further; SetUp does.
 	CanSupport(spec *Spec) bool
 
-	// SetUp makes the volume ready, and tells where it is. It is called again
-	// after it failed, after a restart of the agent, and with req.Refresh to
-	// bring the content up to date; if all is as it should be it changes
-	// nothing. It writes nothing outside of its Place, and nothing before it
-	// has all it needs (vol-43).
+	// SetUp sets up the volume for a pod and returns its path or device. It is called
+	// again after an error, after a restart of the agent, and with req.Refresh to update
+	// the content, and must be idempotent. It must not write outside its Place, nor
+	// before it has fetched everything that it needs.
 	//
-	// After an error the volume counts as half there, and is torn down before
-	// its pod goes, unless the error is [Definite] (vol-21).
+	// After an error the volume is uncertain and is torn down before its pod terminates,
+	// unless the error is [Definite].
 	SetUp(ctx context.Context, req Request) (SetUpResult, error)
 
-	// TearDown removes what SetUp made, and the directory at.Dir. What the pod
-	// has put there goes with it, if it was the pod's own (an emptyDir), and
-	// is never touched if it was not: nothing is removed through a mount
-	// ([RemoveTree]). A volume that is not there is no error.
+	// TearDown removes what SetUp created, and the directory at.Dir. It removes data of
+	// the pod only if the pod owns it (an emptyDir); it must not remove anything through
+	// a mount (see [RemoveTree]). It returns nil if the volume does not exist.
 	TearDown(ctx context.Context, at Place) error
 
-	// Construct tells from the disk alone which volume is at a Place, if there
-	// is no record of it: one that a kubelet has mounted (vol-32). The result
-	// need hold only what TearDown (and Unstage) asks of it.
+	// ConstructSpec returns the spec of the volume at a Place, from the disk alone. It is
+	// called for a volume without a checkpoint, such as one that a kubelet mounted. The
+	// result needs only the fields that TearDown and Unstage read.
 	ConstructSpec(at Place) (*Spec, error)
 
-	// Stats measures a volume that is set up. errors.ErrUnsupported: this kind
-	// has no figures. [DiskUsage] and [FSUsage] do the measuring.
+	// Stats returns the usage of a volume that is set up; see [DiskUsage] and [FSUsage].
+	// It returns errors.ErrUnsupported if the kind has no usage.
 	Stats(ctx context.Context, at Place, mounted runtime.Volume) (Stats, error)
 }
 
-// A Request says which volume to set up.
+// A Request specifies a volume to set up, refresh, stage or expand.
 type Request struct {
 	Place
 	Pod  *v1.Pod // must not be changed
 	Spec *Spec   // must not be changed
 
-	// Refresh: the volume is mounted, containers use it, and what it shows may
-	// have changed.
+	// Refresh means that the volume is mounted and in use, and that its content may be
+	// outdated.
 	Refresh bool
 
-	// FSGroup is the group that the files should belong to; nil: nobody asks.
-	// Plugins that set it call [Request.Own].
+	// FSGroup is the group that files should belong to, from the pod's security context.
+	// If nil, ownership is not changed. Plugins apply it with [Request.SetOwnership].
 	FSGroup       *int64
 	FSGroupPolicy *v1.PodFSGroupChangePolicy
 
-	// FSUser is the user that all containers of the pod run as; nil: they
-	// don't (vol-55).
+	// FSUser is the user that all containers of the pod run as. It is nil if they run as
+	// different users, or as the user of an image.
 	FSUser *int64
 
-	// MountOptions are those of the persistent volume, and `context="…"` if
+	// MountOptions are the options of the persistent volume, and `context="…"` if
 	// SELinuxLabel is set.
 	MountOptions []string
 
-	// SELinuxLabel is the label that all files of the volume have once it is
-	// mounted with MountOptions; the runtime must not change it. Empty: the
-	// volume is mounted without a label. Only an [SELinuxMounter] finds one.
+	// SELinuxLabel is the label of all files of the volume once it is mounted with
+	// MountOptions; the runtime must not change it. Empty means that the volume is
+	// mounted without a label. It is set only for an [SELinuxMounter].
 	SELinuxLabel string
 
-	// DevicePath is what attaching came to. Empty: nothing was to be attached.
+	// DevicePath is the path of the attached device; empty if the volume is not attachable.
 	DevicePath string
 
-	// Event records an event of the pod. It may be nil; use [Request.Warn].
+	// Event records an event of the pod. It may be nil; see [Request.Warn].
 	Event func(eventType, reason, message string)
 
-	// Progress hears from a long walk over the files (vol-66, F-40). Nil:
-	// nobody does.
+	// Progress is called every 30 seconds while ownership is changed. It may be nil.
 	Progress func(OwnershipProgress)
 }
 
-// Warn records a warning of the pod.
+// Warn records a warning event of the pod.
 func (r *Request) Warn(reason, message string) {
 	if r.Event != nil {
 		r.Event(v1.EventTypeWarning, reason, message)
 	}
 }
 
-// Mounted is what SetUp has come to.
+// A SetUpResult is the result of Plugin.SetUp.
 type SetUpResult struct {
-	// Volume tells containers where it is. The zero value is a volume that
-	// the runtime finds without us: an image.
+	// Volume is the path or device that containers get. The zero value means that the
+	// runtime provides the volume itself, as it does for an image.
 	runtime.Volume
 
-	// RefreshAt is when SetUp is to be called again, with Refresh, though
-	// nothing changes before: a token ends (vol-56). Zero: no such time.
+	// RefreshAt is the time at which SetUp is called again with Refresh even if nothing
+	// changes, because a token expires. Zero means no such time.
 	RefreshAt time.Time
 }
 
-// Stats are the figures of a volume. What is not known is nil.
+// Stats is the usage of a volume. Unknown values are nil.
 type Stats struct {
 	statsapi.FsStats
 
-	// Abnormal says, of a volume whose driver looks at its health, whether it
-	// is not well, and Message how.
+	// Abnormal reports whether the driver considers the volume unhealthy, and Message the
+	// reason. It is nil if the driver does not monitor health.
 	Abnormal *bool
 	Message  string
 }
 
-// A Refresher is a Plugin whose volumes change while they are mounted. Others
-// are set up once.
+// A Refresher is a Plugin whose volumes may change while they are mounted. Volumes of other
+// plugins are set up once.
 type Refresher interface {
-	// Refreshes reports whether SetUp is to be called again at each sync of
-	// the pod, and when an object changes that the volume is made from
-	// (vol-11).
+	// Refreshes reports whether SetUp must be called again at each sync of the pod, and
+	// when an object that the volume refers to changes.
 	Refreshes(spec *Spec) bool
 }
 
-// An ObjectRef names an object of the API. Name is empty for all objects of the
-// kind, Namespace for those that have none.
+// An ObjectRef identifies an API object. An empty Name means all objects of the kind;
+// Namespace is empty for cluster-scoped objects.
 type ObjectRef struct {
 	Kind, Namespace, Name string
 }
 
-// Refs is a Plugin whose volumes are made from objects: a change of one is
-// pushed to [Manager.ObjectChanged], and is then seen by the pod at once instead
-// of at its next sync (F-43). A volume that waits for an object which is not
-// there is tried again when it appears.
+// An ObjectReferrer is a Plugin whose volumes are made from API objects. After
+// [Manager.ObjectChanged] such a volume is refreshed immediately instead of at the next sync of
+// its pod, and a volume that waits for the object is retried.
 type ObjectReferrer interface {
+	// ObjectRefs returns the objects that the volume is made from.
 	ObjectRefs(pod *v1.Pod, spec *Spec) []ObjectRef
 }
 
-// An Attacher is a Plugin some of whose volumes are attached to the node, by
-// somebody else, before they can be used (vol-16, vol-17).
+// An Attacher is a Plugin with volumes that the attach/detach controller must attach to the
+// node before they can be mounted.
 type Attacher interface {
-	// NeedsAttach reports whether spec is such a volume.
+	// NeedsAttach reports whether spec must be attached.
 	NeedsAttach(ctx context.Context, spec *Spec) (bool, error)
 }
 
-// A Stager is a Plugin that prepares a volume once on the node, for all pods
-// that use it, before the first SetUp and until the last TearDown (vol-20,
-// vol-24). Without it each pod's volume is its own.
+// A Stager is a Plugin that stages a volume once per node before it is set up for pods: Stage is
+// called before the first SetUp, Unstage after the last TearDown.
 type Stager interface {
-	// SharedName names the volume on this node: for CSI "<driver>^<handle>"
-	// (vol-62). "": this one is its pod's own, and is not staged.
+	// SharedName returns the name of the volume on this node, for CSI
+	// "<driver>^<handle>". Empty means that the volume belongs to one pod and is not
+	// staged.
 	SharedName(spec *Spec) (string, error)
 
-	// Stage makes the device ready. As with SetUp, any state of the disk may
-	// be what it finds, and it may be called again.
+	// Stage prepares the device. As SetUp, it must be idempotent and accept any state of
+	// the disk.
 	Stage(ctx context.Context, req Request) error
 
-	// Unstage undoes Stage; spec is what the volume was staged with, or
-	// what Construct has read. A device that is not staged is no error.
+	// Unstage reverts Stage. spec is the spec that the volume was staged with, or the
+	// result of ConstructSpec. It returns nil if the device is not staged.
 	Unstage(ctx context.Context, spec *Spec) error
 }
 
-// An Expander is a Plugin whose volumes can grow while they are mounted.
+// An Expander is a Plugin whose volumes can be expanded while they are mounted.
 type Expander interface {
-	// Expand makes the file system as large as size, at least, and returns
-	// what it has become. An error leaves the volume as usable as it was.
+	// Expand expands the file system to at least size and returns its new size. After an
+	// error the volume must remain usable.
 	Expand(ctx context.Context, req Request, size resource.Quantity) (resource.Quantity, error)
 }
 
-// A MountOptioner is a Plugin that mounts with the options of a persistent volume.
-// Others are not set up with a volume that has any (vol-20).
+// A MountOptioner is a Plugin that applies the mount options of persistent volumes. A volume
+// with mount options of another plugin is not set up.
 type MountOptioner interface {
+	// SupportsMountOptions reports whether mount options are applied.
 	SupportsMountOptions() bool
 }
 
-// Blocks is a Plugin that can give a pod a block device: SetUp of a Place with
-// Block makes the link at.Dir and returns Mounted.Device (vol-74). Volumes of
-// others are refused in volumeDevices.
+// A BlockMapper is a Plugin with block volumes: SetUp of a Place with Block creates the symbolic
+// link Place.Dir and returns a SetUpResult with Device. Volumes of other plugins are rejected in
+// volumeDevices.
 type BlockMapper interface {
+	// SupportsBlock reports whether block volumes are supported.
 	SupportsBlock() bool
 }

@@ -21,12 +21,12 @@ import (
 // labelled is a node whose device is staged with the SELinux label of its pod.
 func labelled(t *testing.T) (*node, func(*volume.Config)) {
 	n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-	n.plugin.SELinux = true
+	n.plugin.Capabilities.SELinux = true
 	objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 		pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 	})
 	return n, func(c *volume.Config) {
-		c.Claims, c.SELinuxLabel = objects, seLinuxLabel
+		c.PersistentVolumes.Claims, c.SELinuxLabel = objects, seLinuxLabel
 	}
 }
 
@@ -93,7 +93,7 @@ func TestAReplacementPodGetsItsOwnLabelAfterARestart(t *testing.T) {
 		n.stop()
 
 		n.plugin = staged()
-		n.plugin.SELinux = true
+		n.plugin.Capabilities.SELinux = true
 		failed := false
 		done := acts(n)
 		record := n.plugin.Fault
@@ -130,7 +130,7 @@ func TestAMountedVolumeIsNotRelabeled(t *testing.T) {
 		n.stop()
 
 		n.plugin = staged()
-		n.plugin.SELinux = true
+		n.plugin.Capabilities.SELinux = true
 		done := acts(n)
 		start(t, n, cfg)
 		_, err = n.Mount(t.Context(), labelledPod("p", "s0:c1"))

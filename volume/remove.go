@@ -15,21 +15,19 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// ErrMounted reports that something is mounted in a directory that was to be
-// removed, and could not be unmounted.
+// ErrMounted means that a directory was not removed because a mount in it could not be unmounted.
 var ErrMounted = untrusted.ErrMounted
 
-// RemoveTree removes a directory and everything in it, except what is mounted
-// there: it unmounts the mounts at and below dir, and enters no mount point and
-// follows no link, also not one that appears meanwhile (F-39). If a mount below dir
-// cannot be unmounted, files beside it may be gone. A directory that does not exist
-// is not an error.
+// RemoveTree unmounts the mounts at and below dir and removes dir with its content. It never enters a
+// mount point nor follows a symbolic link, including those created concurrently. If a mount cannot be
+// unmounted, it returns an error that is [ErrMounted]; other files in dir may have been removed. It
+// returns nil if dir does not exist.
 func RemoveTree(ctx context.Context, m Mounter, dir string) error {
 	if m == nil {
-		return fmt.Errorf("volume: remove %s: there is no Mounter", dir)
+		return fmt.Errorf("volume: remove %s: Mounter is nil", dir)
 	}
-	// To list the mounts of a machine takes as long as there are mounts: they are
-	// listed only if there are some below dir.
+	// Listing all mounts of a machine is slow, so they are listed only if there are some below
+	// dir.
 	if unmountAt(m, dir) == nil {
 		err := untrusted.RemoveTree(ctx, dir)
 		switch {
@@ -48,7 +46,7 @@ func RemoveTree(ctx context.Context, m Mounter, dir string) error {
 	return nil
 }
 
-// unmountBelow unmounts what is mounted at dir and below it.
+// unmountBelow unmounts everything at and below dir.
 func unmountBelow(m Mounter, dir string) error {
 	points, err := mountsBelow(m, dir)
 	if err != nil {
@@ -62,11 +60,11 @@ func unmountBelow(m Mounter, dir string) error {
 	return nil
 }
 
-// mountsBelow returns the mount points at dir and below it, innermost first, each
-// as often as something is mounted there.
+// mountsBelow returns the mount points at and below dir, innermost first. A mount point occurs once per
+// mount.
 func mountsBelow(m Mounter, dir string) ([]string, error) {
 	if m == nil {
-		return nil, errors.New("there is no Mounter")
+		return nil, errors.New("Mounter is nil")
 	}
 	real, err := realDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,20 +79,20 @@ func mountsBelow(m Mounter, dir string) ([]string, error) {
 	}
 	var below []string
 	for _, point := range all {
-		path := ListedPath(point.Path)
+		path := UnescapePath(point.Path)
 		if path == real || strings.HasPrefix(path, strings.TrimSuffix(real, "/")+"/") {
 			below = append(below, path)
 		}
 	}
-	slices.Reverse(below) // of those at one place, the last that came goes first
+	slices.Reverse(below) // the last mount at a mount point first
 	slices.SortStableFunc(below, func(a, b string) int {
 		return cmp.Compare(strings.Count(b, "/"), strings.Count(a, "/"))
 	})
 	return below, nil
 }
 
-// realDir returns the path of dir as the kernel lists it: without links on the
-// way. Dir itself is not followed if it is one.
+// realDir returns dir with the symbolic links in its parent resolved, as the kernel lists it. dir itself
+// is not resolved.
 func realDir(dir string) (string, error) {
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
@@ -103,9 +101,9 @@ func realDir(dir string) (string, error) {
 	return filepath.Join(parent, filepath.Base(dir)), nil
 }
 
-// ListedPath returns the path of a mount point that a Mounter lists: the kernel
-// writes blanks and such in octal, and marks what was removed below a mount.
-func ListedPath(path string) string {
+// UnescapePath returns the path of a mount point in a list of mounts, in which the kernel writes white
+// space and backslashes as octal numbers and appends a mark to deleted paths.
+func UnescapePath(path string) string {
 	path = strings.TrimSuffix(path, `\040(deleted)`)
 	if !strings.Contains(path, `\`) {
 		return path
@@ -124,8 +122,7 @@ func ListedPath(path string) string {
 	return b.String()
 }
 
-// exists reports whether there is anything at path; a link counts, wherever it
-// leads.
+// exists reports whether path exists. It does not follow a symbolic link.
 func exists(path string) (bool, error) {
 	switch _, err := os.Lstat(path); {
 	case err == nil:

@@ -126,7 +126,7 @@ func TestAnUnknownVolumeThatIsWantedIsSetUp(t *testing.T) {
 func TestAfterARestartDevicesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		with := func(c *volume.Config) { c.Claims = new(claims).bound("c").bound("d") }
+		with := func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c").bound("d") }
 		start(t, n, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -167,14 +167,12 @@ func TestOrphanedDirectories(t *testing.T) {
 		files, dirs []string // in the pod's directory
 		mounts      []string
 		stuck       bool // nothing can be unmounted
-		compat      bool
 		err         string
 		left        []string
 	}{
 		"empty (vol-38)":             {},
 		"empty volumes (vol-37)":     {dirs: []string{"volumes/" + local + "/a", "volumes/" + foreign + "/b", "plugins/x"}, files: []string{"etc-hosts", "containers/c/log"}},
 		"the pod's own data (F-39)":  {files: []string{"volumes/" + local + "/a/deep/file"}},
-		"as the kubelet (nq-11)":     {files: []string{"volumes/" + local + "/a/deep/file"}, compat: true, err: "failed to rmdir() volume at path", left: []string{"volumes/" + local + "/a/deep/file"}},
 		"somebody's data (vol-37)":   {files: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}, err: `orphaned pod "p" found, but failed to rmdir() volume at path `, left: []string{"volumes/" + foreign + "/b/file", "etc-hosts"}},
 		"mounted (F-39)":             {dirs: []string{"volumes/" + foreign + "/b"}, mounts: []string{"volumes/" + foreign + "/b"}},
 		"cannot be unmounted":        {files: []string{"volumes/" + local + "/a/file"}, mounts: []string{"volumes/" + local + "/a"}, stuck: true, err: "something is mounted there", left: []string{"volumes/" + local + "/a/file"}}, // vol-36
@@ -188,7 +186,6 @@ func TestOrphanedDirectories(t *testing.T) {
 				var rounds []volume.CollectInfo
 				var log bytes.Buffer
 				start(t, n, func(cfg *volume.Config) {
-					cfg.Compat.KeepLeftovers = c.compat
 					cfg.Hooks.Orphan = func(o volume.OrphanInfo) { got = append(got, o) }
 					cfg.Hooks.Collected = func(c volume.CollectInfo) { rounds = append(rounds, c) }
 					cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))

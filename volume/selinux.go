@@ -12,7 +12,7 @@ import (
 )
 
 // An SELinuxMounter is a Plugin that mounts some of its volumes with an SELinux label,
-// which the kernel then reports for each file (vol-13). It finds the label in
+// which the kernel then reports for each file. It finds the label in
 // [Request.SELinuxLabel] and, as a mount option, in Request.MountOptions.
 type SELinuxMounter interface {
 	// SupportsSELinuxMount reports whether the volume can be mounted with any label,
@@ -21,7 +21,7 @@ type SELinuxMounter interface {
 	SupportsSELinuxMount(ctx context.Context, spec *Spec) (bool, error)
 }
 
-// A seLinuxUse is all that the label depends on with which a volume is mounted.
+// A seLinuxUse is the input from which the SELinux label of a mount is computed.
 type seLinuxUse struct {
 	enabled     bool // SELinux is on
 	supported   bool // the plugin mounts this volume with a label
@@ -31,9 +31,9 @@ type seLinuxUse struct {
 	containers  []*v1.SELinuxOptions // effective ones of each container that uses it
 }
 
-// label returns the label with which the volume is mounted, as label makes it from the
-// options of containers. "" means that the mount has no label: if the files need one,
-// the runtime sets it. It returns an error if the containers have different labels.
+// label returns the SELinux label with which the volume is mounted; label computes it from the
+// options of a container. Empty means that the mount has no label and the runtime labels the files
+// if needed. It returns an error if the containers have different labels.
 func (u seLinuxUse) label(label func(*v1.SELinuxOptions) (string, error)) (string, error) {
 	switch {
 	case !u.enabled || !u.supported || u.block:
@@ -46,9 +46,9 @@ func (u seLinuxUse) label(label func(*v1.SELinuxOptions) (string, error)) (strin
 	common := ""
 	for _, options := range u.containers {
 		switch {
-		case options == nil: // takes no part in the choice
+		case options == nil: // has no influence on the label
 			continue
-		case options.Level == "": // the runtime chooses a level that is not known here
+		case options.Level == "": // the runtime chooses the level
 			return "", nil
 		}
 		of, err := label(options)
@@ -70,8 +70,8 @@ func notInLabel(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.:,", r)
 }
 
-// seLinuxUse returns how the pod uses a volume that it has under these names.
-func (c *Config) seLinuxUse(pod *v1.Pod, w want, names map[string]bool) seLinuxUse {
+// seLinuxUse returns the use of a volume that the pod has under these names.
+func (c *Config) seLinuxUse(pod *v1.Pod, w desiredVolume, names map[string]bool) seLinuxUse {
 	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block}
 	if w.spec.PV != nil {
 		u.accessModes = w.spec.PV.Spec.AccessModes

@@ -51,8 +51,8 @@ func seLinuxSetting(file []byte, key string) string {
 	return ""
 }
 
-// seLinuxFileLabel returns the label of the files of a container: the policy's context with
-// the user and the level of the container. Its role and type are those of processes.
+// seLinuxFileLabel returns the label of the files of a container: the policy's context with the
+// user and the level of the container. The role and type of the container apply to processes only.
 func seLinuxFileLabel(context string, options *v1.SELinuxOptions) string {
 	parts := strings.SplitN(context, ":", 4)
 	if options == nil || len(parts) < 4 {

@@ -1,54 +1,36 @@
 package volume
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
 
-// Share makes mounts below dir, the agent's RootDir, go from the machine to
-// containers, and from those that may (Bidirectional) to the machine: drivers in
-// pods mount volumes that way. What is so already stays as it is; else dir becomes
-// a mount of its own, recursively shared, and stays one when the agent ends, as
-// the kubelet's does (section 6.1). It needs to be called once at each start,
-// before anything is mounted.
+// MakeShared makes mounts below dir, the agent's RootDir, propagate from the host to containers, and
+// from containers with Bidirectional propagation to the host, as drivers in pods require. If dir is not
+// on a shared mount, it becomes a recursively shared bind mount, which persists after the agent exits.
+// It must be called at each start before anything is mounted.
 func MakeShared(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return fmt.Errorf("volume: share: %w", err)
 	}
-	info, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
-		return fmt.Errorf("volume: share: %w", err)
-	}
-	defer info.Close()
 	at, shared, below := "", false, ""
-	lines := bufio.NewScanner(info)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		// 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 7 {
-			continue
-		}
-		point := ListedPath(fields[4])
+	if _, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		switch {
-		case inside(real, point): // the last of the deepest is what is seen
-			if len(point) >= len(at) {
-				options, _, _ := cut(fields[6:], "-")
-				at, shared = point, slices.ContainsFunc(options, func(o string) bool { return strings.HasPrefix(o, "shared:") })
+		case inside(real, m.Mountpoint): // the last mount at the deepest mount point is visible
+			if len(m.Mountpoint) >= len(at) {
+				at, shared = m.Mountpoint, strings.HasPrefix(m.Optional, "shared:") || strings.Contains(m.Optional, " shared:")
 			}
-		case inside(point, real):
-			below = point
+		case inside(m.Mountpoint, real):
+			below = m.Mountpoint
 		}
-	}
-	if err := lines.Err(); err != nil {
+		return true, false
+	}); err != nil {
 		return fmt.Errorf("volume: share: %w", err)
 	}
 	switch {
@@ -56,10 +38,10 @@ func MakeShared(dir string) error {
 		return nil
 	case at == real:
 	case below != "":
-		return fmt.Errorf("volume: share %s: %s is mounted below it already, and a mount over it would hide that", dir, below)
+		return fmt.Errorf("volume: share %s: %s is mounted below it already and would be hidden", dir, below)
 	default:
 		if err := unix.Mount(real, real, "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("volume: share %s: bind it: %w", dir, err)
+			return fmt.Errorf("volume: share %s: bind mount: %w", dir, err)
 		}
 	}
 	if err := unix.Mount("", real, "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
@@ -72,15 +54,7 @@ func MakeShared(dir string) error {
 	return nil
 }
 
-// inside reports whether path is dir, or below it.
+// inside reports whether path is dir or below it.
 func inside(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// cut splits a list at the first field that is sep.
-func cut(list []string, sep string) (before, after []string, found bool) {
-	if i := slices.Index(list, sep); i >= 0 {
-		return list[:i], list[i+1:], true
-	}
-	return list, nil, false
 }

@@ -7,5 +7,5 @@ import (
 	"fmt"
 )
 
-// Share is for Linux.
+// MakeShared returns errors.ErrUnsupported: mount propagation is a feature of Linux.
 func MakeShared(string) error { return fmt.Errorf("volume: share: %w", errors.ErrUnsupported) }

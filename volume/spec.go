@@ -8,24 +8,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Spec is one volume of a pod, with what its claim has led to.
+// A Spec specifies one volume of a pod, with its claim and persistent volume.
 type Spec struct {
-	// Volume is the pod's own entry; its Name is what volumeMounts say.
+	// Volume is the entry of pod.spec.volumes; volumeMounts refer to its Name.
 	Volume *v1.Volume `json:"volume,omitempty"`
 
-	// Claim and PV are what a persistentVolumeClaim, or an ephemeral volume,
-	// is bound to. Nil for volumes that the pod's entry describes in full.
+	// Claim and PV are the claim of a persistentVolumeClaim or ephemeral volume and the
+	// persistent volume that it is bound to. Both are nil for other volumes.
 	Claim *v1.PersistentVolumeClaim `json:"claim,omitempty"`
 	PV    *v1.PersistentVolume      `json:"pv,omitempty"`
 
-	// ReadOnly: nobody in the pod writes to it, by the claim's entry.
+	// ReadOnly means that the pod's entry for the claim is read-only.
 	ReadOnly bool `json:"readOnly,omitempty"`
 
-	// Block: containers have it as a device (volumeDevices), not as files.
+	// Block means that containers use it as a device (volumeDevices), not as a file system.
 	Block bool `json:"block,omitempty"`
 }
 
-// Name is what containers of the pod call the volume.
+// Name returns the name of the volume in the pod.
 func (s *Spec) Name() string {
 	if s.Volume != nil {
 		return s.Volume.Name
@@ -36,8 +36,7 @@ func (s *Spec) Name() string {
 	return ""
 }
 
-// DirName is what its directory is called: persistent volumes go by their own
-// name, so that pods of any manifest have the same.
+// DirName returns the name of the volume's directory: that of the persistent volume, else Name.
 func (s *Spec) DirName() string {
 	if s.PV != nil {
 		return s.PV.Name
@@ -68,7 +67,7 @@ func setField(of reflect.Value) string {
 	return ""
 }
 
-// MountOptions are those that the persistent volume asks for.
+// MountOptions returns the mount options of the persistent volume. The caller owns the result.
 func (s *Spec) MountOptions() []string {
 	if s.PV == nil {
 		return nil
@@ -76,7 +75,7 @@ func (s *Spec) MountOptions() []string {
 	return slices.Clone(s.PV.Spec.MountOptions)
 }
 
-// hasAccessMode reports whether the persistent volume can be used that way.
+// hasAccessMode reports whether the persistent volume has the access mode.
 func (s *Spec) hasAccessMode(mode v1.PersistentVolumeAccessMode) bool {
 	return s.PV != nil && slices.Contains(s.PV.Spec.AccessModes, mode)
 }

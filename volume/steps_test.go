@@ -45,7 +45,9 @@ func TestADefiniteErrorDoesNotUnmakeWhatAnEarlierAgentMounted(t *testing.T) {
 func TestADefiniteErrorDoesNotUnmakeADeviceOfAnEarlierAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		with := func(c *volume.Config) { c.Claims, c.WaitTimeout = new(claims).bound("c"), time.Second }
+		with := func(c *volume.Config) {
+			c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), time.Second
+		}
 		start(t, n, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -86,8 +88,8 @@ func TestAVolumeThatMayNotBeHadIsTornDownAllTheSame(t *testing.T) {
 		var mu sync.Mutex
 		zone := "a"
 		start(t, n, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout = objects, 10*time.Second
-			c.Node = func() *v1.Node {
+			c.PersistentVolumes.Claims, c.WaitTimeout = objects, 10*time.Second
+			c.PersistentVolumes.Node = func() *v1.Node {
 				mu.Lock()
 				defer mu.Unlock()
 				node := new(v1.Node)
@@ -119,7 +121,7 @@ func TestReadWriteOncePodIsOnePodsFromTheBeginning(t *testing.T) {
 			}
 			return nil
 		}}
-		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, 10*time.Second })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, 10*time.Second })
 		var wg sync.WaitGroup
 		for _, uid := range []string{"p", "q"} {
 			wg.Go(func() { _, _ = n.Mount(t.Context(), claimPod(uid, "c")) })
@@ -153,7 +155,7 @@ func TestAContextOfSomebodyElseIsAFailure(t *testing.T) {
 func TestAVolumeThatIsAlwaysDueIsNoHotLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter)}
-		n.plugin = &volumetest.Plugin{Refreshing: true, RefreshIn: 1, Fault: func(ctx context.Context, act, _ string) error {
+		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Refresh: true}, RefreshIn: 1, Fault: func(ctx context.Context, act, _ string) error {
 			if act == "Refresh" && n.plugin.Count("Refresh") > 1000 {
 				<-ctx.Done()
 			}

@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A SubPath is the part of a volume that one volumeMount of a container wants.
+// A SubPath specifies the sub-path of a volumeMount.
 type SubPath struct {
 	PodUID     types.UID
-	Volume     string // the pod's name of it
-	VolumePath string // where it is: runtime.Volume.Path
+	Volume     string // name in the pod
+	VolumePath string // runtime.Volume.Path
 	Container  string
-	Index      int    // of the volumeMount
-	Path       string // in the volume, its variables expanded
+	Index      int    // of the volumeMount in the container
+	Path       string // in the volume, with variables expanded
 }
 
-// SubPath makes the part of the volume, if it is not there, and binds it to a
-// directory of the agent's own, whose path it returns: whoever can write to the
-// volume cannot lead a container out of it, not by what it puts there and not by
-// changing it meanwhile (vol-69, vol-70). The binding goes with the volume.
+// SubPath creates the sub-path in the volume if it does not exist, bind-mounts it to a directory in the
+// pod's directory, and returns the latter. Symbolic links in the volume, including those changed
+// concurrently, cannot make the mount refer to a path outside the volume. The mount is removed when the
+// volume is torn down. It returns errors.ErrUnsupported on systems other than Linux.
 func (m *Manager) SubPath(ctx context.Context, sub SubPath) (string, error) {
 	m.mu.Lock()
 	name := sub.Volume
@@ -49,7 +49,7 @@ func (m *Manager) SubPath(ctx context.Context, sub SubPath) (string, error) {
 	return bindSubPath(m.cfg.Mounter, sub.VolumePath, sub.Path, filepath.Join(at.subPathsDir(), sub.Container, strconv.Itoa(sub.Index)))
 }
 
-// checkSubPath refuses what cannot be a path in a volume (vol-69).
+// checkSubPath returns an error if path is not a valid path in a volume.
 func checkSubPath(path string) error {
 	switch {
 	case strings.ContainsRune(path, 0):
@@ -62,8 +62,8 @@ func checkSubPath(path string) error {
 	return nil
 }
 
-// removeSubPaths unmounts what is bound below dir, and removes the directories
-// and empty files that it was bound to (vol-23).
+// removeSubPaths unmounts the bind mounts below dir and removes the directories and empty files that are
+// their mount points.
 func removeSubPaths(ctx context.Context, m Mounter, dir string) error {
 	if there, err := exists(dir); !there || err != nil {
 		return err
@@ -102,7 +102,7 @@ func removeTargets(ctx context.Context, m Mounter, dir string) error {
 	return os.Remove(dir)
 }
 
-// removeTargetFile removes the empty file that a file was bound to.
+// removeTargetFile removes the empty file that is the mount point of a file.
 func removeTargetFile(m Mounter, path string) error {
 	if err := unmountAt(m, path); err != nil {
 		return err

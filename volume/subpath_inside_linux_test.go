@@ -36,11 +36,11 @@ func TestPathsAreKeptInTheVolume(t *testing.T) {
 			require.NoError(t, os.Symlink(root+"-beside", filepath.Join(root, "prefix")))
 			require.NoError(t, os.Mkdir(root+"-beside", 0o755))
 			t.Cleanup(func() { _ = os.RemoveAll(root + "-beside") })
-			want := map[string]string{
+			desiredVolume := map[string]string{
 				"absolute": "..2026", "absolute/deep": "..2026/deep", "around/deep": "..2026/deep", "twice": "..2026/deep",
 				"out-and-back": ".", "out-and-back/..data/deep": "..2026/deep", "absolute/new": "..2026/new", "..data": "..2026", "key": "..2026/deep",
 			}
-			for path, at := range want {
+			for path, at := range desiredVolume {
 				fd, err := openSubPath(root, path, open)
 				require.NoError(t, err, path)
 				var got, is unix.Stat_t

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// bindSubPath binds a path in a volume to target, and returns that.
+// bindSubPath bind-mounts a path in a volume to target and returns target.
 func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 	fd, err := openSubPath(root, sub, openInside)
 	if err != nil {
@@ -28,14 +28,14 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 	switch bound, err := isBound(m, target, &of); {
 	case err != nil:
 		return "", err
-	case bound: // an earlier instance of the container has it
+	case bound: // for an earlier instance of the container
 		return target, nil
 	}
 	if err := makeTarget(target, of.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
 		return "", fmt.Errorf("volume: subPath %q: %w", sub, err)
 	}
-	// By the descriptor, not by a path, which could have become another's; so
-	// mount must not look up where it leads.
+	// The source is the descriptor, because the path may have been replaced; mount must not
+	// resolve it.
 	source := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
 	if err := m.MountSensitiveWithoutSystemdWithMountFlags(source, target, "", []string{"bind"}, nil, []string{"--no-canonicalize"}); err != nil {
 		_ = os.Remove(target)
@@ -44,8 +44,8 @@ func bindSubPath(m Mounter, root, sub, target string) (string, error) {
 	return target, nil
 }
 
-// isBound reports whether that very file is bound to target. Another one that is
-// bound there is unmounted.
+// isBound reports whether the file of is mounted at target. It unmounts another file that is mounted
+// there.
 func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
 	mounted, err := isMountPoint(m, target)
 	if err != nil || !mounted {
@@ -61,7 +61,7 @@ func isBound(m Mounter, target string, of *unix.Stat_t) (bool, error) {
 	return false, unmountBelow(m, target) // something is mounted below it
 }
 
-// makeTarget makes an empty directory, or file, to bind to.
+// makeTarget creates an empty directory or file as a mount point.
 func makeTarget(target string, dir bool) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
 		return err
@@ -81,15 +81,15 @@ func makeTarget(target string, dir bool) error {
 	return f.Close()
 }
 
-// opens returns a descriptor (O_PATH) of a path in the directory that root is
-// open at. Links are followed as long as they stay in it.
+// opens returns an O_PATH descriptor of a path in the directory with descriptor root. It follows
+// symbolic links that stay in the directory.
 type opens func(root int, rootPath, path string) (int, error)
 
-// errEscapes: the path leads out of the volume.
+// errEscapes means that the path leads out of the volume.
 var errEscapes = errors.New("leads out of the volume")
 
-// openSubPath opens a path in a volume, which it makes if it is not there: with
-// the mode of the volume's root (vol-69).
+// openSubPath opens a path in a volume. It creates missing directories with the mode of the volume's
+// root.
 func openSubPath(rootPath, sub string, open opens) (int, error) {
 	root, err := unix.Open(rootPath, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -106,7 +106,7 @@ func openSubPath(rootPath, sub string, open opens) (int, error) {
 	return open(root, rootPath, sub)
 }
 
-// makeInside makes the directories that are missing of a path.
+// makeInside creates the missing directories of a path.
 func makeInside(root int, rootPath, sub string, open opens) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(root, &st); err != nil {
@@ -127,13 +127,13 @@ func makeInside(root int, rootPath, sub string, open opens) error {
 		case !errors.Is(err, unix.EEXIST):
 			return err
 		}
-		// What is there already may be a link; what was made is none, unless
-		// it was replaced since.
+		// An existing entry may be a symbolic link, and so may a created one that was
+		// replaced concurrently.
 		next, err := open(root, rootPath, filepath.Join(parts[:i+1]...))
 		if err != nil {
 			return err
 		}
-		if made { // whatever the umask has taken
+		if made { // Mkdirat applies the umask
 			untrusted.ChmodAt(at, name, mode)
 		}
 		unix.Close(at)

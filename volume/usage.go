@@ -6,12 +6,12 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// DiskUsage measures what is in a directory, as du does: blocks, not lengths; a
-// file with two names once; nothing of other file systems (vol-77). Capacity and
-// what is free are those of the file system.
+// DiskUsage returns the disk usage of a directory as du computes it: allocated blocks, hard links once,
+// without other file systems mounted below it. Capacity and available bytes and inodes are those of the
+// file system. It returns an error that is the one of ctx if ctx is done.
 func DiskUsage(ctx context.Context, dir string) (statsapi.FsStats, error) {
 	return diskUsage(ctx, dir)
 }
 
-// FSUsage asks the file system that dir is the root of (vol-77).
+// FSUsage returns the usage of the file system that contains dir.
 func FSUsage(dir string) (statsapi.FsStats, error) { return fsUsage(dir) }

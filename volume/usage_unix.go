@@ -52,14 +52,14 @@ func fsUsage(dir string) (statsapi.FsStats, error) {
 		return statsapi.FsStats{}, fmt.Errorf("volume: measure %s: %w", dir, err)
 	}
 	block := uint64(st.Bsize)
-	figure := func(n uint64) *uint64 { return &n }
+	pointer := func(n uint64) *uint64 { return &n }
 	return statsapi.FsStats{
 		Time:           metav1.NewTime(time.Now()),
-		CapacityBytes:  figure(uint64(st.Blocks) * block),
-		AvailableBytes: figure(uint64(st.Bavail) * block),
-		UsedBytes:      figure((uint64(st.Blocks) - uint64(st.Bfree)) * block),
-		Inodes:         figure(uint64(st.Files)),
-		InodesFree:     figure(uint64(st.Ffree)),
-		InodesUsed:     figure(uint64(st.Files) - uint64(st.Ffree)),
+		CapacityBytes:  pointer(uint64(st.Blocks) * block),
+		AvailableBytes: pointer(uint64(st.Bavail) * block),
+		UsedBytes:      pointer((uint64(st.Blocks) - uint64(st.Bfree)) * block),
+		Inodes:         pointer(uint64(st.Files)),
+		InodesFree:     pointer(uint64(st.Ffree)),
+		InodesUsed:     pointer(uint64(st.Files) - uint64(st.Ffree)),
 	}, nil
 }

@@ -13,62 +13,61 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A podVolume is one volume of one pod: what is wanted of it and what is there
-// (vol-1). Manager.mu guards it.
+// A podVolume is the desired and the actual state of one volume of one pod. Manager.mu guards it.
 type podVolume struct {
 	place  Place
-	plugin Plugin // nil: nobody here knows what it is
+	plugin Plugin // nil: unknown
 	spec   *Spec
-	pod    *v1.Pod         // nil: an earlier agent mounted it
-	names  map[string]bool // by which the pod has it, and whether read-only there
+	pod    *v1.Pod         // nil: an earlier agent mounted it and Mount has not been called
+	names  map[string]bool // its names in the pod, and whether it is read-only by that name
 	device *device         // nil: it is not staged
 	refs   []ObjectRef
 
-	// kept: an earlier agent has left it, and whether its pod is still wanted
-	// is not known. Nothing is done with it.
-	kept   bool
-	wanted bool
-	state  State
-	ready  SetUpResult
+	// unclaimed: an earlier agent mounted it, and it is unknown whether its pod is still
+	// desired. No step is taken.
+	unclaimed bool
+	desired   bool
+	state     state
+	ready     SetUpResult
 
-	// inherited: an earlier agent has set it up, and this one has not yet
-	// done so: an error that is [Definite] is about this one's try only.
+	// inherited: an earlier agent set it up and this one has not yet. A [Definite] error then
+	// refers only to the attempt of this agent.
 	inherited bool
 
-	step    step // being taken; nothing: none
+	step    step // in progress
 	cancel  context.CancelFunc
 	refresh bool
 	failed  failure
 	wakeAt  time.Time
-	since   time.Time // when it was first wanted as it is
+	since   time.Time // when desired changed last
 
 	attach      bool
 	attachBy    time.Time
 	failedSELab error             // the containers that use it have different SELinux labels
 	seLabel     string            // SELinux label to mount it with; "": none
-	size        resource.Quantity // that its file system is known to have
+	size        resource.Quantity // of its file system; zero: unknown
 }
 
-// A device is a volume that is staged once for all pods that use it.
+// A device is the state of a volume that is staged once for all pods. Manager.mu guards it.
 type device struct {
 	name   string // unique on the node
 	plugin Plugin
 	spec   *Spec
-	state  State
+	state  state
 	step   step
 	failed failure
 	wakeAt time.Time
 	users  map[Place]*podVolume
 
-	inherited bool // as of a podVolume
+	inherited bool // as podVolume.inherited
 
-	// seLabel is the SELinux label of the last try to stage it; "": none, or an earlier
-	// agent staged it and left no record.
+	// seLabel is the SELinux label of the last attempt to stage it; "": none, or an earlier
+	// agent staged it and wrote no checkpoint.
 	seLabel string
 }
 
-// A world is what is wanted and what is there, and who is to be looked at next.
-// Manager.mu guards it.
+// A world is the desired and the actual state of world, and the volumes and devices whose next step must
+// be determined. Manager.mu guards it.
 type world struct {
 	volumes map[Place]*podVolume
 	pods    map[types.UID]map[Place]*podVolume
@@ -87,7 +86,7 @@ func newWorld() world {
 	}
 }
 
-// add returns the volume at a place, which it makes if there is none.
+// add returns the volume at a place, which it creates if it does not exist.
 func (w *world) add(at Place) *podVolume {
 	v := w.volumes[at]
 	if v == nil {
@@ -98,7 +97,7 @@ func (w *world) add(at Place) *podVolume {
 	return v
 }
 
-// drop forgets a volume of which nothing is there.
+// drop deletes a volume that is neither desired nor mounted.
 func (w *world) drop(v *podVolume) {
 	w.setRefs(v, nil)
 	w.setDevice(v, nil)
@@ -107,7 +106,7 @@ func (w *world) drop(v *podVolume) {
 	take(w.pods, v.place.PodUID, v.place)
 }
 
-// setRefs says which objects the volume is made from.
+// setRefs sets the objects that the volume is made from.
 func (w *world) setRefs(v *podVolume, refs []ObjectRef) {
 	for _, r := range v.refs {
 		take(w.refs, r, v.place)
@@ -118,7 +117,7 @@ func (w *world) setRefs(v *podVolume, refs []ObjectRef) {
 	}
 }
 
-// setDevice says which device the volume is on.
+// setDevice sets the device that the volume is on.
 func (w *world) setDevice(v *podVolume, d *device) {
 	if v.device == d {
 		return
@@ -132,7 +131,7 @@ func (w *world) setDevice(v *podVolume, d *device) {
 	}
 }
 
-// addDevice returns the device of that name, which it makes if there is none.
+// addDevice returns the device with the name, which it creates if it does not exist.
 func (w *world) addDevice(name string, p Plugin, spec *Spec) *device {
 	d := w.devices[name]
 	if d == nil {
@@ -142,14 +141,14 @@ func (w *world) addDevice(name string, p Plugin, spec *Spec) *device {
 	return d
 }
 
-// of returns the volumes of a pod, by the names of their directories.
+// of returns the volumes of a pod, sorted by directory name.
 func (w *world) of(uid types.UID) []*podVolume {
 	return slices.SortedFunc(maps.Values(w.pods[uid]), func(a, b *podVolume) int {
 		return cmp.Or(cmp.Compare(a.place.Name, b.place.Name), cmp.Compare(a.place.Plugin, b.place.Plugin))
 	})
 }
 
-// named returns the volume that the pod calls so.
+// named returns the volume with the name in the pod, or nil.
 func (w *world) named(uid types.UID, name string) *podVolume {
 	for _, v := range w.pods[uid] {
 		if _, ok := v.names[name]; ok {
@@ -159,43 +158,43 @@ func (w *world) named(uid types.UID, name string) *podVolume {
 	return nil
 }
 
-// look returns what the next step of the volume depends on.
-func (v *podVolume) look(attached bool) look {
-	l := look{
-		wanted: v.wanted, state: v.state, busy: v.kept || v.step != nothing,
+// stepInput returns the input of nextStep for the volume.
+func (v *podVolume) stepInput(attached bool) stepInput {
+	l := stepInput{
+		desired: v.desired, state: v.state, busy: v.unclaimed || v.step != noStep,
 		refresh: v.refresh, refreshAt: v.ready.RefreshAt, grow: v.smaller(),
 		notBefore: v.failed.notBefore, attach: v.attach, attached: attached, attachBy: v.attachBy,
 	}
 	if v.device != nil {
-		d := v.device.look()
+		d := v.device.stepInput()
 		d.mislabeled = v.mislabeled() && !v.device.mounted()
 		l.device = &d
 	}
 	return l
 }
 
-func (d *device) look() deviceLook {
-	return deviceLook{state: d.state, busy: d.step != nothing, notBefore: d.failed.notBefore, users: len(d.users)}
+func (d *device) stepInput() deviceInput {
+	return deviceInput{state: d.state, busy: d.step != noStep, notBefore: d.failed.notBefore, users: len(d.users)}
 }
 
-// mislabeled reports whether the device may be staged with another SELinux label than the
-// volume is to be mounted with. A volume that may be mounted keeps the label that it has.
+// mislabeled reports whether the device may be staged with another SELinux label than the volume needs. A
+// volume that may be mounted keeps its label.
 func (v *podVolume) mislabeled() bool {
 	d := v.device
-	return d != nil && v.state == NotMounted && d.state != NotMounted && d.seLabel != v.seLabel
+	return d != nil && v.state == notMounted && d.state != notMounted && d.seLabel != v.seLabel
 }
 
 // mounted reports whether a volume of a pod may have the device mounted.
 func (d *device) mounted() bool {
 	for _, user := range d.users {
-		if user.state != NotMounted || user.step != nothing {
+		if user.state != notMounted || user.step != noStep {
 			return true
 		}
 	}
 	return false
 }
 
-// smaller reports whether the file system is to be expanded (vol-16).
+// smaller reports whether the file system must be expanded.
 func (v *podVolume) smaller() bool {
 	if v.spec == nil || v.spec.PV == nil || v.spec.ReadOnly {
 		return false
@@ -207,7 +206,7 @@ func (v *podVolume) smaller() bool {
 	return !v.size.IsZero() && size.Cmp(v.size) > 0
 }
 
-// name is what the volume is called in events.
+// name returns the name of the volume in events.
 func (v *podVolume) name() string {
 	if v.spec != nil {
 		return v.spec.DirName()
@@ -215,7 +214,7 @@ func (v *podVolume) name() string {
 	return v.place.Name
 }
 
-// wake asks for a look at the volume at that time.
+// wake schedules an evaluation of the volume at the time.
 func (w *world) wake(v *podVolume, at time.Time) {
 	if v.wakeAt.Equal(at) {
 		return
@@ -234,7 +233,7 @@ func (w *world) wakeDevice(d *device, at time.Time) {
 	}
 }
 
-// due marks what has waited for its time, and returns when the next one is due.
+// due marks volumes and devices whose time has come as dirty, and returns the time of the next one.
 func (w *world) due(now time.Time) time.Time {
 	for len(w.timers) > 0 {
 		t := w.timers[0]
@@ -256,8 +255,8 @@ func (w *world) due(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// A timer is when to look at a volume or a device. One that was set anew since
-// stays in the heap until its time, and then is nobody's.
+// A timer schedules the evaluation of a volume or a device. A replaced timer stays in the heap until its
+// time and is then ignored.
 type timer struct {
 	at     time.Time
 	volume *podVolume
@@ -278,7 +277,7 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// put and take keep a map of maps without empty ones.
+// put and take maintain a map of maps without empty inner maps.
 func put[A, B comparable, V any](m map[A]map[B]V, a A, b B, v V) {
 	if m[a] == nil {
 		m[a] = map[B]V{}

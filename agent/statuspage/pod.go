@@ -3,6 +3,7 @@ package statuspage
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,13 +173,14 @@ func (h *Handler) volumes(uid types.UID) (all []page.Volume) {
 		return nil
 	}
 	used := map[string]*uint64{} // by the pod's name of the volume
-	for _, s := range h.cfg.Volumes.Stats(uid) {
+	ephemeral, persistent := h.cfg.Volumes.VolumeStats(uid)
+	for _, s := range slices.Concat(ephemeral, persistent) {
 		used[s.Name] = s.UsedBytes
 	}
 	for _, held := range h.cfg.Volumes.Volumes(uid) {
 		v := page.Volume{
 			Name: cmp.Or(strings.Join(held.Names, ", "), held.Place.Name), Kind: held.Place.Plugin[strings.LastIndexByte(held.Place.Plugin, '/')+1:],
-			State: held.State.String(), Path: held.Path, Doing: held.Operation, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
+			State: held.State, Path: held.Path, Doing: held.Operation, Err: held.Err, RetryAt: held.RetryAt, Since: held.Since,
 		}
 		if !held.Desired {
 			v.State += ", to be removed"

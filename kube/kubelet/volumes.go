@@ -97,8 +97,9 @@ func newVolumes(b base, c *cluster, files *objectFiles, allocatable v1.ResourceL
 	switch {
 	case c != nil:
 		objects, bundles = c.objects, c.objects
-		cfg.Claims, cfg.Node, cfg.Attached = c.objects, c.object.object, c.object.attached
-		cfg.Reported, cfg.Expanded = c.object.inUse, c.objects.ClaimExpanded
+		cfg.PersistentVolumes = volume.PersistentVolumeConfig{
+			Claims: c.objects, Node: c.object.object, Attached: c.object.attached, InUseReported: c.object.inUse, Expanded: c.objects.ClaimExpanded,
+		}
 		if tokens, err = token.New(token.Config{Get: c.objects.Token}); err != nil {
 			return nil, err
 		}

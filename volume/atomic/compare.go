@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// sorted returns the paths of the payload in order.
+// sorted returns the sorted paths of the payload.
 func (p Payload) sorted() []string { return slices.Sorted(maps.Keys(p)) }
 
-// holds reports whether directory name holds these files, with these contents and
-// modes, and no others. Whatever can't be looked at differs.
-func (w writer) holds(name string, files Payload, adds fs.FileMode) bool {
-	seen := 0
+// contains reports whether the directory contains exactly these files with these contents and modes. A
+// file that cannot be read is different.
+func (w writer) contains(name string, files Payload, adds fs.FileMode) bool {
+	matched := 0
 	err := fs.WalkDir(w.FS(), name, func(p string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -37,8 +37,8 @@ func (w writer) holds(name string, files Payload, adds fs.FileMode) bool {
 		if !bytes.Equal(got, want.Data) {
 			return fs.ErrInvalid
 		}
-		seen++
+		matched++
 		return nil
 	})
-	return err == nil && seen == len(files)
+	return err == nil && matched == len(files)
 }

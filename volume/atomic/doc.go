@@ -1,14 +1,12 @@
-// Package atomic writes a set of files into a directory in one step, as volumes
-// of ConfigMaps, Secrets and the like are written: whoever reads sees the old set
-// or the new one, never a part of either, also when the writer is killed half
-// way.
+// Package atomic replaces a set of files in a directory atomically, as the kubelet does for volumes of
+// ConfigMaps and Secrets: readers see the old set or the new one, even if the writer is killed.
 //
 // # What it decides
 //
-// The files lie in a directory of their own, called "..2006_01_02_15_04_05.RANDOM".
-// A link "..data" leads to it, and each visible name is a link to "..data/NAME".
-// [Write] makes a new such directory beside the old one, and puts a new "..data" in
-// place with a rename (vol-40). [Current] says which directory is read at present.
+// The layout of the directory. The files are in a subdirectory "..2006_01_02_15_04_05.RANDOM". The
+// symbolic link "..data" points to it, and each visible name is a symbolic link to "..data/NAME".
+// [Write] creates a new subdirectory and replaces "..data" with a rename. [Current] returns the
+// subdirectory in use.
 //
 // # Usage
 //
@@ -19,40 +17,35 @@
 //
 // # Concurrency
 //
-// Calls for different directories may run at once; calls for one directory may
-// not. Readers need no care at all; one that wants several files of the same
-// set opens "..data" once, and reads them from there.
+// Calls for the same directory must not be concurrent. Readers need no synchronization; a reader that
+// needs several files of the same set opens "..data" once and reads them relative to it.
 //
 // # Guarantees and limits
 //
-//   - A payload with a path that can't be had (see [Check]), or with two paths
-//     that exclude each other, is refused before anything is written (vol-39).
-//   - Nothing is written, changed or removed outside the directory, whatever
-//     links somebody has put into it.
-//   - A writer that is killed leaves the old set or the new one. What it leaves
-//     besides is removed by the next Write, whoever calls it.
-//   - If nothing differs nothing is written (vol-41); a visible link that is
-//     missing is made again.
-//   - It is no promise for a power cut: nothing is synced. After one, Write compares
-//     contents and writes again what was lost.
-//   - Links are needed: on Windows the process must be allowed to make them.
-//     Owners can't be set there.
+//   - A payload with an invalid path (see [Check]) or with conflicting paths is rejected before
+//     anything is written.
+//   - Nothing is written, changed or removed outside the directory, whatever symbolic links it
+//     contains.
+//   - After a killed Write the old or the new set is in use. The next Write removes its other files.
+//   - If the files are equal nothing is written; missing visible links are created.
+//   - Nothing is synced to disk. After a power failure, Write compares the contents and writes the
+//     files again if they were lost.
+//   - On Windows the process must be allowed to create symbolic links, and owners cannot be set.
 //
 // # Differences from the kubelet
 //
-//   - Paths that exclude each other ("a" and "a/b", "a" and "./a"), and paths with a
-//     zero byte, are refused, with nothing written; the kubelet fails half way, or one
-//     file takes the other's place.
-//   - What a killed writer left is removed.
-//   - Bits that Options.SetPerms adds to modes are no difference, so that a volume
-//     with an fsGroup is not written anew each time.
+//   - Conflicting paths ("a" and "a/b", "a" and "./a") and paths with a zero byte are rejected before
+//     anything is written; the kubelet fails later, or one file replaces the other.
+//   - Files of a killed writer are removed.
+//   - Mode bits that Options.SetPerms adds are ignored in the comparison, so that a volume with an
+//     fsGroup is not rewritten at each sync.
 //
 // # Testing
 //
-// A child process kills itself before each of its calls to the operating system in
-// turn (F-46), with a reader beside it; paths are fuzzed.
+// A child process kills itself before each of its system calls in turn while another process reads;
+// paths are fuzzed.
 //
 // # Stability
 //
-// Settled: a change that breaks a caller is announced a minor version before it.
+// Settled: an incompatible change is announced one minor version in advance.
 package atomic

@@ -4,8 +4,7 @@ package atomic
 
 import "io/fs"
 
-// sameMode reports whether a file's mode is what was wanted, or has more bits of
-// those that may be added.
+// sameMode reports whether the modes are equal except for additional bits of adds.
 func sameMode(got, want, adds fs.FileMode) bool {
 	return got.Perm()&^adds == want.Perm()&^adds && want.Perm()&^got.Perm() == 0
 }

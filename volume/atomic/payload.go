@@ -15,16 +15,14 @@ import (
 type File struct {
 	Data []byte
 
-	// Mode holds the permission bits, whatever the umask; other bits are left
-	// out.
+	// Mode contains the permission bits, regardless of the umask; other bits are ignored.
 	Mode fs.FileMode
 
-	// UID of the owner, 0 to 2147483647. Nil: the writer.
+	// UID is the owner, 0 to 2147483647. If nil, it is the user of the process.
 	UID *int64
 }
 
-// A Payload is a set of files by their paths, which have slashes and begin at the
-// directory that is written to.
+// A Payload is a set of files by slash-separated paths relative to the directory.
 type Payload map[string]File
 
 const (
@@ -32,13 +30,12 @@ const (
 	maxName = 255  // bytes
 )
 
-// ErrPath is what errors about the paths of a payload are.
+// ErrPath is wrapped by errors about the paths of a payload.
 var ErrPath = errors.New("invalid path")
 
-// Check returns nil if a file can be written to path: it is relative, at most 4096
-// bytes long, none of its components is ".." or longer than 255 bytes, and the
-// first doesn't begin with "..", which is how the writer's own names begin
-// (vol-39). Errors are an [ErrPath], in the kubelet's words.
+// Check returns nil if path is valid: it is relative and at most 4096 bytes long, no component is ".."
+// or longer than 255 bytes, and the first does not begin with "..", which is reserved for [Write].
+// Otherwise it returns an error that is [ErrPath], with the kubelet's text.
 func Check(p string) error {
 	switch {
 	case p == "":
@@ -68,19 +65,18 @@ func Check(p string) error {
 	return nil
 }
 
-// Check returns nil if the payload can be written: each path passes [Check], no two of
-// them are the same or need one name for a file and a directory, and each UID is in
-// range.
+// Check returns nil if the payload can be written: each path passes [Check], no two paths are equal or
+// use the same name for a file and a directory, and each UID is in range.
 func (p Payload) Check() error {
 	_, err := p.clean()
 	return err
 }
 
-// clean returns the payload by paths in their shortest form.
+// clean returns the payload by cleaned paths.
 func (p Payload) clean() (Payload, error) {
 	cleaned := make(Payload, len(p))
 	from := make(map[string]string, len(p))
-	for _, name := range slices.Sorted(maps.Keys(p)) { // so that errors are always the same
+	for _, name := range slices.Sorted(maps.Keys(p)) { // for deterministic errors
 		if err := Check(name); err != nil {
 			return nil, err
 		}
@@ -96,15 +92,14 @@ func (p Payload) clean() (Payload, error) {
 	for name := range cleaned {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			if other, ok := from[dir]; ok {
-				return nil, fmt.Errorf("%w: %q is a file, so that %q can't be in it", ErrPath, other, from[name])
+				return nil, fmt.Errorf("%w: %q is a file and cannot contain %q", ErrPath, other, from[name])
 			}
 		}
 	}
 	return cleaned, nil
 }
 
-// names returns the visible names of a payload: the first component of each path,
-// sorted.
+// names returns the visible names of a payload, sorted: the first component of each path.
 func (p Payload) names() []string {
 	set := make(map[string]bool, len(p))
 	for name := range p {

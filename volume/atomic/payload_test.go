@@ -50,7 +50,7 @@ func TestPathsThatExcludeEachOtherAreRefused(t *testing.T) {
 		want    string
 	}{
 		{atomic.Payload{"a": {}, "./a": {}}, `invalid path: "./a" and "a" are the same file`},
-		{atomic.Payload{"a": {}, "a/b/c": {}}, `invalid path: "a" is a file, so that "a/b/c" can't be in it`},
+		{atomic.Payload{"a": {}, "a/b/c": {}}, `invalid path: "a" is a file and cannot contain "a/b/c"`},
 	} {
 		dir := t.TempDir()
 		_, err := atomic.Write(dir, c.payload, atomic.Options{})

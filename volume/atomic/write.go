@@ -15,37 +15,35 @@ import (
 )
 
 const (
-	dataName = "..data"     // the link that readers go through
-	tempName = "..data_tmp" // where the next one is prepared
+	dataName = "..data"     // the link to the current files
+	tempName = "..data_tmp" // its replacement, renamed to it
 	stamp    = "..2006_01_02_15_04_05."
 )
 
-// generation is what the directories that hold the files are called.
+// generation matches the names of the directories that contain the files.
 var generation = regexp.MustCompile(`^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\.\d+$`)
 
-// Options change how a payload is written. The zero value is good.
+// Options are the options of [Write]. The zero value is valid.
 type Options struct {
-	// SetPerms sets the owners and modes of the files in dir, as a pod's
-	// fsGroup has them, before anybody reads them. Nil: nothing is set.
+	// SetPerms sets the owners and modes of the files in dir, for example for a pod's
+	// fsGroup, before they become visible. It may be nil.
 	SetPerms func(dir string) error
 
-	// Adds holds the bits that SetPerms may have added to the modes of files.
-	// A file that differs by these alone is taken for the same (vol-41).
+	// Adds contains the mode bits that SetPerms may add. They are ignored when Write
+	// compares files.
 	Adds fs.FileMode
 }
 
-// Write makes directory dir, which has to exist, hold payload and nothing else that
-// an earlier Write has put there; files of others are left alone. It reports
-// whether readers see something new.
+// Write replaces the files that an earlier Write wrote to dir, which must exist, by payload; other files
+// are not changed. It reports whether the visible files changed.
 //
-// With an error they see what they saw before, unless all that failed is the
-// removal of what is old; Write is then to be called again.
+// After an error the old files are visible, unless only the removal of old files failed. The call must
+// then be repeated.
 func Write(dir string, payload Payload, opt Options) (changed bool, err error) {
 	return write(dir, payload, opt, func(string) {})
 }
 
-// write is Write, which calls step before each of its calls that change
-// something.
+// write is Write. It calls step before each system call that changes something.
 func write(dir string, payload Payload, opt Options, step func(call string)) (changed bool, err error) {
 	files, err := payload.clean()
 	if err != nil {
@@ -65,8 +63,8 @@ func write(dir string, payload Payload, opt Options, step func(call string)) (ch
 	return changed, nil
 }
 
-// Current returns the directory that the files of dir are read from at present, or
-// an error that is fs.ErrNotExist if nothing was written yet.
+// Current returns the directory that contains the current files of dir. It returns an error that is
+// fs.ErrNotExist if nothing has been written.
 func Current(dir string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -78,13 +76,13 @@ func Current(dir string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("atomic: %w", err)
 	case name == "":
-		return "", fmt.Errorf("atomic: %s: nothing was written yet: %w", dir, fs.ErrNotExist)
+		return "", fmt.Errorf("atomic: %s: nothing written yet: %w", dir, fs.ErrNotExist)
 	default:
 		return filepath.Join(dir, name), nil
 	}
 }
 
-// A writer writes to one directory, out of which its Root doesn't let it.
+// A writer writes to one directory; its Root prevents access outside it.
 type writer struct {
 	*os.Root
 	dir  string
@@ -96,7 +94,7 @@ func (w writer) write(files Payload, opt Options) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if old != "" && w.holds(old, files, opt.Adds) {
+	if old != "" && w.contains(old, files, opt.Adds) {
 		err := w.link(files)
 		return false, errors.Join(err, w.clean(old, files))
 	}
@@ -111,9 +109,8 @@ func (w writer) write(files Payload, opt Options) (changed bool, err error) {
 	return true, errors.Join(err, w.clean(fresh, files))
 }
 
-// current returns the name of the directory that "..data" leads to; "" if there is
-// no such link. One that was not made by Write is an error: to guess what somebody
-// means by it could cost files.
+// current returns the name of the directory that "..data" points to; "" if there is no such link. It
+// returns an error for a link that Write did not create, whose target must not be removed.
 func (w writer) current() (string, error) {
 	switch target, err := w.Readlink(dataName); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,13 +118,13 @@ func (w writer) current() (string, error) {
 	case err != nil:
 		return "", err
 	case !generation.MatchString(target):
-		return "", fmt.Errorf("%s leads to %q, which was not written by this package", dataName, target)
+		return "", fmt.Errorf("%s points to %q, which is not a directory of this package", dataName, target)
 	default:
 		return target, nil
 	}
 }
 
-// fill makes a new directory with the files in it.
+// fill creates a new directory with the files.
 func (w writer) fill(files Payload, opt Options) (name string, err error) {
 	if name, err = w.newDir(); err != nil {
 		return name, err
@@ -140,7 +137,7 @@ func (w writer) fill(files Payload, opt Options) (name string, err error) {
 			if err := w.MkdirAll(path.Join(name, dir), 0o755); err != nil {
 				return name, err
 			}
-			for d := dir; d != "."; d = path.Dir(d) { // whatever the umask
+			for d := dir; d != "."; d = path.Dir(d) { // regardless of the umask
 				w.step("chmod directory")
 				if err := w.Chmod(path.Join(name, d), 0o755); err != nil {
 					return name, err
@@ -193,12 +190,11 @@ func (w writer) file(name string, f File) error {
 			return err
 		}
 	}
-	w.step("chmod") // after the owner, who may have no business with it before
+	w.step("chmod") // after chown, so that the owner never has more access than Mode grants
 	return w.Chmod(name, f.Mode.Perm())
 }
 
-// replace makes "..data" lead to another directory: the one step that readers
-// notice.
+// replace points "..data" to another directory, atomically.
 func (w writer) replace(name string) error {
 	w.step("remove left-over link")
 	if err := w.Remove(tempName); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -212,7 +208,7 @@ func (w writer) replace(name string) error {
 	return w.Rename(tempName, dataName)
 }
 
-// link makes the visible names that are missing, or lead elsewhere.
+// link creates the visible links that are missing or point elsewhere.
 func (w writer) link(files Payload) error {
 	for _, name := range files.names() {
 		want := dataName + "/" + name
@@ -226,7 +222,7 @@ func (w writer) link(files Payload) error {
 				return err
 			}
 		case !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("%s is no link: %w", name, err)
+			return fmt.Errorf("%s is not a symbolic link: %w", name, err)
 		}
 		w.step("link name")
 		if err := w.Symlink(want, name); err != nil {
@@ -236,8 +232,8 @@ func (w writer) link(files Payload) error {
 	return nil
 }
 
-// clean removes what is no longer read: links to names that the files don't have,
-// directories other than the current one, and what a killed writer has left.
+// clean removes links to files that no longer exist, directories other than the current one, and the
+// temporary link of a killed writer.
 func (w writer) clean(current string, files Payload) error {
 	entries, err := fs.ReadDir(w.FS(), ".")
 	if err != nil {

@@ -149,7 +149,7 @@ func TestLinksThatSomebodyElseMadeLeadNowhere(t *testing.T) {
 
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "..data")))
 	_, err := atomic.Write(dir, atomic.Payload{"canary": {Data: []byte("dead")}}, atomic.Options{})
-	require.ErrorContains(t, err, "was not written by this package")
+	require.ErrorContains(t, err, "is not a directory of this package")
 	require.NoError(t, os.Remove(filepath.Join(dir, "..data")))
 
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "d")))

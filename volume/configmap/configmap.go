@@ -10,12 +10,12 @@ import (
 	"github.com/kubeparts/kubeparts/volume/internal/written"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/configmap"
 
 // A Config configures a [Plugin].
 type Config struct {
-	// Objects has the ConfigMaps. If nil, every SetUp fails.
+	// Objects returns the ConfigMaps. If nil, every SetUp fails.
 	Objects volume.Objects
 
 	// Mounter reports mount points, so that nothing is removed through a mount.

@@ -71,7 +71,7 @@ func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 		{"vol-39 our own names", spec("web", false, v1.KeyToPath{Key: "a", Path: "..data/x"}), "invalid path: must not start with '..': ..data/x"},
 		{"vol-39 300 characters", spec("web", false, v1.KeyToPath{Key: "a", Path: long}), "invalid path: filenames must be less than or equal to 255 characters"},
 		{"zero byte", spec("web", false, v1.KeyToPath{Key: "a", Path: "a\x00"}), `invalid path: must not contain a zero byte: "a\x00"`},
-		{"colliding paths", spec("web", false, v1.KeyToPath{Key: "a", Path: "p"}, v1.KeyToPath{Key: "a", Path: "p/q"}), `invalid path: "p" is a file, so that "p/q" can't be in it`},
+		{"colliding paths", spec("web", false, v1.KeyToPath{Key: "a", Path: "p"}, v1.KeyToPath{Key: "a", Path: "p/q"}), `invalid path: "p" is a file and cannot contain "p/q"`},
 		{"no name", spec("", true), "configMap has no name"},
 		{"no name of an object", spec("../web", false), `configMap "../web": is no name of an object`},
 	} {

@@ -1,26 +1,24 @@
-// Package configmap is the plugin of configMap volumes.
+// Package configmap implements the volume.Plugin of configMap volumes.
 //
 // # What it decides
 //
-// The files are those that volume/payload makes of a ConfigMap (vol-51), written by
-// volume/atomic into a directory on disk, which containers have read-only.
+// The content: the files that volume/payload creates from a ConfigMap, written by volume/atomic to a
+// directory on disk and mounted read-only into containers.
 //
 // # Usage
 //
 //	plugin, err := configmap.New(configmap.Config{Objects: objects, Mounter: mount.New("")})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - Nothing is written before the ConfigMap is known (vol-43), and what cannot be
-//     written whole isn't written at all.
-//   - A change of the ConfigMap is seen by the pod when the manager hears of it
-//     (volume.Manager.ObjectChanged), and at each sync of the pod.
-//   - A subPath of the volume never changes (vol-42).
+//   - Nothing is written before the ConfigMap has been read, and an update is atomic.
+//   - The volume is updated after volume.Manager.ObjectChanged and at each sync of the pod.
+//   - A subPath of the volume is not updated (rule vol-42).
 //
 // # Differences from the kubelet
 //
@@ -28,10 +26,9 @@
 //
 // # Testing
 //
-// volumetest.TestPlugin, and each rule by number.
+// volumetest.TestPlugin, and a test for each rule.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package configmap

@@ -15,84 +15,84 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/csi"
 
-// DefaultTimeout is how long a call may take (vol-61).
+// DefaultTimeout is the default of Config.Timeout.
 const DefaultTimeout = 2 * time.Minute
 
-// Drivers get what the API server knows of drivers. Errors are as in volume.Objects.
+// Drivers returns the API objects of drivers. Errors are as in volume.Objects.
 type Drivers interface {
 	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 
-	// VolumeAttachment returns what attaching a volume has come to; it is asked
-	// for where the CSIDriver requires it.
+	// VolumeAttachment returns the attachment of a volume. It is called if the CSIDriver
+	// requires attachment.
 	VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error)
 }
 
-// A Config says what the plugin works with.
+// A Config configures a [Plugin].
 type Config struct {
-	// Root is the agent's directory, as in volume.Config. Required.
+	// RootDir is the agent's directory, as in volume.Config. Required.
 	RootDir string
 
-	// NodeName is the node's name in the API. Required.
+	// NodeName is the name of the node in the API. Required.
 	NodeName string
 
-	// Mounter tells what is mounted. Required.
+	// Mounter lists and removes mounts. Required.
 	Mounter volume.Mounter
 
-	// Drivers get CSIDrivers and VolumeAttachments. Nil: there are none.
+	// Drivers returns CSIDrivers and VolumeAttachments. If nil, there are none.
 	Drivers Drivers
 
-	// Objects get the secrets that volumes name. Nil: such volumes are errors.
+	// Objects returns the Secrets that volumes refer to. If nil, such volumes fail.
 	Objects volume.Objects
 
-	// Tokens are those of service accounts, for drivers that ask for them. Nil:
-	// such volumes are errors.
+	// Tokens returns service account tokens for drivers that require them. If nil, volumes of
+	// such drivers fail.
 	Tokens *token.Cache
 
-	// Registered hears of a driver before its volumes are set up, to make it known
-	// (CSINode, the annotation csi.volume.kubernetes.io/nodeid, vol-64). Its error
-	// is told to the driver. It may block. Nil: nobody does.
+	// Registered is called when a driver registers, before its volumes are set up, to update
+	// the CSINode and the annotation csi.volume.kubernetes.io/nodeid. Its error is returned to
+	// the driver, and the registration fails. It may block. It may be nil.
 	Registered func(ctx context.Context, driver Driver) error
 
-	// Deregistered hears that a driver is gone. It may block. Nil: nobody does.
+	// Deregistered is called after a driver has deregistered. It may block. It may be nil.
 	Deregistered func(ctx context.Context, name string)
 
-	// Changed is called when volumes that waited for a driver should be tried
-	// again: func() { manager.PluginChanged(csi.Name) }. Nil: nobody is.
+	// Changed is called when volumes that wait for a driver must be retried; it should call
+	// manager.PluginChanged(csi.Name). It may be nil.
 	Changed func()
 
-	// Called tells of each call to a driver, from many goroutines; it must not
-	// block. The kubelet's csi_operations_seconds{driver_name, method_name,
-	// grpc_status_code} comes from it (vol-81). Nil: nobody counts.
+	// Called is called concurrently after each call to a driver and must not block. The
+	// kubelet's csi_operations_seconds{driver_name, method_name, grpc_status_code} is computed
+	// from it. It may be nil.
 	Called func(CallInfo)
 
-	// Timeout of a call. Zero: 2 minutes.
+	// Timeout bounds a call to a driver. Zero means 2 minutes.
 	Timeout time.Duration
 
-	// Logger; nil discards.
+	// If Logger is nil, log records are discarded.
 	Logger *slog.Logger
 }
 
-// A CallInfo is one call to a driver.
+// A CallInfo describes a completed call to a driver.
 type CallInfo struct {
 	Driver   string
 	Method   string // "/csi.v1.Node/NodePublishVolume"
-	Code     string // of gRPC: "OK", "DeadlineExceeded"
+	Code     string // gRPC status code, such as "OK" or "DeadlineExceeded"
 	Duration time.Duration
 }
 
-// A Driver is one that has registered.
+// A Driver is a registered driver.
 type Driver struct {
 	Name, Endpoint string
 
-	// NodeID is what the driver calls this node, and MaxVolumes how many volumes
-	// it can have here; 0: any number.
+	// NodeID is the driver's ID of this node, and MaxVolumes the maximum number of volumes on
+	// the node; 0 means no limit.
 	NodeID     string
 	MaxVolumes int64
 
-	// Topology are the labels by which it places volumes.
+	// Topology is the accessible topology of the node.
 	Topology map[string]string
 }
 
@@ -103,10 +103,10 @@ type Plugin struct {
 	// mu guards the fields below.
 	mu      sync.Mutex
 	drivers map[string]Driver
-	again   map[string]bool // drivers whose volumes are published again and again
+	again   map[string]bool // drivers with RequiresRepublish
 }
 
-// New returns the plugin for cfg.
+// New returns the plugin, or an error if cfg is invalid.
 func New(cfg Config) (*Plugin, error) {
 	switch {
 	case !filepath.IsAbs(cfg.RootDir):
@@ -147,7 +147,7 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	return spec.Volume != nil && spec.Volume.CSI != nil
 }
 
-// SupportsMountOptions implements volume.MountOptioner: they are the driver's.
+// SupportsMountOptions implements volume.MountOptioner: the driver applies them.
 func (*Plugin) SupportsMountOptions() bool { return true }
 
 // SupportsSELinuxMount implements volume.SELinuxMounter: the driver's CSIDriver permits it.
@@ -162,14 +162,14 @@ func (p *Plugin) SupportsSELinuxMount(ctx context.Context, spec *volume.Spec) (b
 // SupportsBlock implements volume.BlockMapper.
 func (*Plugin) SupportsBlock() bool { return true }
 
-// Refreshes implements volume.Refresher: drivers may ask for it (vol-11).
+// Refreshes implements volume.Refresher: a CSIDriver with RequiresRepublish requires it.
 func (p *Plugin) Refreshes(spec *volume.Spec) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.again[driverOf(spec)]
 }
 
-// SharedName implements volume.Stager (vol-62).
+// SharedName implements volume.Stager.
 func (*Plugin) SharedName(spec *volume.Spec) (string, error) {
 	if spec.PV == nil {
 		return "", nil
@@ -177,7 +177,7 @@ func (*Plugin) SharedName(spec *volume.Spec) (string, error) {
 	return spec.PV.Spec.CSI.Driver + "^" + spec.PV.Spec.CSI.VolumeHandle, nil
 }
 
-// Drivers returns those that have registered, by name.
+// Drivers returns the registered drivers by name. The caller owns the result.
 func (p *Plugin) Drivers() map[string]Driver {
 	p.mu.Lock()
 	defer p.mu.Unlock()

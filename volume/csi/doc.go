@@ -1,12 +1,10 @@
-// Package csi is the node's side of volumes that CSI drivers provide: persistent ones,
-// and those that pods describe inline.
+// Package csi implements the volume.Plugin of volumes of CSI drivers: persistent and inline ones.
 //
 // # What it decides
 //
-// Which calls a volume takes, with which requests: NodeStageVolume once on the node,
-// NodePublishVolume for each pod, their counterparts, NodeExpandVolume,
-// NodeGetVolumeStats (vol-61 … vol-64, vol-67). Drivers make themselves known through
-// volume/csi/register, whose Handler a [Plugin] is.
+// Which calls are made to the driver, with which requests: NodeStageVolume once per node,
+// NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats. Drivers
+// register through volume/csi/register; a [Plugin] is a register.Handler.
 //
 // # Usage
 //
@@ -14,36 +12,35 @@
 //	watcher, err := register.New(register.Config{Dir: "/var/lib/kubelet/plugins_registry",
 //		Handlers: map[string]register.Handler{register.CSIPlugin: plugin}})
 //	go watcher.Run(ctx)
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says; drivers may come and go at any time.
+// Safe for concurrent use as volume.Plugin requires. Drivers may register and deregister at any time.
 //
 // # Guarantees and limits
 //
-//   - Each call has 2 minutes (vol-61).
-//   - A volume is ready only after the driver has answered NodePublishVolume with OK in
-//     this process, whatever is mounted at the target.
-//   - What a volume is, is written beside it before the driver is called, in the kubelet's
-//     form, so that either takes over what the other has mounted (vol_data.json).
-//   - A directory is removed only when nothing is mounted on it, and only if it is empty.
-//   - Without an API server (Config.Drivers nil) drivers have the defaults of a CSIDriver,
-//     nothing is attached, and volumes may be inline.
-//   - Secrets are in no error.
+//   - A call times out after 2 minutes (Config.Timeout).
+//   - A volume is published only after NodePublishVolume has returned OK, even if something is mounted
+//     at the target.
+//   - Before a call to the driver, the description of the volume is written to vol_data.json in the
+//     kubelet's format, so that the kubelet and this agent can replace each other.
+//   - A directory is removed only if it is empty and not a mount point.
+//   - Without an API server (Config.Drivers is nil) the defaults of CSIDriver apply, volumes are not
+//     attached, and inline volumes are permitted.
+//   - Errors do not contain secrets.
 //
 // # Differences from the kubelet
 //
-//   - A volume's health comes from NodeGetVolumeHealth, of spec 1.13.
-//   - A device is linked to directly, without a loop device that holds it.
+//   - The health of a volume is read with NodeGetVolumeHealth of CSI 1.13.
+//   - The link of a block volume points to the device itself, not to a loop device.
 //
 // # Testing
 //
-// Against volume/csi/csitest, a driver that speaks the real API over its socket:
-// volumetest.TestPlugin, and each rule by number.
+// Against volume/csi/csitest, a driver that serves the CSI API on a socket:
+// volumetest.TestPlugin, and a test for each rule.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package csi

@@ -15,8 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Register implements register.Handler: a driver is asked what it calls this node, and
-// made known (vol-64).
+// Register implements register.Handler. It calls NodeGetInfo and Config.Registered.
 func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions []string) error {
 	if !slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(strings.TrimPrefix(v, "v"), "1.") }) {
 		return fmt.Errorf("csi: driver %s supports versions %v; this agent speaks 1.x", name, versions)
@@ -45,12 +44,12 @@ func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions [
 	p.mu.Lock()
 	p.drivers[name] = d
 	p.mu.Unlock()
-	p.cfg.Logger.Info("driver registered", "driver", name, "node", d.NodeID)
+	p.cfg.Logger.Info("CSI driver registered", "driver", name, "node", d.NodeID)
 	p.cfg.Changed()
 	return nil
 }
 
-// Deregister implements register.Handler: what the driver has mounted stays.
+// Deregister implements register.Handler: volumes of the driver remain mounted.
 func (p *Plugin) Deregister(ctx context.Context, name string) {
 	p.mu.Lock()
 	_, known := p.drivers[name]
@@ -61,7 +60,7 @@ func (p *Plugin) Deregister(ctx context.Context, name string) {
 	}
 }
 
-// driver returns a driver that has registered.
+// driver returns a registered driver.
 func (p *Plugin) driver(name string) (Driver, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +71,7 @@ func (p *Plugin) driver(name string) (Driver, error) {
 	return d, nil
 }
 
-// call connects to the driver for the time of do, which has the plugin's timeout.
+// call calls do with a connection to the driver and the timeout of the plugin.
 func (p *Plugin) call(ctx context.Context, d Driver, do func(context.Context, csipb.NodeClient) error) error {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeout)
 	defer cancel()
@@ -93,7 +92,7 @@ func (p *Plugin) call(ctx context.Context, d Driver, do func(context.Context, cs
 	return errors.Join(err, conn.Close())
 }
 
-// capabilities are what a driver can do on a node.
+// capabilities are the capabilities of the node service of a driver.
 type capabilities map[csipb.NodeServiceCapability_RPC_Type]bool
 
 func capabilitiesOf(ctx context.Context, node csipb.NodeClient) (capabilities, error) {
@@ -108,8 +107,7 @@ func capabilitiesOf(ctx context.Context, node csipb.NodeClient) (capabilities, e
 	return can, nil
 }
 
-// final reports whether a failed call has ended for the driver, too: all do but those
-// of which nobody knows (vol-21).
+// final reports whether the driver has completed a failed call. For some status codes this is unknown.
 func final(err error) bool {
 	s, ok := errors.AsType[interface {
 		error

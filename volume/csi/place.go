@@ -24,7 +24,7 @@ const (
 	maxData = 1 << 20 // bytes of the data file
 )
 
-// data is what is written beside a volume, in the kubelet's form (vol-61).
+// data is the content of vol_data.json, in the kubelet's format.
 type data struct {
 	SpecVolID           string `json:"specVolID,omitempty"`
 	VolumeHandle        string `json:"volumeHandle,omitempty"`
@@ -50,7 +50,7 @@ func save(dir string, d data) error {
 	return checkpoint.Replace(filepath.Join(dir, dataFile), content, 0o600)
 }
 
-// load reads what save has written; fs.ErrNotExist if there is nothing.
+// load reads the data that save wrote. The error is fs.ErrNotExist if there is none.
 func load(dir string) (data, error) {
 	var d data
 	content, err := untrusted.ReadFile(filepath.Join(dir, dataFile), maxData)
@@ -66,8 +66,8 @@ func load(dir string) (data, error) {
 	return d, nil
 }
 
-// handleOf is what the driver calls a volume: one that a pod describes inline is
-// called after the pod and the volume (vol-62).
+// handleOf returns the driver's handle of a volume. That of an inline volume is derived from the pod and
+// the volume.
 func handleOf(req *volume.Request) string {
 	if req.Spec.PV != nil {
 		return req.Spec.PV.Spec.CSI.VolumeHandle
@@ -79,18 +79,17 @@ func inlineHandle(uid, name string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(uid+name)))
 }
 
-// attachmentName is what the VolumeAttachment of a volume is called.
+// attachmentName returns the name of the VolumeAttachment of a volume.
 func attachmentName(handle, driver, node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+driver+node)))
 }
 
-// nodeDir is where the plugin keeps things beyond pods.
+// nodeDir returns the directory for files that outlive pods.
 func (p *Plugin) nodeDir() string {
 	return volume.Place{RootDir: p.cfg.RootDir, Plugin: Name}.NodeDir()
 }
 
-// stagingDir is where a volume is staged; its data is in the directory above, or of
-// devices beside (vol-61).
+// stagingDir returns the staging target and the directory of its data.
 func (p *Plugin) stagingDir(spec *volume.Spec) (target, dataDir string) {
 	from := spec.PV.Spec.CSI
 	if spec.Block {
@@ -101,8 +100,7 @@ func (p *Plugin) stagingDir(spec *volume.Spec) (target, dataDir string) {
 	return filepath.Join(dir, "globalmount"), dir
 }
 
-// publishTarget is where the driver puts a volume for a pod, and where what it is, is
-// written.
+// publishTarget returns the publish target of a volume for a pod and the directory of its data.
 func (p *Plugin) publishTarget(at volume.Place) (target, dataDir string) {
 	if at.Block {
 		dir := filepath.Join(p.nodeDir(), "volumeDevices")
@@ -111,7 +109,7 @@ func (p *Plugin) publishTarget(at volume.Place) (target, dataDir string) {
 	return filepath.Join(at.Dir(), "mount"), at.Dir()
 }
 
-// Construct implements volume.Plugin.
+// ConstructSpec implements volume.Plugin.
 func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	_, dir := p.publishTarget(at)
 	d, err := load(dir)
@@ -136,8 +134,7 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{PV: pv, Block: at.Block}, nil
 }
 
-// removeDir removes an empty directory, or a file that a device was at, on which
-// nothing is mounted.
+// removeDir removes an empty directory, or the file of a device, unless it is a mount point.
 func (p *Plugin) removeDir(path string) error {
 	mounted, err := p.cfg.Mounter.IsMountPoint(path)
 	switch {
@@ -154,8 +151,7 @@ func (p *Plugin) removeDir(path string) error {
 	return nil
 }
 
-// removeData removes what save has written, and the directory if nothing else is in
-// it.
+// removeData removes the data, and its directory if it is then empty.
 func removeData(dir string) error {
 	for _, path := range []string{filepath.Join(dir, dataFile+checkpoint.Temporary), filepath.Join(dir, dataFile), dir} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// SetUp implements volume.Plugin: the driver publishes the volume for the pod. It fails
-// unless the driver answers its call of NodePublishVolume with OK.
+// SetUp implements volume.Plugin: the driver publishes the volume for the pod. It returns an error unless
+// NodePublishVolume returns OK.
 func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	mounted, err := p.setUp(ctx, &req)
 	if err != nil {
@@ -49,7 +49,7 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 	p.again[d.Name] = again
 	p.mu.Unlock()
 	if !again {
-		due = time.Time{} // nobody publishes it again, however old its tokens are
+		due = time.Time{} // the driver does not require republishing, even if tokens expire
 	}
 	target, dataDir := p.publishTarget(req.Place)
 	mounted := volume.SetUpResult{Volume: runtime.Volume{Path: target, ReadOnly: publish.Readonly}, RefreshAt: due}
@@ -67,7 +67,7 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 		before = data{}
 	}
 	// A mount at the target does not show that the volume is published: a call that
-	// failed may have made it. The record shows that an earlier SetUp completed; it does
+	// failed may have made it. The data shows that an earlier SetUp completed; it does
 	// not count without the mount, after a restart of the machine.
 	finished := false
 	if before.Published != "" {
@@ -117,8 +117,8 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 }
 
 // own sets the group of the volume's files. Containers may use a volume that an earlier
-// agent has finished: the walk is repeated only if the root, which is changed last, shows
-// that it was interrupted (vol-65).
+// agent published: the ownership is changed again only if the root directory, which is changed last,
+// shows that the change was interrupted.
 func (p *Plugin) own(ctx context.Context, req *volume.Request, target string, finished bool) error {
 	if !finished {
 		return req.SetOwnership(ctx, target, false)
@@ -129,8 +129,8 @@ func (p *Plugin) own(ctx context.Context, req *volume.Request, target string, fi
 	return volume.SetOwnership(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
 }
 
-// publishRequest is the request but for what the driver's capabilities decide, and when
-// its tokens are due.
+// publishRequest returns the request without the fields that depend on the driver's capabilities, and the
+// time at which its tokens must be replaced.
 func (p *Plugin) publishRequest(ctx context.Context, req *volume.Request) (*csipb.NodePublishVolumeRequest, time.Time, error) {
 	var due time.Time
 	name := driverOf(req.Spec)
@@ -174,7 +174,7 @@ func (p *Plugin) publishRequest(ctx context.Context, req *volume.Request) (*csip
 	return publish, due, nil
 }
 
-// linkDevice makes the link by which containers find a device.
+// linkDevice creates the symbolic link to the device of a block volume.
 func (p *Plugin) linkDevice(req *volume.Request, target string) error {
 	if !req.Spec.Block {
 		return nil
@@ -192,8 +192,8 @@ func (p *Plugin) linkDevice(req *volume.Request, target string) error {
 	return os.Symlink(target, at)
 }
 
-// TearDown implements volume.Plugin: the driver undoes what it published, as what is
-// written beside the volume says. Without that nothing was published.
+// TearDown implements volume.Plugin: the driver unpublishes the volume that vol_data.json describes.
+// Without that file no volume was published.
 func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	if err := p.tearDown(ctx, at); err != nil {
 		return fmt.Errorf("csi: %w", err)
@@ -205,8 +205,8 @@ func (p *Plugin) tearDown(ctx context.Context, at volume.Place) error {
 	target, dataDir := p.publishTarget(at)
 	switch d, err := load(dataDir); {
 	case errors.Is(err, fs.ErrNotExist):
-		// Nothing was published, or somebody has lost what it was: what is
-		// mounted goes, and what is in it stays.
+		// Nothing was published, or the data was lost: mounts are removed, their content is
+		// not.
 		if mounted, err := p.cfg.Mounter.IsMountPoint(target); err == nil && mounted {
 			if err := p.cfg.Mounter.Unmount(target); err != nil {
 				return err
@@ -234,8 +234,8 @@ func (p *Plugin) tearDown(ctx context.Context, at volume.Place) error {
 		if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		_ = os.Remove(filepath.Dir(target)) // if this was the last pod
-		return nil                          // what is written of a device is for all of its pods: Unstage removes it
+		_ = os.Remove(filepath.Dir(target)) // fails unless this was the last pod
+		return nil                          // the data of a device is shared by all pods; Unstage removes it
 	}
 	return removeData(dataDir)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// about returns what the API server says of a driver; nil if it says nothing.
+// about returns the CSIDriver of a driver; nil if there is none.
 func (p *Plugin) about(ctx context.Context, driver string) (*storagev1.CSIDriverSpec, error) {
 	if p.cfg.Drivers == nil {
 		return nil, nil
@@ -35,8 +35,8 @@ func (p *Plugin) about(ctx context.Context, driver string) (*storagev1.CSIDriver
 	return &d.Spec, nil
 }
 
-// NeedsAttach implements volume.Attacher: persistent volumes do, unless the driver's
-// CSIDriver says otherwise, or there is no API server whose controllers attach.
+// NeedsAttach implements volume.Attacher: persistent volumes must be attached unless the driver's
+// CSIDriver specifies otherwise or there is no API server.
 func (p *Plugin) NeedsAttach(ctx context.Context, spec *volume.Spec) (bool, error) {
 	if spec.PV == nil || p.cfg.Drivers == nil {
 		return false, nil
@@ -48,8 +48,7 @@ func (p *Plugin) NeedsAttach(ctx context.Context, spec *volume.Spec) (bool, erro
 	return about == nil || about.AttachRequired == nil || *about.AttachRequired, nil
 }
 
-// publishContext returns what attaching the volume has come to; nil if it isn't
-// attached.
+// publishContext returns the attachment metadata of the volume; nil if it need not be attached.
 func (p *Plugin) publishContext(ctx context.Context, spec *volume.Spec) (map[string]string, error) {
 	needs, err := p.NeedsAttach(ctx, spec)
 	if err != nil || !needs {
@@ -67,7 +66,7 @@ func (p *Plugin) publishContext(ctx context.Context, spec *volume.Spec) (map[str
 	return attachment.Status.AttachmentMetadata, nil
 }
 
-// secrets returns those of one reference.
+// secrets returns the data of the referenced Secret.
 func (p *Plugin) secrets(ctx context.Context, what, namespace, name string) (map[string]string, error) {
 	if name == "" {
 		return nil, nil
@@ -93,7 +92,7 @@ func (p *Plugin) refSecrets(ctx context.Context, what string, ref *v1.SecretRefe
 	return p.secrets(ctx, what, ref.Namespace, ref.Name)
 }
 
-// podInfo is what a driver that asks for it hears of the pod (vol-63).
+// podInfo returns the volume context of a CSIDriver with PodInfoOnMount.
 func podInfo(pod *v1.Pod, inline bool) map[string]string {
 	return map[string]string{
 		"csi.storage.k8s.io/pod.name":            pod.Name,
@@ -106,8 +105,8 @@ func podInfo(pod *v1.Pod, inline bool) map[string]string {
 
 const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 
-// tokens returns the tokens that a driver asks for, as JSON by audience, and when they
-// are due to be replaced (vol-63).
+// tokens returns the tokens that the CSIDriver requests, as JSON by audience, and the time at which they
+// must be replaced.
 func (p *Plugin) tokens(ctx context.Context, pod *v1.Pod, requests []storagev1.TokenRequest) (string, time.Time, error) {
 	if len(requests) == 0 {
 		return "", time.Time{}, nil
@@ -147,7 +146,7 @@ func earlier(due time.Time, t token.Token) time.Time {
 	return due
 }
 
-// capability says how a volume is used.
+// capability returns the volume capability of a request.
 func capability(spec *volume.Spec, can capabilities, options []string, group *int64) *csipb.VolumeCapability {
 	c := &csipb.VolumeCapability{AccessMode: &csipb.VolumeCapability_AccessMode{Mode: accessMode(spec, can)}}
 	if spec.Block {
@@ -156,7 +155,7 @@ func capability(spec *volume.Spec, can capabilities, options []string, group *in
 	}
 	m := &csipb.VolumeCapability_MountVolume{FsType: fsType(spec), MountFlags: options}
 	if group != nil && can[csipb.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP] {
-		m.VolumeMountGroup = strconv.FormatInt(*group, 10) // vol-67
+		m.VolumeMountGroup = strconv.FormatInt(*group, 10)
 	}
 	c.AccessType = &csipb.VolumeCapability_Mount{Mount: m}
 	return c
@@ -172,8 +171,8 @@ func fsType(spec *volume.Spec) string {
 	return ""
 }
 
-// accessMode is the first of the volume's. Drivers that tell apart whether one pod or
-// several of a node write get to hear it.
+// accessMode returns the volume's first access mode. Drivers with the capability
+// SINGLE_NODE_MULTI_WRITER get the more specific modes.
 func accessMode(spec *volume.Spec, can capabilities) csipb.VolumeCapability_AccessMode_Mode {
 	mode := v1.ReadWriteOnce
 	if spec.PV != nil && len(spec.PV.Spec.AccessModes) > 0 {
@@ -193,7 +192,7 @@ func accessMode(spec *volume.Spec, can capabilities) csipb.VolumeCapability_Acce
 	return csipb.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
 }
 
-// walks reports whether the agent sets the owners of a volume's files (vol-67).
+// walks reports whether the agent, not the driver, sets the ownership of a volume's files.
 func walks(spec *volume.Spec, about *storagev1.CSIDriverSpec, can capabilities, readOnly bool) bool {
 	policy := storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy
 	if about != nil && about.FSGroupPolicy != nil {
@@ -207,7 +206,7 @@ func walks(spec *volume.Spec, about *storagev1.CSIDriverSpec, can capabilities, 
 	case fsType(spec) == "":
 		return false
 	case spec.PV == nil:
-		return true // inline volumes are one pod's
+		return true // inline volumes belong to one pod
 	}
 	return slices.Contains(spec.PV.Spec.AccessModes, v1.ReadWriteOnce) || slices.Contains(spec.PV.Spec.AccessModes, v1.ReadWriteOncePod)
 }
@@ -218,7 +217,7 @@ func relabels(req *volume.Request, readOnly bool) bool {
 	return req.SELinuxLabel == "" && !readOnly && !req.Spec.Block
 }
 
-// lifecycle is the mode of a volume, if the driver has it.
+// lifecycle returns the lifecycle mode of a volume, or an error if the driver does not support it.
 func lifecycle(spec *volume.Spec, driver string, about *storagev1.CSIDriverSpec) (string, error) {
 	mode := storagev1.VolumeLifecyclePersistent
 	if spec.PV == nil {
@@ -231,7 +230,7 @@ func lifecycle(spec *volume.Spec, driver string, about *storagev1.CSIDriverSpec)
 	return "", fmt.Errorf("volume mode %q not supported by driver %s (only supports %q)", mode, driver, about.VolumeLifecycleModes)
 }
 
-// attributes are what the volume itself says to its driver; a copy.
+// attributes returns a copy of the volume attributes.
 func attributes(spec *volume.Spec) map[string]string {
 	var of map[string]string
 	if spec.PV != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Stage implements volume.Stager: drivers that do so make the volume ready once for all
-// pods of the node (vol-61).
+// Stage implements volume.Stager: a driver with STAGE_UNSTAGE_VOLUME stages the volume
+// once per node.
 func (p *Plugin) Stage(ctx context.Context, req volume.Request) error {
 	if err := p.stage(ctx, &req); err != nil {
 		return fmt.Errorf("csi: %w", err)
@@ -107,12 +107,12 @@ func (p *Plugin) unstage(ctx context.Context, spec *volume.Spec) error {
 	if err := removeData(dataDir); err != nil {
 		return err
 	}
-	_ = os.Remove(filepath.Dir(dataDir)) // if this was the driver's last
+	_ = os.Remove(filepath.Dir(dataDir)) // fails unless this was the driver's last volume
 	return nil
 }
 
-// Expand implements volume.Expander. Of a driver that can't, nothing is asked: its
-// volumes are as large as they are made.
+// Expand implements volume.Expander. Volumes of a driver without
+// EXPAND_VOLUME are not expanded on the node.
 func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Quantity) (resource.Quantity, error) {
 	grown := size
 	from := req.Spec.PV.Spec.CSI
@@ -150,7 +150,7 @@ func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Q
 	return grown, nil
 }
 
-// Stats implements volume.Plugin, by the driver, if it has figures (vol-77).
+// Stats implements volume.Plugin, from the driver if it has GET_VOLUME_STATS.
 func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
 	var s volume.Stats
 	target, dataDir := p.publishTarget(at)
@@ -207,7 +207,7 @@ func usage(s *statsapi.FsStats, u *csipb.VolumeUsage) {
 	}
 }
 
-// health asks whether a volume is well: an answer without complaints says that it is.
+// health returns the health of a volume: it is healthy if the response contains no error.
 func health(ctx context.Context, node csipb.NodeClient, handle, target string, s *volume.Stats) error {
 	answer, err := node.NodeGetVolumeHealth(ctx, &csipb.NodeGetVolumeHealthRequest{VolumeId: handle, VolumePublishPath: target})
 	if err != nil {

@@ -1,23 +1,23 @@
-// Package downward is the plugin of downwardAPI volumes.
+// Package downward implements the volume.Plugin of downwardAPI volumes.
 //
 // # What it decides
 //
-// The files are those that volume/payload makes of the pod (vol-53), written by
-// volume/atomic into memory, which containers have read-only.
+// The content: the files that volume/payload creates from the pod, written by volume/atomic to a tmpfs
+// and mounted read-only into containers.
 //
 // # Usage
 //
 //	plugin, err := downward.New(downward.Config{Allocatable: node.Allocatable, Tmpfs: emptyDir.Tmpfs()})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - Labels and annotations that change are seen at the pod's next sync.
-//   - A subPath of the volume never changes (vol-42).
+//   - Changed labels and annotations are written at the next sync of the pod.
+//   - A subPath of the volume is not updated (rule vol-42).
 //
 // # Differences from the kubelet
 //
@@ -25,10 +25,9 @@
 //
 // # Testing
 //
-// volumetest.TestPlugin, and each rule by number.
+// volumetest.TestPlugin, and a test for each rule.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package downward

@@ -9,16 +9,16 @@ import (
 	"github.com/kubeparts/kubeparts/volume/internal/written"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/downward-api"
 
 // A Config configures a [Plugin].
 type Config struct {
 	// Allocatable returns the resources of the node for pods, which are the limits of
-	// containers without limits (vol-53). If nil, these are 0.
+	// containers without limits. If nil, these are 0.
 	Allocatable func() v1.ResourceList
 
-	// Tmpfs keeps the files in memory (vol-52): emptydir.Plugin.Tmpfs. Required.
+	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
@@ -26,10 +26,10 @@ type Config struct {
 // volume.Plugin requires.
 type Plugin struct{ written.Plugin }
 
-// New returns the plugin for cfg, or an error if Config.Tmpfs is missing.
+// New returns the plugin for cfg, or an error if Config.Tmpfs or its Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
-		return nil, errors.New("downward: Config.Tmpfs is nil, or has no Mounter")
+		return nil, errors.New("downward: Config.Tmpfs or its Mounter is nil")
 	}
 	return &Plugin{written.New(written.Config{
 		Name: Name, Package: "downward", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Allocatable: cfg.Allocatable,

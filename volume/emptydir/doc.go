@@ -1,41 +1,37 @@
-// Package emptydir is the plugin of emptyDir volumes: directories, or memory, that a
-// pod has for as long as it lives.
+// Package emptydir implements the volume.Plugin of emptyDir volumes: directories on disk or in memory
+// that exist as long as their pod.
 //
 // # What it decides
 //
 // A volume is a directory on the node's disk, a tmpfs (medium Memory), or a
-// hugetlbfs (HugePages, HugePages-2Mi …). [Size] says how large a tmpfs may become
-// (vol-45), [PageSize] which pages a hugetlbfs has (vol-46). Whether a volume on
-// disk outgrows its sizeLimit is for eviction to see (vol-47).
+// hugetlbfs (HugePages, HugePages-2Mi …). [Size] returns the size of a tmpfs, [PageSize] the page size
+// of a hugetlbfs. The sizeLimit of a volume on disk is enforced by package eviction.
 //
 // # Usage
 //
 //	plugin, err := emptydir.New(emptydir.Config{Mounter: mount.New(""), Allocatable: node.Allocatable})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - What a pod has in its volume survives restarts of the agent; it is removed by
-//     TearDown alone.
-//   - TearDown unmounts what is mounted in the volume before it removes anything.
+//   - The content survives restarts of the agent; only TearDown removes it.
+//   - TearDown unmounts the mounts in the volume before it removes anything.
 //   - No quota is set for monitoring; usage is measured as du does.
 //
 // # Differences from the kubelet
 //
-//   - A tmpfs whose limit changes, because the pod was resized, is remounted with the
-//     new one at the pod's next sync (F-47). One that holds more than that stays as it
-//     is.
+//   - If the limit of a tmpfs changes because the pod was resized, it is remounted with the new size
+//     at the next sync of the pod. It keeps its size if its content is larger.
 //
 // # Testing
 //
-// volumetest.TestPlugin, each rule by number, and real mounts where the test is root.
+// volumetest.TestPlugin, a test for each rule, and real mounts if the test runs as root.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package emptydir

@@ -17,33 +17,33 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/empty-dir"
 
-// A Config says what the plugin works with.
+// A Config configures a [Plugin].
 type Config struct {
-	// Mounter mounts memory. Required.
+	// Mounter mounts tmpfs and hugetlbfs. Required.
 	Mounter volume.Mounter
 
-	// Allocatable is what the node has for pods: no memory volume is larger.
-	// Nil: nobody knows.
+	// Allocatable returns the resources of the node for pods, which bound the size of a
+	// tmpfs. If nil, they are unknown.
 	Allocatable func() v1.ResourceList
 
-	// NoSwap reports whether the kernel's tmpfs has the option noswap. Nil: its
-	// version tells.
+	// NoSwap reports whether tmpfs supports the option noswap. If nil, the version of the
+	// kernel determines it.
 	NoSwap func() bool
 
-	// Logger; nil discards.
+	// If Logger is nil, log records are discarded.
 	Logger *slog.Logger
 }
 
-// A Plugin is a volume.Plugin.
+// A Plugin is a volume.Plugin and a volume.Refresher.
 type Plugin struct {
 	cfg   Config
 	tmpfs Tmpfs
 }
 
-// New returns the plugin for cfg.
+// New returns the plugin, or an error if Config.Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Mounter == nil {
 		return nil, errors.New("emptydir: Config.Mounter is nil")
@@ -57,7 +57,7 @@ func New(cfg Config) (*Plugin, error) {
 	return &Plugin{cfg, Tmpfs(cfg)}, nil
 }
 
-// Tmpfs returns what mounts memory for this plugin, for others to use.
+// Tmpfs returns the mounter of tmpfs, for other plugins.
 func (p *Plugin) Tmpfs() *Tmpfs { return &p.tmpfs }
 
 // Name implements volume.Plugin.
@@ -68,8 +68,7 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	return spec.PV == nil && spec.Volume != nil && spec.Volume.EmptyDir != nil
 }
 
-// Refreshes implements volume.Refresher: a memory volume follows the pod's limit
-// (F-47).
+// Refreshes implements volume.Refresher: the size of a tmpfs follows the pod's memory limit.
 func (*Plugin) Refreshes(spec *volume.Spec) bool {
 	return spec.Volume != nil && spec.Volume.EmptyDir != nil && spec.Volume.EmptyDir.Medium == v1.StorageMediumMemory
 }
@@ -93,10 +92,10 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpRes
 	}
 	switch medium := source.Medium; {
 	case medium == v1.StorageMediumDefault && ready:
-		return mounted, nil // what is in it is the pod's
+		return mounted, nil // the content belongs to the pod
 	case medium == v1.StorageMediumDefault:
 		if err = MakeDir(dir); err == nil {
-			err = os.Chmod(dir, mode) // also if it was made by one who got no further
+			err = os.Chmod(dir, mode) // also after an incomplete SetUp
 		}
 	case medium == v1.StorageMediumMemory:
 		err = p.tmpfs.Mount(dir, req.Pod, source.SizeLimit, options...)
@@ -106,7 +105,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpRes
 		err = volume.Definite(fmt.Errorf("%w %q", errMedium, medium))
 	}
 	if err == nil && !req.Refresh {
-		err = req.SetOwnership(ctx, dir, true) // vol-47
+		err = req.SetOwnership(ctx, dir, true) // FSGroupPolicy does not apply (rule vol-47)
 	}
 	if err == nil && !ready {
 		err = p.setReady(req.Place)
@@ -117,7 +116,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpRes
 	return mounted, nil
 }
 
-// modeOf returns the mode of the volume's directory (vol-44).
+// modeOf returns the mode of the volume's directory.
 func modeOf(source *v1.EmptyDirVolumeSource) (fs.FileMode, error) {
 	if source.Mode == nil {
 		return 0o777, nil
@@ -152,10 +151,10 @@ func (p *Plugin) hugePages(dir string, pod *v1.Pod, medium v1.StorageMedium, opt
 	return p.cfg.Mounter.MountSensitiveWithoutSystemd("nodev", dir, "hugetlbfs", append([]string{"pagesize=" + page.String()}, options...), nil)
 }
 
-// marker is the file that says that the volume has been set up in full (vol-44).
+// marker returns the file that exists if the volume has been set up completely. It is the kubelet's.
 func marker(at volume.Place) string { return filepath.Join(at.PluginDir(), "ready") }
 
-// ready reports whether the volume has been set up, and is still there.
+// ready reports whether the volume has been set up and still exists.
 func (*Plugin) ready(at volume.Place) (bool, error) {
 	for _, path := range []string{marker(at), at.Dir()} {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +173,7 @@ func (*Plugin) setReady(at volume.Place) error {
 	return os.WriteFile(marker(at), nil, 0o640)
 }
 
-// TearDown implements volume.Plugin (vol-48).
+// TearDown implements volume.Plugin.
 func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	if err := untrusted.RemoveTree(ctx, at.PluginDir()); err != nil {
 		return fmt.Errorf("emptydir: %w", err)
@@ -185,7 +184,7 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	return nil
 }
 
-// Construct implements volume.Plugin.
+// ConstructSpec implements volume.Plugin.
 func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	if _, err := os.Lstat(at.Dir()); err != nil {
 		return nil, fmt.Errorf("emptydir: %w", err)
@@ -202,8 +201,7 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{EmptyDir: source}}}, nil
 }
 
-// Stats implements volume.Plugin: what is on disk is counted file by file, a file
-// system of its own is asked.
+// Stats implements volume.Plugin: the usage of the directory on disk, or of the mounted file system.
 func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
 	mounted, err := p.cfg.Mounter.IsMountPoint(at.Dir())
 	if err != nil {

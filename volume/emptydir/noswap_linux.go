@@ -6,17 +6,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelNoSwap reports whether the kernel's tmpfs knows the option noswap: 6.4 and
-// later do (vol-45).
+// kernelNoSwap reports whether the kernel's tmpfs supports the option noswap: 6.4 and
+// later do.
 func kernelNoSwap() bool {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {
 		return false
 	}
-	return knowsNoSwap(unix.ByteSliceToString(u.Release[:]))
+	return supportsNoSwap(unix.ByteSliceToString(u.Release[:]))
 }
 
-func knowsNoSwap(release string) bool {
+func supportsNoSwap(release string) bool {
 	var major, minor int
 	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n != 2 {
 		return false

@@ -5,7 +5,7 @@ import "testing"
 // vol-45
 func TestWhichKernelsKnowNoSwap(t *testing.T) {
 	for release, want := range map[string]bool{"6.3.9": false, "6.4.0": true, "6.12.1-cloud": true, "7.0": true, "5.15.0": false, "": false, "x.y": false} {
-		if got := knowsNoSwap(release); got != want {
+		if got := supportsNoSwap(release); got != want {
 			t.Errorf("%q: %v", release, got)
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// Size is how large, in bytes, a tmpfs of the pod may become: the least of what the
-// node has for pods, of the pod's memory limit, and of sizeLimit, as far as there
-// are such (vol-45). Zero: nothing bounds it but the kernel, at half of its memory.
+// Size returns the size limit in bytes of a tmpfs of the pod: the least of the node's allocatable memory,
+// the pod's memory limit and sizeLimit, as far as they are set. Zero means the kernel's limit, which is
+// half of the memory.
 func Size(pod *v1.Pod, sizeLimit *resource.Quantity, allocatable v1.ResourceList) int64 {
 	size := allocatable.Memory().Value()
 	for _, bound := range []int64{memoryLimit(pod), valueOf(sizeLimit)} {
@@ -25,9 +25,9 @@ func Size(pod *v1.Pod, sizeLimit *resource.Quantity, allocatable v1.ResourceList
 	return max(size, 0)
 }
 
-// memoryLimit is what the whole pod may have: its own limit, or that of all of its
-// containers, if each has one. Init containers count by the largest, as they run one
-// after the other; sidecars beside all that follows. Zero: there is no limit.
+// memoryLimit returns the memory limit of the pod: its own, or that of all containers if each has one.
+// Of init containers, which run one after another, the largest counts; sidecars are added to all that
+// follow. Zero means no limit.
 func memoryLimit(pod *v1.Pod) int64 {
 	if of := pod.Spec.Resources; of != nil {
 		if q := of.Limits.Memory(); !q.IsZero() {
@@ -58,9 +58,9 @@ func memoryLimit(pod *v1.Pod) int64 {
 	return max(sum+sidecars, most) + pod.Spec.Overhead.Memory().Value()
 }
 
-// PageSize returns the size of the pages of a medium HugePages or
-// HugePages-<size>. Some container has to request them, and plain HugePages means
-// the one size that containers request (vol-46).
+// PageSize returns the page size of the medium HugePages or HugePages-<size>. It returns an error unless
+// a container requests huge pages of this size. For HugePages all containers must request the same
+// size.
 func PageSize(pod *v1.Pod, medium v1.StorageMedium) (resource.Quantity, error) {
 	var found []resource.Quantity
 	for c := range podspec.Containers(pod) {

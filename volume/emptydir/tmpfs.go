@@ -17,17 +17,18 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A Tmpfs mounts memory. Other plugins that keep secrets out of disks use it too.
+// A Tmpfs mounts tmpfs file systems. Plugins that must not write to disk share it. Safe for concurrent
+// use for different directories.
 type Tmpfs struct {
 	Mounter     volume.Mounter
-	Allocatable func() v1.ResourceList // of the node; nil: it isn't known
-	NoSwap      func() bool            // whether the kernel can keep it out of swap
-	Logger      *slog.Logger           // nil discards
+	Allocatable func() v1.ResourceList // of the node; nil: unknown
+	NoSwap      func() bool            // whether tmpfs supports the option noswap
+	Logger      *slog.Logger           // nil: discarded
 }
 
-// Mount mounts a tmpfs for the pod at dir, which it makes, unless there is one
-// already. One whose size should be another gets it, if its content allows. A new one
-// is mounted with further options as well.
+// Mount mounts a tmpfs for the pod at dir, which it creates, unless one is mounted. It remounts a tmpfs
+// whose size differs from [Size]; a failure of that is only logged. The further options apply to a new
+// tmpfs.
 func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, further ...string) error {
 	if err := MakeDir(dir); err != nil {
 		return err
@@ -63,9 +64,9 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 	case size == 0 || sizeOf(point.Opts) == pages(size):
 		return nil
 	}
-	// Swap can't be changed later, so that the option stays away.
+	// A remount cannot change the option noswap.
 	if err := t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, "remount"), nil); err != nil && t.Logger != nil {
-		t.Logger.Warn("memory volume keeps its size", "dir", dir, "size", size, "err", err)
+		t.Logger.Warn("Failed to resize tmpfs, it keeps its size", "dir", dir, "size", size, "err", err)
 	}
 	return nil
 }
@@ -96,13 +97,13 @@ func sizeOf(options []string) int64 {
 // pages rounds up to whole pages of 4 KiB, as the kernel does.
 func pages(bytes int64) int64 { return (bytes + 4095) / 4096 * 4096 }
 
-// mountedAt returns what is mounted at dir; nil if nothing is.
+// mountedAt returns the mount at dir, or nil.
 func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
 	}
-	// All mounts of the machine are listed only for what one of them is.
+	// Listing all mounts is slow.
 	if mounted, err := m.IsMountPoint(real); err != nil || !mounted {
 		return nil, err
 	}
@@ -112,15 +113,15 @@ func mountedAt(m volume.Mounter, dir string) (*mount.MountPoint, error) {
 	}
 	var found *mount.MountPoint
 	for i := range points {
-		if at := volume.ListedPath(points[i].Path); at == real || at == dir {
-			found = &points[i] // the last one lies on top
+		if at := volume.UnescapePath(points[i].Path); at == real || at == dir {
+			found = &points[i] // the last one is on top
 		}
 	}
 	return found, nil
 }
 
-// MakeDir makes the directory of a volume that containers of any user may write to:
-// 0777, whatever the umask (vol-44). Those above it are the agent's: 0750.
+// MakeDir creates the directory of a volume with mode 0777, regardless of the umask, so that containers
+// of any user can write to it. Missing parents get mode 0750.
 func MakeDir(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return err
@@ -130,7 +131,7 @@ func MakeDir(dir string) error {
 	case os.IsExist(err):
 		info, err := os.Lstat(dir)
 		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no directory", dir)
+			err = fmt.Errorf("%s is not a directory", dir)
 		}
 		return err
 	case err != nil:

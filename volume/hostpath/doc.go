@@ -1,36 +1,34 @@
-// Package hostpath is the plugin of hostPath volumes: files and directories of the node
-// itself.
+// Package hostpath implements the volume.Plugin of hostPath volumes: files and directories of the
+// node.
 //
 // # What it decides
 //
-// Whether what is at the path is of the type that the pod asks for, and whether to make
-// it (vol-49). Nothing is mounted here: the container runtime binds the path.
+// Whether the file at the path has the type that the pod requests, and whether to create it. Nothing is
+// mounted: the container runtime bind-mounts the path.
 //
 // # Usage
 //
 //	plugin := new(hostpath.Plugin)
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - What is at the path is never removed, and its owners and modes are never changed
-//     (vol-50).
-//   - Paths have no ".." (vol-50).
+//   - The file at the path is never removed, and its owner and mode are never changed.
+//   - Paths that contain ".." are rejected.
 //
 // # Differences from the kubelet
 //
-//   - Paths that are relative, or have a zero byte, are refused.
+//   - Paths that are relative, or have a zero byte, are rejected.
 //
 // # Testing
 //
-// volumetest.TestPlugin, and each type by number.
+// volumetest.TestPlugin, and a test for each type.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package hostpath

@@ -17,10 +17,10 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/host-path"
 
-// A Plugin is a volume.Plugin. The zero value is ready.
+// A Plugin is a volume.Plugin. The zero value is ready for use.
 type Plugin struct{}
 
 // Name implements volume.Plugin.
@@ -48,8 +48,8 @@ func (*Plugin) SetUp(_ context.Context, req volume.Request) (volume.SetUpResult,
 	return volume.SetUpResult{Volume: runtime.Volume{Path: from.Path, ReadOnly: req.Spec.ReadOnly}}, nil
 }
 
-// Prepare checks that what is at the path is of its type, and makes it if the type
-// says so (vol-49). Errors are in the kubelet's words.
+// Prepare returns an error unless the file at the path has the requested type. It creates the file or
+// directory if the type permits it. The texts of errors are the kubelet's.
 func Prepare(from *v1.HostPathVolumeSource) error {
 	path := from.Path
 	switch {
@@ -77,8 +77,7 @@ func Prepare(from *v1.HostPathVolumeSource) error {
 	return err
 }
 
-// kind returns what a type asks for: a test, its name, and how it is made, if it may
-// be.
+// kind returns the check of a type, its name, and the function that creates it, if permitted.
 func kind(t v1.HostPathType) (is func(fs.FileMode) bool, what string, make func(path string) error) {
 	of := func(want fs.FileMode) func(fs.FileMode) bool {
 		return func(m fs.FileMode) bool { return m.Type() == want }
@@ -102,8 +101,8 @@ func kind(t v1.HostPathType) (is func(fs.FileMode) bool, what string, make func(
 	return nil, "", nil
 }
 
-// touch makes an empty file, but not the directory that it is in. It follows links,
-// as a kubelet does, and does not block if a FIFO has appeared there.
+// touch creates an empty file, but not its directory. It follows symbolic links, as the kubelet does, and
+// does not block on a FIFO.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
@@ -112,23 +111,23 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// TearDown implements volume.Plugin: what is at the path stays.
+// TearDown implements volume.Plugin: the file at the path is not changed.
 func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
-	// SetUp makes no such directory; an empty one that somebody made goes.
+	// SetUp creates no such directory; an empty one of another agent is removed.
 	if err := os.Remove(at.Dir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("hostpath: %w", err)
 	}
 	return nil
 }
 
-// Construct implements volume.Plugin. Nothing on disk tells the path.
+// ConstructSpec implements volume.Plugin. The path is unknown, because it is not stored on disk.
 func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{
 		HostPath: &v1.HostPathVolumeSource{Path: at.Dir()},
 	}}}, nil
 }
 
-// Stats implements volume.Plugin: there are none (vol-50).
+// Stats implements volume.Plugin. It returns errors.ErrUnsupported.
 func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
 	return volume.Stats{}, fmt.Errorf("hostpath: %w", errors.ErrUnsupported)
 }

@@ -1,23 +1,22 @@
-// Package image is the plugin of image volumes: the files of an OCI image.
+// Package image implements the volume.Plugin of image volumes: the files of an OCI image.
 //
 // # What it decides
 //
-// Nothing is mounted here: the container runtime mounts the image, which is pulled
-// before the container is made (vol-60); see runtime/cri/images. The plugin is there so
-// that the manager knows the kind.
+// Nothing: the container runtime mounts the image, which runtime/cri/images pulls before the container is
+// created. The plugin only makes the manager support the kind.
 //
 // # Usage
 //
 //	plugin := new(image.Plugin)
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-// The volume is read-only, and never set up again.
+// The volume is read-only and is never refreshed.
 //
 // # Differences from the kubelet
 //
@@ -29,6 +28,5 @@
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package image

@@ -13,10 +13,10 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/image"
 
-// A Plugin is a volume.Plugin. The zero value is ready.
+// A Plugin is a volume.Plugin. The zero value is ready for use.
 type Plugin struct{}
 
 // Name implements volume.Plugin.
@@ -27,7 +27,7 @@ func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	return spec.PV == nil && spec.Volume != nil && spec.Volume.Image != nil
 }
 
-// SetUp implements volume.Plugin: the runtime finds the volume without us.
+// SetUp implements volume.Plugin: the runtime mounts the volume.
 func (*Plugin) SetUp(context.Context, volume.Request) (volume.SetUpResult, error) {
 	return volume.SetUpResult{}, nil
 }
@@ -40,12 +40,12 @@ func (*Plugin) TearDown(_ context.Context, at volume.Place) error {
 	return nil
 }
 
-// Construct implements volume.Plugin.
+// ConstructSpec implements volume.Plugin.
 func (*Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{Image: new(v1.ImageVolumeSource)}}}, nil
 }
 
-// Stats implements volume.Plugin: an image's figures are not the pod's.
+// Stats implements volume.Plugin: an image does not count as usage of the pod.
 func (*Plugin) Stats(context.Context, volume.Place, runtime.Volume) (volume.Stats, error) {
 	return volume.Stats{}, fmt.Errorf("image: %w", errors.ErrUnsupported)
 }

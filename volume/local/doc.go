@@ -1,26 +1,26 @@
-// Package local is the plugin of local persistent volumes: a directory or a block device
-// of one node.
+// Package local implements the volume.Plugin of local persistent volumes: a directory or a block
+// device of one node.
 //
 // # What it decides
 //
-// A directory is bound into the pod's. A device is formatted if it is empty, mounted once
-// on the node, and bound from there; or handed to containers as it is (vol-59).
+// A directory is bind-mounted into the pod's directory. A device is formatted if it is empty, mounted
+// once per node and bind-mounted from there, or passed to containers as a device.
 //
 // # Usage
 //
 //	plugin, err := local.New(local.Config{RootDir: "/var/lib/kubelet", Mounter: mount.New(""), Exec: exec.New()})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - What is in the volume outlives the pod: nothing is removed through its mount.
-//   - A device with anything on it is not formatted.
-//   - The owners of files are set by the first pod that mounts the volume; one that asks
-//     for another group while it is in use is warned.
+//   - The content outlives the pod: nothing is removed through the mount.
+//   - Only a device without any signature is formatted.
+//   - The first pod that mounts the volume sets its fsGroup. A warning event is recorded for a pod with
+//     another fsGroup while the volume is in use.
 //
 // # Differences from the kubelet
 //
@@ -28,10 +28,9 @@
 //
 // # Testing
 //
-// volumetest.TestPlugin, each rule by number, and bind mounts where the test is root.
+// volumetest.TestPlugin, a test for each rule, and bind mounts if the test runs as root.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package local

@@ -18,26 +18,25 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/local-volume"
 
-// A Config says what the plugin works with.
+// A Config configures a [Plugin].
 type Config struct {
-	// Root is the agent's directory, as in volume.Config. Required.
+	// RootDir is the agent's directory, as in volume.Config. Required.
 	RootDir string
 
-	// Mounter binds and mounts. Required.
+	// Mounter mounts devices and directories. Required.
 	Mounter volume.Mounter
 
-	// Exec runs the programs that look at, format and check devices: blkid,
-	// mkfs, fsck. Nil: devices can't be used as file systems.
+	// Exec runs blkid, mkfs and fsck. If nil, devices cannot be used as file systems.
 	Exec exec.Interface
 }
 
 // A Plugin is a volume.Plugin.
 type Plugin struct{ cfg Config }
 
-// New returns the plugin for cfg.
+// New returns the plugin, or an error if cfg is invalid.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Mounter == nil {
 		return nil, errors.New("local: Config.Mounter is nil")
@@ -65,7 +64,7 @@ func (*Plugin) SupportsMountOptions() bool { return true }
 // SharedName implements volume.Stager: all pods of the node have the one volume.
 func (*Plugin) SharedName(spec *volume.Spec) (string, error) { return spec.PV.Name, nil }
 
-// check looks at the path of a volume.
+// check validates the path of a volume.
 func check(spec *volume.Spec) (path string, device bool, err error) {
 	path = spec.PV.Spec.Local.Path
 	if slices.Contains(strings.Split(filepath.ToSlash(path), "/"), "..") {
@@ -91,12 +90,12 @@ func check(spec *volume.Spec) (path string, device bool, err error) {
 	return "", false, fmt.Errorf("path %q: only directory and block device are supported", path)
 }
 
-// staged is where a device is mounted on the node (vol-59).
+// staged returns the directory where a device is mounted on the node.
 func (p *Plugin) staged(pv string) string {
 	return filepath.Join(volume.Place{RootDir: p.cfg.RootDir, Plugin: Name}.NodeDir(), "mounts", pv)
 }
 
-// Stage implements volume.Stager: a device is formatted, if need be, and mounted.
+// Stage implements volume.Stager: an unformatted device is formatted, and mounted.
 func (p *Plugin) Stage(_ context.Context, req volume.Request) error {
 	path, device, err := check(req.Spec)
 	if err != nil {
@@ -106,7 +105,7 @@ func (p *Plugin) Stage(_ context.Context, req volume.Request) error {
 		return nil
 	}
 	if p.cfg.Exec == nil {
-		return volume.Definite(fmt.Errorf("local: %s is a block device, and nothing here makes file systems", path))
+		return volume.Definite(fmt.Errorf("local: %s is a block device, and Config.Exec is nil", path))
 	}
 	dir := p.staged(req.Spec.PV.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -164,7 +163,7 @@ func (p *Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpRes
 	return volume.SetUpResult{Volume: runtime.Volume{Path: dir, ReadOnly: req.Spec.ReadOnly, SELinuxRelabel: !req.Spec.ReadOnly}}, nil
 }
 
-// bind mounts path at dir, and reports whether its owners are this pod's to set: no
+// bind bind-mounts path at dir and reports whether this pod may set the ownership, that is, whether no
 // other pod has it mounted.
 func (p *Plugin) bind(req volume.Request, path, dir string) (first bool, err error) {
 	refs, err := p.cfg.Mounter.GetMountRefs(path)
@@ -198,7 +197,7 @@ func (p *Plugin) bind(req volume.Request, path, dir string) (first bool, err err
 	return len(refs) == 0, nil
 }
 
-// link makes the link by which containers find a device.
+// link creates the symbolic link to the device of a block volume.
 func link(path, at string) error {
 	if got, err := os.Readlink(at); err == nil && got == path {
 		return nil
@@ -212,8 +211,7 @@ func link(path, at string) error {
 	return os.Symlink(path, at)
 }
 
-// unmount unmounts dir, if something is mounted there, and removes it: by a call that
-// removes nothing that has anything in it.
+// unmount unmounts dir, if it is a mount point, and removes it if it is empty.
 func unmount(m volume.Mounter, dir string) error {
 	for {
 		mounted, err := m.IsMountPoint(dir)
@@ -250,8 +248,8 @@ func (p *Plugin) TearDown(_ context.Context, at volume.Place) error {
 	return nil
 }
 
-// Construct implements volume.Plugin: the directory has the volume's name, and its
-// mount, or its link, leads to the path.
+// ConstructSpec implements volume.Plugin. The directory has the name of the volume; the mount or the
+// symbolic link determines the path.
 func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	path := ""
 	if at.Block {
@@ -275,7 +273,7 @@ func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{PV: pv, Block: at.Block}, nil
 }
 
-// Stats implements volume.Plugin: of the file system that the volume is on.
+// Stats implements volume.Plugin: the usage of the file system of the volume.
 func (*Plugin) Stats(_ context.Context, at volume.Place, _ runtime.Volume) (volume.Stats, error) {
 	if at.Block {
 		return volume.Stats{}, fmt.Errorf("local: %w", errors.ErrUnsupported)

@@ -18,20 +18,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/yamljson"
 )
 
-// maxData is how many bytes the values of one object may have, as the API server has
-// it.
+// maxData is the API server's limit of the size of the values of one object in bytes.
 const maxData = 1 << 20
 
-// marker stands between the documents of a file.
+// marker separates the documents of a file.
 var marker = regexp.MustCompile(`(?m)^---([ \t].*)?\r?$`)
 
-// Decode reads the ConfigMaps and Secrets in data, YAML or JSON. It is strict: a field
-// that doesn't exist, another kind, a name or key that can't be are errors, since a file
-// has no other reader who would object. Secrets have their stringData in Data. Objects
-// without a namespace are in "default". No error shows a value.
+// Decode decodes the ConfigMaps and Secrets in data, YAML or JSON. Unknown fields, other kinds, and
+// invalid names and keys are errors. The stringData of a Secret is merged into its Data. The default
+// namespace is "default". Errors do not contain values.
 //
-// The cost is bounded: a document has at most 1.5 MiB, all documents together at most
-// 100,000 values.
+// A document has at most 1.5 MiB; all documents together have at most 100,000 values.
 func Decode(data []byte) (configMaps []*v1.ConfigMap, secrets []*v1.Secret, err error) {
 	if !utf8.Valid(data) {
 		return nil, nil, errors.New("objectdir: is not UTF-8 text")
@@ -57,13 +54,12 @@ func Decode(data []byte) (configMaps []*v1.ConfigMap, secrets []*v1.Secret, err 
 		}
 	}
 	if len(configMaps)+len(secrets) == 0 {
-		return nil, nil, errors.New("objectdir: holds no object")
+		return nil, nil, errors.New("objectdir: no object in file")
 	}
 	return configMaps, secrets, nil
 }
 
-// decode reads one document, which may be empty, and adds the number of its values to
-// values.
+// decode decodes one document, which may be empty, and adds the number of its values to values.
 func decode(document []byte, values *int) (*v1.ConfigMap, *v1.Secret, error) {
 	data, err := yamljson.Convert(string(document))
 	if err != nil {
@@ -77,7 +73,7 @@ func decode(document []byte, values *int) (*v1.ConfigMap, *v1.Secret, error) {
 	}
 	var kind metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &kind); err != nil {
-		return nil, nil, errors.New("is no object")
+		return nil, nil, errors.New("not an object")
 	}
 	switch {
 	case kind.APIVersion == "v1" && kind.Kind == "ConfigMap":
@@ -111,15 +107,15 @@ func strict(data []byte, into any) error {
 	return errors.Join(problems...)
 }
 
-// quoted is what parsers show of a value that they can't decode.
+// quoted matches the part of a value that parsers include in errors.
 var quoted = regexp.MustCompile("(?s)[\"'`].*[\"'`]")
 
-// hideValues keeps what may be a secret out of an error.
+// hideValues removes values, which may be secret, from an error.
 func hideValues(err error) error {
 	return errors.New(quoted.ReplaceAllString(err.Error(), `"…"`))
 }
 
-// complete fills in the namespace, and checks what the API server would.
+// complete sets the default namespace and validates the object as the API server does.
 func complete(meta *metav1.ObjectMeta, text map[string]string, binary map[string][]byte) error {
 	if meta.Namespace == "" {
 		meta.Namespace = metav1.NamespaceDefault
@@ -183,7 +179,7 @@ func shorten(s string) string {
 	return s
 }
 
-// split parts text, which variables can be made from, from what isn't text.
+// split separates UTF-8 text, which environment variables can refer to, from binary data.
 func split(data map[string][]byte) (text map[string]string, binary map[string][]byte) {
 	for key, value := range data {
 		if utf8.Valid(value) {

@@ -26,42 +26,42 @@ const (
 	secret    = volume.KindSecret
 )
 
-// A Config says where the objects lie.
+// A Config configures a [Dir].
 type Config struct {
-	// Path of the directory. It need not exist (yet). Required.
+	// Path is the directory. It need not exist. Required.
 	Path string
 
-	// Changed is told of each object that came, changed or went, after the
-	// methods return it so: volume.Manager.ObjectChanged. Nil: nobody is.
+	// Changed is called for each object that is added, changed or removed, after the methods
+	// return the new state; see volume.Manager.ObjectChanged. It may be nil.
 	Changed func(kind, namespace, name string)
 
-	// Period between two looks at everything, whatever the file system's
-	// notifications say. Zero: 20 s.
+	// Period is the time between two reads of the directory without a notification of the
+	// file system. Zero means 20s.
 	Period time.Duration
 
-	// Settle is how long notifications must be quiet before files are read, so
-	// that one that is written in place is not taken half. Zero: 100 ms.
+	// Settle is the time without notifications before files are read, so that a file is not
+	// read while it is written. Zero means 100ms.
 	Settle time.Duration
 
-	// Logger; nil discards. No value of an object is logged.
+	// If Logger is nil, log records are discarded. Values of objects are not logged.
 	Logger *slog.Logger
 }
 
-// A Problem is a path that can't be used.
+// A Problem is an invalid file or directory.
 type Problem struct {
 	Path string
 	Err  error
 
-	// Kept: objects of an earlier version are still in force.
+	// Kept reports whether the objects of its last valid version are in use.
 	Kept bool
 }
 
-// A Dir has the objects of a directory. It is a volume.Objects.
+// A Dir provides the objects of a directory. It is a volume.Objects.
 type Dir struct {
 	cfg Config
 	ran runonce.Guard
 
-	// kept are the good versions of paths, owned by whoever reads.
+	// kept are the last valid versions of paths; used by Read only.
 	kept map[string]found
 
 	// read is closed when the directory has been read once.
@@ -74,7 +74,7 @@ type Dir struct {
 	synced   bool
 }
 
-// New checks cfg. It reads nothing.
+// New returns a Dir, or an error if cfg is invalid. It does not access the directory.
 func New(cfg Config) (*Dir, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("objectdir: Config.Path is empty")
@@ -102,8 +102,8 @@ func New(cfg Config) (*Dir, error) {
 	return &Dir{cfg: cfg, kept: map[string]found{}, read: make(chan struct{})}, nil
 }
 
-// ConfigMap implements volume.Objects. It waits until the directory has been read
-// once.
+// ConfigMap implements volume.Objects. It blocks until the directory has been
+// read once.
 func (d *Dir) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	return get[*v1.ConfigMap](ctx, d, key{configMap, namespace, name})
 }
@@ -113,15 +113,15 @@ func (d *Dir) Secret(ctx context.Context, namespace, name string) (*v1.Secret, e
 	return get[*v1.Secret](ctx, d, key{secret, namespace, name})
 }
 
-// ErrNoTokens is why there is no token.
+// ErrNoTokens is the error of [Dir.Token].
 var ErrNoTokens = errors.New("service account tokens are signed by an API server, and this agent has none: its objects are files")
 
-// Token implements volume.Tokens: it refuses, always.
+// Token implements volume.Tokens. It always returns an error that is [ErrNoTokens].
 func (*Dir) Token(_ context.Context, namespace, serviceAccount string, _ *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error) {
 	return nil, fmt.Errorf("service account %s/%s: %w", namespace, serviceAccount, ErrNoTokens)
 }
 
-// notFound is the error about an object that doesn't exist.
+// notFound is the error for an object that does not exist.
 type notFound struct{ key }
 
 func (e notFound) Error() string {
@@ -147,18 +147,17 @@ func get[T any](ctx context.Context, d *Dir, k key) (T, error) {
 
 func (k key) String() string { return fmt.Sprintf("%s %s/%s", k.kind, k.namespace, k.name) }
 
-// Problems returns what can't be used at present, sorted by path.
+// Problems returns the current problems, sorted by path. The caller owns the result.
 func (d *Dir) Problems() []Problem {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.problems)
 }
 
-// Read looks at everything once, and tells Changed of what is new. It is the step
-// under Run, for programs that have a loop of their own. An error means that the
-// directory itself can't be read; then all stays as it was.
+// Read reads the directory once and calls Changed for each change. It is for programs that do not use
+// Run. It returns an error if the directory itself cannot be read; the objects are then unchanged.
 func (d *Dir) Read() error {
-	all, err := look(d.cfg.Path)
+	all, err := readDir(d.cfg.Path)
 	if err != nil {
 		err = fmt.Errorf("objectdir: %w", err)
 		d.publish(nil, []Problem{{Path: d.cfg.Path, Err: err, Kept: len(d.kept) > 0}}, false)
@@ -179,7 +178,7 @@ func (d *Dir) Read() error {
 		kept[f.path] = f
 		for k, object := range f.objects {
 			if other, taken := from[k]; taken {
-				problems = append(problems, Problem{Path: f.path, Err: fmt.Errorf("objectdir: %s is in %s already", k, other)})
+				problems = append(problems, Problem{Path: f.path, Err: fmt.Errorf("objectdir: %s is already defined in %s", k, other)})
 				continue
 			}
 			objects[k], from[k] = object, f.path
@@ -190,7 +189,7 @@ func (d *Dir) Read() error {
 	return nil
 }
 
-// publish puts what was read in force, and tells what is new of it.
+// publish replaces the objects and reports the changes.
 func (d *Dir) publish(objects map[key]any, problems []Problem, whole bool) {
 	slices.SortStableFunc(problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	d.mu.Lock()
@@ -202,7 +201,7 @@ func (d *Dir) publish(objects map[key]any, problems []Problem, whole bool) {
 	d.mu.Unlock()
 	for _, p := range problems {
 		if !slices.ContainsFunc(oldProblems, func(o Problem) bool { return o.Path == p.Path && o.Err.Error() == p.Err.Error() }) {
-			d.cfg.Logger.Warn("object cannot be used", "path", p.Path, "err", p.Err, "kept", p.Kept)
+			d.cfg.Logger.Warn("Failed to read object", "path", p.Path, "err", p.Err, "kept", p.Kept)
 		}
 	}
 	if !whole {
@@ -228,7 +227,7 @@ func (d *Dir) publish(objects map[key]any, problems []Problem, whole bool) {
 	}
 }
 
-// Names returns the names of all objects there are, sorted, as "ConfigMap default/web".
+// Names returns the names of all objects, sorted, as "ConfigMap default/web".
 func (d *Dir) Names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -90,7 +90,7 @@ func TestWhatCannotBeUsedIsNamedAndHarmsNoOther(t *testing.T) {
 	good := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\ndata: {k: v}\n"
 	object := func(rest string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: bad}\n" + rest }
 	for _, c := range []struct{ name, content, want string }{
-		{"no object", "# nothing\n", "objectdir: holds no object"},
+		{"no object", "# nothing\n", "objectdir: no object in file"},
 		{"another kind", "apiVersion: v1\nkind: Pod\n", `objectdir: apiVersion "v1", kind "Pod": only v1 ConfigMaps and Secrets are supported`},
 		{"no name", "apiVersion: v1\nkind: Secret\n", "objectdir: metadata.name: Required value"},
 		{"bad name", "apiVersion: v1\nkind: Secret\nmetadata: {name: ../etc}\n", `objectdir: metadata.name: Invalid value: "../etc"`},

@@ -13,23 +13,22 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// maxFile bounds what is read of one file. base64 and quoting make a MiB larger.
+// maxFile bounds the size of a file in bytes. base64 and quoting enlarge 1 MiB of data.
 const maxFile = 8 << 20
 
-// A key names an object.
+// A key identifies an object.
 type key struct{ kind, namespace, name string }
 
-// A found is what one path of the directory came to: its objects, or why it can't be
-// used.
+// A found is the result of reading one path of the directory: its objects or an error.
 type found struct {
 	path    string
 	objects map[key]any // *v1.ConfigMap or *v1.Secret
 	err     error
 }
 
-// look reads all of a directory. Names that begin with "." are not looked at. One that
-// doesn't exist holds nothing.
-func look(dir string) ([]found, error) {
+// readDir reads a directory. Names that begin with "." are ignored. A directory that does not exist is
+// empty.
+func readDir(dir string) ([]found, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -47,9 +46,9 @@ func look(dir string) ([]found, error) {
 		case err != nil:
 			all = append(all, found{path: path, err: err})
 		case info.IsDir() && (name == "configmaps" || name == "secrets"):
-			all = append(all, lookForm(path, name)...)
+			all = append(all, readForm(path, name)...)
 		case info.IsDir():
-			all = append(all, found{path: path, err: errors.New(`objectdir: is a directory, and neither "configmaps" nor "secrets"`)})
+			all = append(all, found{path: path, err: errors.New(`objectdir: directory is neither "configmaps" nor "secrets"`)})
 		case slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)):
 			all = append(all, manifest(path))
 		}
@@ -68,14 +67,14 @@ func manifest(path string) found {
 	for _, cm := range configMaps {
 		k := key{configMap, cm.Namespace, cm.Name}
 		if f.objects[k] != nil {
-			err = fmt.Errorf("objectdir: %s is there twice", k)
+			err = fmt.Errorf("objectdir: duplicate %s", k)
 		}
 		f.objects[k] = cm
 	}
 	for _, s := range secrets {
 		k := key{secret, s.Namespace, s.Name}
 		if f.objects[k] != nil {
-			err = fmt.Errorf("objectdir: %s is there twice", k)
+			err = fmt.Errorf("objectdir: duplicate %s", k)
 		}
 		f.objects[k] = s
 	}
@@ -83,8 +82,8 @@ func manifest(path string) found {
 	return f
 }
 
-// lookForm reads objects that are directories, below one named after their kind.
-func lookForm(dir, form string) []found {
+// readForm reads the objects below the directory of a kind.
+func readForm(dir, form string) []found {
 	var all []found
 	eachDir(dir, func(namespace, path string, err error) {
 		if err != nil {
@@ -115,7 +114,7 @@ func eachDir(dir string, do func(name, path string, err error)) {
 		path := filepath.Join(dir, e.Name())
 		info, err := os.Stat(path)
 		if err == nil && !info.IsDir() {
-			err = errors.New("objectdir: is no directory; the form is KIND/NAMESPACE/NAME/KEY")
+			err = errors.New("objectdir: not a directory; the format is KIND/NAMESPACE/NAME/KEY")
 		}
 		do(e.Name(), path, err)
 	}
@@ -132,7 +131,7 @@ func object(dir, form, namespace, name string) found {
 	data := map[string][]byte{}
 	size := 0
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "..") { // of an atomic writer
+		if strings.HasPrefix(e.Name(), "..") { // of volume/atomic
 			continue
 		}
 		value, err := readFile(filepath.Join(dir, e.Name()))
@@ -164,14 +163,14 @@ func object(dir, form, namespace, name string) found {
 	return f
 }
 
-// readFile reads a regular file that isn't too large to be one of ours.
+// readFile reads a regular file of at most maxFile bytes.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("objectdir: %s is no file", path)
+		return nil, fmt.Errorf("objectdir: %s is not a regular file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

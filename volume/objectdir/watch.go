@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// maxSettles bounds how long a directory under constant change isn't read.
+// maxSettles bounds the number of delays by Config.Settle while the directory changes constantly.
 const maxSettles = 5
 
 // Run reads the directory at once and whenever it changes, until ctx is done, and
@@ -23,24 +23,24 @@ func (d *Dir) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		d.cfg.Logger.Warn("no notifications of changes", "path", d.cfg.Path, "err", err)
-		watcher = &fsnotify.Watcher{} // whose channels are nil: nothing comes from them
+		d.cfg.Logger.Warn("Failed to watch directory, polling it", "path", d.cfg.Path, "err", err)
+		watcher = &fsnotify.Watcher{} // its nil channels block
 	} else {
 		defer watcher.Close()
 	}
 	for {
 		if err == nil {
-			d.watch(watcher) // before it is read, so that no change falls in between
+			d.watch(watcher) // before the read, so that no change is missed
 		}
-		_ = d.Read() // a Problem says it
+		_ = d.Read() // reported as a Problem
 		if !d.wait(ctx, watcher) {
 			return nil
 		}
 	}
 }
 
-// watch watches the directory, those below it, and the one above, in which it may be
-// exchanged. One that is watched already is no error, nor one that is gone.
+// watch watches the directory, its subdirectories, and its parent, in which it may be replaced. Adding a
+// directory twice is not an error.
 func (d *Dir) watch(w *fsnotify.Watcher) {
 	_ = w.Add(filepath.Dir(d.cfg.Path))
 	root := d.cfg.Path
@@ -48,7 +48,7 @@ func (d *Dir) watch(w *fsnotify.Watcher) {
 		if err != nil {
 			return nil
 		}
-		info, err := os.Stat(path) // of links, too
+		info, err := os.Stat(path) // follows symbolic links
 		if err != nil || !info.IsDir() {
 			return nil
 		}
@@ -56,13 +56,13 @@ func (d *Dir) watch(w *fsnotify.Watcher) {
 			return fs.SkipDir
 		}
 		if err := w.Add(path); err != nil {
-			d.cfg.Logger.Debug("not watched", "path", path, "err", err)
+			d.cfg.Logger.Debug("Failed to watch directory, polling it", "path", path, "err", err)
 		}
 		return nil
 	})
 }
 
-// wait returns true when it is time for another look, and false when ctx ends.
+// wait returns true when the directory must be read again, and false when ctx is done.
 func (d *Dir) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 	timer := time.NewTimer(d.cfg.Period)
 	defer timer.Stop()
@@ -76,7 +76,7 @@ func (d *Dir) wait(ctx context.Context, w *fsnotify.Watcher) bool {
 			if !d.concerns(e.Name) {
 				continue
 			}
-		case <-w.Errors: // notifications were lost: anything may have happened
+		case <-w.Errors: // notifications were lost
 		}
 		if settles < maxSettles {
 			timer.Reset(d.cfg.Settle)

@@ -14,9 +14,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// DownwardAPI returns the files that tell a pod about itself: its metadata, and the
-// requests and limits of its containers, which are the node's allocatable where
-// there is no limit (vol-53). The error lists all items that can't be had.
+// DownwardAPI returns the files with the pod's metadata and the requests and limits of its containers.
+// allocatable is used for containers without a limit. The error contains the errors of all items.
 func DownwardAPI(pod *v1.Pod, items []v1.DownwardAPIVolumeFile, of Defaults, allocatable v1.ResourceList) (atomic.Payload, error) {
 	files := atomic.Payload{}
 	var errs []error
@@ -41,14 +40,13 @@ func downward(pod *v1.Pod, item *v1.DownwardAPIVolumeFile, allocatable v1.Resour
 	case item.ResourceFieldRef == nil:
 		return "", fmt.Errorf("downwardAPI item %q has neither fieldRef nor resourceFieldRef", item.Path)
 	case item.ResourceFieldRef.ContainerName == "":
-		// Without a name podenv means the container that asks; a file has none.
+		// podenv uses the current container if the name is empty; a file has none.
 		return "", errors.New("resourceFieldRef: containerName is required in volumes")
 	}
 	return podenv.ResourceFieldValue(podenv.Facts{Pod: pod, Allocatable: allocatable}, nil, item.ResourceFieldRef)
 }
 
-// field returns what a file may show of the pod: its metadata. The rest isn't known
-// yet, or changes without the file, so that the API allows it in variables only.
+// field returns a metadata field of the pod. The API permits other fields in environment variables only.
 func field(pod *v1.Pod, ref *v1.ObjectFieldSelector) (string, error) {
 	switch ref.FieldPath {
 	case "metadata.labels":

@@ -9,20 +9,19 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// Defaults are what a volume sets for those of its files that do not set it themselves.
-// The zero value is mode 0644, and the writer as owner.
+// Defaults are a volume's settings for files that have none of their own. The zero value is mode 0644
+// and the user of the process.
 type Defaults struct {
 	Mode *int32 // permission bits
 	User *int64 // UID of the owner
 }
 
-// defaultMode is the mode of files if neither they nor their volume set one, as the API
-// server fills it in.
+// defaultMode is the API server's default.
 const defaultMode fs.FileMode = 0o644
 
-// ConfigMap returns the files of a ConfigMap, of its data and its binary data: all
-// keys, or those that items select, under their paths. A selected key that doesn't
-// exist is an error, unless optional (vol-51). A nil cm has no keys.
+// ConfigMap returns the files of the data and binary data of a ConfigMap: of all keys, or of the keys
+// that items select, with the paths of the items. It returns an error if a selected key does not exist,
+// unless optional is true. A nil cm has no keys.
 func ConfigMap(cm *v1.ConfigMap, items []v1.KeyToPath, of Defaults, optional bool) (atomic.Payload, error) {
 	data := map[string][]byte{}
 	if cm != nil {
@@ -36,7 +35,7 @@ func ConfigMap(cm *v1.ConfigMap, items []v1.KeyToPath, of Defaults, optional boo
 	return object(data, items, of, optional, "configmap references non-existent config key: %s")
 }
 
-// Secret returns the files of a Secret, as [ConfigMap] does (vol-52).
+// Secret returns the files of a Secret, as [ConfigMap] does.
 func Secret(secret *v1.Secret, items []v1.KeyToPath, of Defaults, optional bool) (atomic.Payload, error) {
 	var data map[string][]byte
 	if secret != nil {
@@ -65,7 +64,7 @@ func object(data map[string][]byte, items []v1.KeyToPath, of Defaults, optional 
 	return files, nil
 }
 
-// file returns a file that may set a mode and an owner itself.
+// file returns a file with its own mode and owner or else the defaults.
 func (d Defaults) file(data []byte, mode *int32, user *int64) atomic.File {
 	f := atomic.File{Data: data, Mode: defaultMode, UID: user}
 	if f.UID == nil {

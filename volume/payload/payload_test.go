@@ -223,7 +223,7 @@ func TestProjections(t *testing.T) {
 			"ClusterTrustBundle projection requires either name or signerName to be set"},
 		{"vol-58", []v1.VolumeProjection{{PodCertificate: &v1.PodCertificateProjection{SignerName: "s"}}}, payload.Owners{}, nil,
 			"projected source podCertificate (signer s) is not supported by this agent"},
-		{"no source", []v1.VolumeProjection{{}}, payload.Owners{}, nil, "projected volume has a source that names nothing that is supported"},
+		{"no source", []v1.VolumeProjection{{}}, payload.Owners{}, nil, "projected volume has an unsupported source"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := &v1.ProjectedVolumeSource{Sources: c.sources, DefaultMode: ptr[int32](0o440)}
@@ -244,10 +244,10 @@ func TestProjections(t *testing.T) {
 
 func TestWithoutWhoGetsThemSourcesAreErrors(t *testing.T) {
 	for want, source := range map[string]v1.VolumeProjection{
-		"couldn't get configMap a, no kubeClient defined":                      cmSource("a", true),
-		"couldn't get secret a, no kubeClient defined":                         secretSource("a", true),
-		"failed to fetch token: nothing here gives tokens of service accounts": {ServiceAccountToken: &v1.ServiceAccountTokenProjection{}},
-		"nothing here gets ClusterTrustBundles":                                bundle(v1.ClusterTrustBundleProjection{Name: ptr("a"), Optional: ptr(true)}),
+		"couldn't get configMap a, no kubeClient defined":                          cmSource("a", true),
+		"couldn't get secret a, no kubeClient defined":                             secretSource("a", true),
+		"failed to fetch token: this node has no access to service account tokens": {ServiceAccountToken: &v1.ServiceAccountTokenProjection{}},
+		"this node has no access to ClusterTrustBundles":                           bundle(v1.ClusterTrustBundleProjection{Name: ptr("a"), Optional: ptr(true)}),
 	} {
 		_, err := payload.Projected(examplePod(), &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{source}}, nil, payload.Getters{}, payload.Owners{})
 		require.EqualError(t, err, want)

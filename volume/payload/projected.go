@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// Getters get what the sources of a projected volume refer to, in the pod's
-// namespace. A nil func is an error of each source that needs it.
+// Getters fetches the objects that the sources of a projected volume refer to, in the pod's namespace. A
+// source whose func is nil is an error.
 type Getters struct {
 	ConfigMap func(name string) (*v1.ConfigMap, error)
 	Secret    func(name string) (*v1.Secret, error)
@@ -22,27 +22,26 @@ type Getters struct {
 	// Token returns a token of the pod's service account.
 	Token func(*v1.ServiceAccountTokenProjection) (string, error)
 
-	// TrustBundles returns the bundles that a source selects, in PEM. None is no
-	// error by itself; a name that doesn't exist is one, as volume.IsNotFound knows it.
+	// TrustBundles returns the bundles that a source selects, as PEM. If a named bundle does
+	// not exist, it returns an error that satisfies volume.IsNotFound.
 	TrustBundles func(*v1.ClusterTrustBundleProjection) ([]string, error)
 }
 
-// Owners say for whom a projected volume is made.
+// Owners are the owners of the credentials of a projected volume.
 type Owners struct {
-	// FSUser is the user that all containers run as; nil: there is no such.
+	// FSUser is the user that all containers of the pod run as; nil if they differ.
 	FSUser *int64
 
-	// FSGroup is the pod's; nil: it has none.
+	// FSGroup is the fsGroup of the pod, or nil.
 	FSGroup *int64
 }
 
-// private is the mode of what is for the owner alone: a token if it is known whose
-// it is, or if the group gets to it by the walk that follows (vol-55).
+// private is the mode of credentials whose owner is known, or to which the fsGroup is applied
+// afterwards (rule vol-55).
 const private fs.FileMode = 0o600
 
-// Projected returns the files of all sources, merged in order: a later one
-// overwrites an earlier one of the same path. The error lists what is wrong with
-// any source; then there are no files (vol-54).
+// Projected returns the merged files of all sources. A later source overrides an earlier one with the
+// same path. The error contains the errors of all sources.
 func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
 	files := atomic.Payload{}
 	var errs []error
@@ -80,7 +79,7 @@ func projection(pod *v1.Pod, from *v1.VolumeProjection, of Defaults, allocatable
 		return DownwardAPI(pod, from.DownwardAPI.Items, of, allocatable)
 	case from.ServiceAccountToken != nil:
 		if get.Token == nil {
-			return nil, errors.New("failed to fetch token: nothing here gives tokens of service accounts")
+			return nil, errors.New("failed to fetch token: this node has no access to service account tokens")
 		}
 		token, err := get.Token(from.ServiceAccountToken)
 		if err != nil {
@@ -96,11 +95,10 @@ func projection(pod *v1.Pod, from *v1.VolumeProjection, of Defaults, allocatable
 	case from.PodCertificate != nil:
 		return nil, fmt.Errorf("projected source podCertificate (signer %s) is not supported by this agent", from.PodCertificate.SignerName)
 	}
-	return nil, errors.New("projected volume has a source that names nothing that is supported")
+	return nil, errors.New("projected volume has an unsupported source")
 }
 
-// credential is a file that belongs to the user that it or the volume sets, else to the
-// user of all containers, if there is one (vol-55, vol-57).
+// credential returns a file owned by the user that it or the volume specifies, else by owners.FSUser.
 func credential(data []byte, of Defaults, user *int64, owners Owners) atomic.File {
 	f := of.file(data, nil, user)
 	if f.UID == nil {
@@ -112,12 +110,12 @@ func credential(data []byte, of Defaults, user *int64, owners Owners) atomic.Fil
 	return f
 }
 
-// trustBundles returns the trust anchors that a source selects (vol-57).
+// trustBundles returns the trust anchors that a source selects.
 func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTrustBundleProjection) ([]string, error)) ([]byte, error) {
 	optional := is(from.Optional)
 	switch {
 	case get == nil:
-		return nil, errors.New("nothing here gets ClusterTrustBundles")
+		return nil, errors.New("this node has no access to ClusterTrustBundles")
 	case from.Name == nil && from.SignerName == nil:
 		return nil, errors.New("ClusterTrustBundle projection requires either name or signerName to be set")
 	}
@@ -133,7 +131,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTru
 	return TrustAnchors(bundles)
 }
 
-// fetch returns the object, or nil if it doesn't exist and need not.
+// fetch returns the object, or nil if it does not exist and is optional.
 func fetch[T any](get func(string) (*T, error), name string, optional bool, kind string) (*T, error) {
 	if get == nil {
 		return nil, fmt.Errorf("couldn't get %s %s, no kubeClient defined", kind, name)

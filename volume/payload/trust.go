@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// TrustAnchors returns the certificates of all bundles as one in PEM, each once,
-// without whatever else stands between them. Their order depends on the
-// certificates alone, so that nobody takes one for the more important (vol-57).
+// TrustAnchors returns the certificates of all bundles as PEM, sorted by content and without duplicates
+// and text between them. It returns an error if a bundle contains other PEM blocks.
 func TrustAnchors(bundles []string) ([]byte, error) {
 	var certificates [][]byte
 	for _, bundle := range bundles {
@@ -21,12 +20,12 @@ func TrustAnchors(bundles []string) ([]byte, error) {
 				break
 			}
 			if block.Type != "CERTIFICATE" {
-				return nil, errors.New("trust bundle has a block of type " + block.Type + " in it, which is no certificate")
+				return nil, errors.New("trust bundle contains a block of type " + block.Type + ", which is not a certificate")
 			}
 			certificates = append(certificates, block.Bytes)
 		}
 		if strings.Contains(string(rest), "-----BEGIN") {
-			return nil, errors.New("trust bundle has a block in it that is not PEM")
+			return nil, errors.New("trust bundle contains an invalid PEM block")
 		}
 	}
 	slices.SortFunc(certificates, bytes.Compare)

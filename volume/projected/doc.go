@@ -1,27 +1,28 @@
-// Package projected is the plugin of projected volumes: ConfigMaps, Secrets, the downward
-// API, tokens of service accounts and trust bundles in one directory.
+// Package projected implements the volume.Plugin of projected volumes: ConfigMaps, Secrets, the
+// downward API, service account tokens and trust bundles in one directory.
 //
 // # What it decides
 //
-// The files are those that volume/payload makes of all sources (vol-54 … vol-57), written
-// by volume/atomic into memory, which containers have read-only.
+// The content: the files that volume/payload creates from all sources, written by volume/atomic to a
+// tmpfs and mounted read-only into containers.
 //
 // # Usage
 //
 //	plugin, err := projected.New(projected.Config{Objects: objects, Tokens: tokens, Tmpfs: emptyDir.Tmpfs()})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - If a source can't be had nothing is written, and the error names all such (vol-54).
-//   - A token is replaced in time, whether or not the pod is synced: SetUp tells the
-//     manager when to call again (F-48).
-//   - A subPath of the volume never changes (vol-42): don't use one for tokens.
-//   - podCertificate sources are an error (vol-58).
+//   - If a source cannot be read, nothing is written, and the error contains the errors of all
+//     sources.
+//   - A token is replaced before it expires even if the pod is not synced: SetUp returns the time of
+//     the next refresh.
+//   - A subPath of the volume never changes: don't use one for tokens.
+//   - podCertificate sources are an error.
 //
 // # Differences from the kubelet
 //
@@ -29,10 +30,9 @@
 //
 // # Testing
 //
-// volumetest.TestPlugin, each rule by number, and a token's whole life in virtual time.
+// volumetest.TestPlugin, a test for each rule, and the lifetime of a token in a synctest bubble.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package projected

@@ -16,26 +16,26 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/projected"
 
 // A Config configures a [Plugin]. Volumes that need a nil field fail in SetUp.
 type Config struct {
-	// Objects has ConfigMaps and Secrets.
+	// Objects returns ConfigMaps and Secrets.
 	Objects volume.Objects
 
-	// Tokens are those of service accounts. The cache is shared with other packages
+	// Tokens returns service account tokens. The cache may be shared with other packages
 	// that request tokens on behalf of pods.
 	Tokens *token.Cache
 
-	// TrustBundles has the ClusterTrustBundles.
+	// TrustBundles returns ClusterTrustBundles.
 	TrustBundles volume.TrustBundles
 
 	// Allocatable returns the resources of the node for pods, which are the limits of
-	// containers without limits (vol-53). If nil, these are 0.
+	// containers without limits. If nil, these are 0.
 	Allocatable func() v1.ResourceList
 
-	// Tmpfs keeps the files in memory (vol-52): emptydir.Plugin.Tmpfs. Required.
+	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
@@ -46,10 +46,10 @@ type Plugin struct {
 	cfg Config
 }
 
-// New returns the plugin for cfg, or an error if Config.Tmpfs is missing.
+// New returns the plugin for cfg, or an error if Config.Tmpfs or its Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
-		return nil, errors.New("projected: Config.Tmpfs is nil, or has no Mounter")
+		return nil, errors.New("projected: Config.Tmpfs or its Mounter is nil")
 	}
 	p := &Plugin{cfg: cfg}
 	files := written.Config{
@@ -78,8 +78,7 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	return nil
 }
 
-// token returns a token of the pod's service account that is bound to the pod (vol-55,
-// vol-56).
+// token returns a token of the pod's service account that is bound to the pod.
 func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (string, time.Time, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: from.ExpirationSeconds,
@@ -102,8 +101,8 @@ func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccount
 	return t.Value, t.RefreshAt, err
 }
 
-// trustBundles returns the bundles that a source names or selects. A nil selector selects
-// none of a signer's bundles, an empty one all of them (vol-57).
+// trustBundles returns the bundles that a source names or selects. A nil selector selects no
+// bundle of a signer, an empty one all of them (rule vol-57).
 func (p *Plugin) trustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error) {
 	if from.Name != nil {
 		pem, err := p.cfg.TrustBundles.ClusterTrustBundle(ctx, *from.Name)

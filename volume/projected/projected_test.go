@@ -179,7 +179,7 @@ func TestPathsThatCollideAcrossSources(t *testing.T) {
 		return v1.VolumeProjection{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "c"}, Items: []v1.KeyToPath{{Key: "k", Path: path}}}}
 	}
 	for want, sources := range map[string][]v1.VolumeProjection{
-		`invalid path: "a" is a file, so that "a/b" can't be in it`:            {at("a"), at("a/b")},
+		`invalid path: "a" is a file and cannot contain "a/b"`:                 {at("a"), at("a/b")},
 		"invalid path: must not contain '..': ../x":                            {at("a"), at("../x")},
 		"invalid path: filenames must be less than or equal to 255 characters": {at(strings.Repeat("a", 300))},
 	} {
@@ -189,6 +189,6 @@ func TestPathsThatCollideAcrossSources(t *testing.T) {
 		assert.NoDirExists(t, req.PodDir())
 	}
 	_, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec(v1.VolumeProjection{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "t"}})))
-	require.EqualError(t, err, "failed to fetch token: nothing here gives tokens of service accounts")
+	require.EqualError(t, err, "failed to fetch token: this node has no access to service account tokens")
 	require.False(t, errors.Is(err, os.ErrNotExist))
 }

@@ -1,28 +1,26 @@
-// Package secret is the plugin of secret volumes.
+// Package secret implements the volume.Plugin of secret volumes.
 //
 // # What it decides
 //
-// The files are those that volume/payload makes of a Secret (vol-52), written by
-// volume/atomic into memory, which containers have read-only.
+// The content: the files that volume/payload creates from a Secret, written by volume/atomic to a
+// tmpfs and mounted read-only into containers.
 //
 // # Usage
 //
 //	plugin, err := secret.New(secret.Config{Objects: objects, Tmpfs: emptyDir.Tmpfs()})
-//	// plugin is a volume.Plugin: hand it to volume.New
+//	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency
 //
-// As volume.Plugin says.
+// Safe for concurrent use as volume.Plugin requires.
 //
 // # Guarantees and limits
 //
-//   - Nothing is written before the Secret is known (vol-43), and what cannot be
-//     written whole isn't written at all.
-//   - A change of the Secret is seen by the pod when the manager hears of it
-//     (volume.Manager.ObjectChanged), and at each sync of the pod.
-//   - No secret is ever on a disk, in a log or in an error; with a kernel before 6.4
-//     memory may be swapped out.
-//   - A subPath of the volume never changes (vol-42).
+//   - Nothing is written before the Secret has been read, and an update is atomic.
+//   - The volume is updated after volume.Manager.ObjectChanged and at each sync of the pod.
+//   - No secret is written to a disk, a log or an error. On kernels before 6.4 the tmpfs may be
+//     swapped out.
+//   - A subPath of the volume is not updated (rule vol-42).
 //
 // # Differences from the kubelet
 //
@@ -30,10 +28,9 @@
 //
 // # Testing
 //
-// volumetest.TestPlugin, and each rule by number.
+// volumetest.TestPlugin, and a test for each rule.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package secret

@@ -11,15 +11,15 @@ import (
 	"github.com/kubeparts/kubeparts/volume/internal/written"
 )
 
-// Name of the plugin.
+// Name is the name of the plugin.
 const Name = "kubernetes.io/secret"
 
 // A Config configures a [Plugin].
 type Config struct {
-	// Objects has the Secrets. If nil, every SetUp fails.
+	// Objects returns the Secrets. If nil, every SetUp fails.
 	Objects volume.Objects
 
-	// Tmpfs keeps the files in memory (vol-52): emptydir.Plugin.Tmpfs. Required.
+	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
@@ -27,10 +27,10 @@ type Config struct {
 // use as volume.Plugin requires.
 type Plugin struct{ written.Plugin }
 
-// New returns the plugin for cfg, or an error if Config.Tmpfs is missing.
+// New returns the plugin for cfg, or an error if Config.Tmpfs or its Mounter is nil.
 func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
-		return nil, errors.New("secret: Config.Tmpfs is nil, or has no Mounter")
+		return nil, errors.New("secret: Config.Tmpfs or its Mounter is nil")
 	}
 	return &Plugin{written.New(written.Config{
 		Name: Name, Package: "secret", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,

@@ -58,7 +58,7 @@ func TestWhatCannotBeHadIsNotBegun(t *testing.T) {
 	}
 	assert.Empty(t, mounter.Below(t.TempDir()))
 	_, err := secret.New(secret.Config{})
-	require.EqualError(t, err, "secret: Config.Tmpfs is nil, or has no Mounter")
+	require.EqualError(t, err, "secret: Config.Tmpfs or its Mounter is nil")
 }
 
 func TestOptionalMeansEmpty(t *testing.T) {

@@ -1,44 +1,41 @@
-// Package token keeps the tokens of service accounts that volumes show, and gets new
-// ones in time.
+// Package token caches the service account tokens of volumes and replaces them before they expire.
 //
 // # What it decides
 //
-// A token is asked for once for all that want the same: service account, audiences,
-// lifetime, object that it is bound to. It is replaced when a fifth of its lifetime is
-// left, or when it is a day old (vol-56).
+// When a token is requested. Callers share a token if service account, audiences, lifetime and bound
+// object are equal. A token is replaced when 20 % of its lifetime is left, or when it is 24 hours old
+// (rule vol-56).
 //
 // # Usage
 //
 //	tokens, err := token.New(token.Config{Get: client.Token})
 //	t, err := tokens.Token(ctx, "default", "builder", &authenticationv1.TokenRequest{…})
 //	use(t.Value)
-//	// ask again at t.RefreshAt: then there is a new one
-//	tokens.Forget(pod.UID) // when the pod is gone
+//	// call Token again at t.RefreshAt for a new token
+//	tokens.Forget(pod.UID) // when the pod has terminated
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines. Those that want the same token at
-// the same time wait for one request.
+// All methods are safe for concurrent use. Concurrent calls for the same token share one request.
 //
 // # Guarantees and limits
 //
-//   - A token that has ended is never returned (F-48). One whose replacement fails is
-//     returned until then, and RefreshAt says when to try again.
-//   - There is no goroutine and no timer here: who uses a token has one already, for all
-//     its volumes, as volume.Manager does with volume.Mounted.RefreshAt.
-//   - Tokens are in memory only, and none of them is in an error.
+//   - An expired token is never returned. If the replacement of a token fails, the old one is
+//     returned until it expires, and RefreshAt is the time of the next attempt.
+//   - The package starts no goroutine and no timer. Users schedule the refresh, as volume.Manager
+//     does with volume.SetUpResult.RefreshAt.
+//   - Tokens are kept in memory only and do not occur in errors.
 //
 // # Differences from the kubelet
 //
-//   - It tells when to ask again, so that no token is late for a pod that nobody syncs.
-//   - The jitter, up to 10 s, is drawn once for each token.
+//   - A token has a refresh time, so that it is replaced even if its pod is not synced.
+//   - The jitter of up to 10 s is chosen once per token.
 //
 // # Testing
 //
-// In a synctest bubble: lifetimes, failures, an API server that is away past the end.
+// In a synctest bubble: lifetimes, failures, an API server that is unavailable until a token expires.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package token

@@ -16,59 +16,57 @@ const (
 	maxAge    = 24 * time.Hour
 	maxJitter = 10 * time.Second
 
-	// purgePeriod is how long an entry that has ended may stay in memory.
+	// purgePeriod is the time for which an expired entry stays in memory.
 	purgePeriod = time.Minute
 
-	// retryAfter is how long a failed replacement rests, while the old token is
-	// good.
+	// retryAfter is the time between two attempts to replace a token that is still valid.
 	retryAfter = 30 * time.Second
 
-	// DefaultExpiration is how long a token lives if a volume doesn't say, in
-	// seconds (vol-55).
+	// DefaultExpiration is the lifetime in seconds of a token whose volume specifies none.
 	DefaultExpiration int64 = 3600
 )
 
-// A Config says where tokens come from.
+// A Config configures a [Cache].
 type Config struct {
-	// Get asks for a new token, each time, as volume.Tokens has it. Required.
+	// Get requests a new token at each call, as volume.Tokens does. Required.
 	Get func(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (*authenticationv1.TokenRequest, error)
 
-	// Failed hears why a token couldn't be replaced while the old one is still
-	// good. Nil: nobody does.
+	// Failed is called if a token could not be replaced while the old one is still valid. It
+	// may be nil.
 	Failed func(namespace, serviceAccount string, err error)
 }
 
-// A Token is good until End.
+// A Token is a service account token.
 type Token struct {
 	Value string
-	End   time.Time
+	End   time.Time // expiration
 
-	// RefreshAt is when to ask again: then, or a little later, there is another.
+	// RefreshAt is the time at which Token returns a replacement.
 	RefreshAt time.Time
 }
 
-// A Cache keeps tokens. See the package.
+// A Cache caches tokens. Safe for concurrent use.
 type Cache struct {
 	cfg Config
 
-	// mu guards the fields below, and is not held while one waits.
+	// mu guards the fields below. It is not held during requests.
 	mu      sync.Mutex
 	entries map[string]*entry
 	purged  time.Time
 }
 
-// An entry is what is known of one kind of token.
+// An entry is the cached token of one key.
 type entry struct {
-	pod types.UID // that it is bound to
+	pod types.UID // of the bound object
 
 	token   Token
-	retryAt time.Time // after a failure: not before
+	retryAt time.Time // earliest next request after a failure
 
-	// asking is closed when the request in flight has ended; nil: there is none.
+	// asking is closed when the request in progress has completed; nil if there is none.
 	asking chan struct{}
 }
 
-// New returns a Cache for cfg.
+// New returns a Cache, or an error if Config.Get is nil.
 func New(cfg Config) (*Cache, error) {
 	if cfg.Get == nil {
 		return nil, errors.New("token: Config.Get is nil")
@@ -79,8 +77,8 @@ func New(cfg Config) (*Cache, error) {
 	return &Cache{cfg: cfg, entries: map[string]*entry{}}, nil
 }
 
-// Token returns a token that is good, if there is one, and gets it if there is none
-// or it is time for another. Errors are in the kubelet's words (vol-56).
+// Token returns the cached token, or requests one if there is none or it must be replaced. It blocks for
+// the request. The texts of errors are the kubelet's.
 func (c *Cache) Token(ctx context.Context, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (Token, error) {
 	if request == nil {
 		return Token{}, errors.New("token: the request is nil")
@@ -122,11 +120,11 @@ func (c *Cache) Token(ctx context.Context, namespace, serviceAccount string, req
 	}
 }
 
-// ask gets a new token for e, whose asking is this call's to close.
+// ask requests a new token for e and closes e.asking.
 func (c *Cache) ask(ctx context.Context, e *entry, key, namespace, serviceAccount string, request *authenticationv1.TokenRequest) (Token, error) {
 	answer, err := c.cfg.Get(ctx, namespace, serviceAccount, request.DeepCopy())
 	if err == nil && (answer == nil || answer.Status.Token == "") {
-		err = errors.New("the answer has no token in it")
+		err = errors.New("the response contains no token")
 	}
 	now := time.Now()
 	c.mu.Lock()
@@ -158,12 +156,12 @@ func (c *Cache) ask(ctx context.Context, e *entry, key, namespace, serviceAccoun
 	return Token{}, fmt.Errorf("failed to fetch token: %w", err)
 }
 
-// made is the token of an answer. It is due for another when a fifth of its life is
-// left, or after a day, less up to ten seconds (vol-56).
+// made returns the token of a response. It is refreshed when 20 % of its lifetime is left, or after 24
+// hours, minus a jitter of up to 10 s (rule vol-56).
 func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
 	t := Token{Value: answer.Status.Token, End: answer.Status.ExpirationTimestamp.Time}
 	seconds := DefaultExpiration
-	switch { // the server may have changed its mind about what was asked for
+	switch { // the server may shorten the requested lifetime
 	case answer.Spec.ExpirationSeconds != nil:
 		seconds = *answer.Spec.ExpirationSeconds
 	case request.Spec.ExpirationSeconds != nil:
@@ -178,15 +176,14 @@ func made(request, answer *authenticationv1.TokenRequest, now time.Time) Token {
 		due = old
 	}
 	t.RefreshAt = due.Add(-rand.N(maxJitter))
-	if soon := now.Add(retryAfter); t.RefreshAt.Before(soon) { // by a clock that is ahead
+	if soon := now.Add(retryAfter); t.RefreshAt.Before(soon) { // the clock of the node is ahead
 		t.RefreshAt = soon
 	}
 	return t
 }
 
-// purgeLocked drops what has ended, once a minute, so that memory doesn't grow with
-// requests that nobody repeats. What ended a moment ago stays a period longer: its
-// error should say that it was there.
+// purgeLocked deletes expired entries once per minute. A recently expired one is kept for another
+// period, because the error of a failed replacement then says that a token expired.
 func (c *Cache) purgeLocked(now time.Time) {
 	if now.Sub(c.purged) < purgePeriod {
 		return
@@ -199,7 +196,7 @@ func (c *Cache) purgeLocked(now time.Time) {
 	}
 }
 
-// Forget drops the tokens that are bound to a pod.
+// Forget deletes the tokens that are bound to a pod.
 func (c *Cache) Forget(pod types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,14 +207,14 @@ func (c *Cache) Forget(pod types.UID) {
 	}
 }
 
-// Len is how many kinds of tokens are kept.
+// Len returns the number of cached tokens.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.entries)
 }
 
-// keyOf names a kind of token: all that makes a difference (vol-56).
+// keyOf returns the cache key: everything that distinguishes tokens.
 func keyOf(namespace, serviceAccount string, r *authenticationv1.TokenRequest) string {
 	var seconds int64
 	if r.Spec.ExpirationSeconds != nil {

@@ -1,13 +1,11 @@
-// Package volumetest has what tests of volumes need on any machine, without
-// root: a [Mounter] in memory, a [Plugin] whose set-ups fail, hang and wait on
-// demand, [Objects], and [TestPlugin], the suite that every volume.Plugin passes,
-// also one of yours.
+// Package volumetest provides fakes for tests of volumes, which do not require root: a [Mounter] in
+// memory, a [Plugin] with faults, and [Objects]. [TestPlugin] is a conformance suite for implementations
+// of volume.Plugin.
 //
 // # What it decides
 //
-// What a plugin has to do: knows its own volumes and no others, may be asked twice,
-// by many pods at once and by another agent after a restart, finishes what was left
-// half done, and leaves nothing behind.
+// TestPlugin checks that a plugin supports only its own volumes, is idempotent and safe for concurrent
+// use by pods, completes or reverts an interrupted SetUp after a restart, and removes everything.
 //
 // # Usage
 //
@@ -22,25 +20,23 @@
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. Fields are set before the first call,
-// but for Mounter.Fault between two of a test's steps.
+// All methods are safe for concurrent use. Fields must be set before the first call, except that
+// Mounter.Fault may be changed while no call is in progress.
 //
 // # Guarantees and limits
 //
-// A Mounter knows what is mounted where, and keeps no files apart: what is written
-// to a mount point lies in the directory.
+// A Mounter records mounts but has no file systems: files written to a mount point are in the directory.
 //
 // # Differences from the kubelet
 //
-// The kubelet's plugins have tests of their own each, and no suite.
+// The kubelet has no conformance suite for plugins.
 //
 // # Testing
 //
 // The Plugin of this package passes the suite, with mounts and as a block device; so
-// does each plugin of this house.
+// do all plugins of this repository.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package volumetest

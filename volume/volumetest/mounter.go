@@ -13,13 +13,12 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// A Mounter remembers what is mounted, and mounts nothing: what is written to a
-// mount point goes into the directory that it is. The zero value is ready for
-// use, from many goroutines.
+// A Mounter records mounts in memory; files written to a mount point are in the directory. The zero value
+// is ready for use. Safe for concurrent use.
 type Mounter struct {
-	// Fault is asked before each mount ("mount") and unmount ("unmount"); an
-	// error is what the call returns, and nothing is changed. Nil: all succeed.
-	// Set it before the first use, or while nobody uses the Mounter.
+	// Fault is called before each mount ("mount") and unmount ("unmount"). If it returns an
+	// error, the call returns it and changes nothing. If nil, all calls succeed. It must not be
+	// changed while a call is in progress.
 	Fault func(act, target string) error
 
 	// mu guards the field below.
@@ -45,7 +44,7 @@ func (m *Mounter) Mount(source, target, fstype string, options []string) error {
 	if slices.Contains(options, "remount") {
 		i := m.lastLocked(target)
 		if i < 0 {
-			return fmt.Errorf("mount %s: it is no mount point", target)
+			return fmt.Errorf("mount %s: not a mount point", target)
 		}
 		m.points[i].Opts = slices.Clone(options)
 		return nil
@@ -87,7 +86,7 @@ func (m *Mounter) Unmount(target string) error {
 	return nil
 }
 
-// lastLocked returns where what was mounted last at target is in the list.
+// lastLocked returns the index of the last mount at target, or -1.
 func (m *Mounter) lastLocked(target string) int {
 	for i := len(m.points) - 1; i >= 0; i-- {
 		if m.points[i].Path == target {
@@ -137,8 +136,8 @@ func (m *Mounter) IsMountPoint(file string) (bool, error) {
 	return m.lastLocked(clean(file)) >= 0, nil
 }
 
-// GetMountRefs implements mount.Interface: the other places where what is mounted
-// at path is mounted.
+// GetMountRefs implements mount.Interface: the other mount points of the device
+// that is mounted at path.
 func (m *Mounter) GetMountRefs(path string) ([]string, error) {
 	path = clean(path)
 	m.mu.Lock()
@@ -156,7 +155,7 @@ func (m *Mounter) GetMountRefs(path string) ([]string, error) {
 	return refs, nil
 }
 
-// clean returns the path as the kernel would list it.
+// clean returns the path as the kernel lists it.
 func clean(path string) string {
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		return filepath.Join(parent, filepath.Base(path))
@@ -164,5 +163,5 @@ func clean(path string) string {
 	return filepath.Clean(path)
 }
 
-// ErrFault is a fault for Mounter.Fault and Plugin.Fault.
-var ErrFault = errors.New("volumetest: a fault, as asked for")
+// ErrFault is an error for Mounter.Fault and Plugin.Fault.
+var ErrFault = errors.New("volumetest: injected fault")

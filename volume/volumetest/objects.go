@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects are a volume.Objects in memory. They may be changed at any time. The zero
-// value has none.
+// Objects is a volume.Objects in memory. The zero value is empty. Safe for concurrent use.
 type Objects struct {
 	// mu guards the fields below.
 	mu  sync.Mutex
@@ -20,7 +19,7 @@ type Objects struct {
 	err error
 }
 
-// NewObjects returns ConfigMaps and Secrets, to begin with.
+// NewObjects returns an Objects with ConfigMaps and Secrets.
 func NewObjects(all ...metav1.Object) *Objects {
 	o := new(Objects)
 	for _, object := range all {
@@ -51,7 +50,7 @@ func (o *Objects) Put(object metav1.Object) {
 	o.all[objectKey(kindOf(object), object.GetNamespace(), object.GetName())] = object
 }
 
-// Fail makes all calls fail; nil ends that.
+// Fail makes all calls return err; nil stops this.
 func (o *Objects) Fail(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

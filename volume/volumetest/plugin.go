@@ -15,39 +15,43 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A Plugin makes a directory with one file in it. It has every power that package
-// volume knows; what it does with them is for the fields to say, which are set
-// before the first use. The zero value supports every volume, and does nothing
-// but what each plugin must.
+// A Plugin is a volume.Plugin whose volumes are directories with one file. It implements all optional
+// interfaces of package volume; its fields determine their results and must be set before the first
+// use. The zero value supports every volume and has no optional capability. Safe for concurrent use.
 type Plugin struct {
-	// Kind is its name. Empty: "example.com/fake".
+	// Kind is the name of the plugin. Empty means "example.com/fake".
 	Kind string
 
-	// Supports says which volumes are its own. Nil: all.
+	// Supports reports whether the plugin supports a volume. If nil, it supports all.
 	Supports func(*volume.Spec) bool
 
-	// Fault is asked at the beginning of each act: "SetUp", "Refresh",
-	// "TearDown", "Stage", "Unstage", "Expand", "Stats". It may
-	// wait, and an error is what the act returns. Name is the directory's, or,
-	// for Stage and Unstage, that of the volume. Nil: all succeed.
+	// Fault is called at the beginning of each operation: "SetUp", "Refresh", "TearDown",
+	// "Stage", "Unstage", "Expand" or "Stats". It may block; an error is returned by the
+	// operation. The name is that of the directory, or for Stage and Unstage that of the
+	// volume. If nil, all operations succeed.
 	Fault func(ctx context.Context, act, name string) error
 
-	// HalfWay is as Fault, and asked when the directory is there already and
-	// the file is not, or the other way around.
+	// HalfWay is like Fault, but is called between the creation of the directory and that of
+	// the file, or between their removals.
 	HalfWay func(ctx context.Context, act, name string) error
 
 	// Mounter, if not nil, mounts a tmpfs at the directory.
 	Mounter volume.Mounter
 
-	Refreshing bool                                           // volumes are to be refreshed
-	RefreshIn  time.Duration                                  // after which SetUp wants to be called again; zero: never
-	Made       func(*v1.Pod, *volume.Spec) []volume.ObjectRef // the objects that a volume is made from
-	Attach     bool                                           // volumes have to be attached
-	Shared     func(*volume.Spec) string                      // names the device; nil: none is staged
-	Unknown    bool                                           // Construct fails
-	NoOptions  bool                                           // mount options are not supported
-	Block      bool                                           // block volumes are supported
-	SELinux    bool                                           // volumes are mounted with an SELinux label
+	// Capabilities are the optional capabilities.
+	Capabilities Capabilities
+
+	// RefreshIn is the time from SetUp to the RefreshAt that it returns; zero means none.
+	RefreshIn time.Duration
+
+	// Made returns the objects that a volume is made from. It may be nil.
+	Made func(*v1.Pod, *volume.Spec) []volume.ObjectRef
+
+	// Shared returns the SharedName of a volume. If nil, volumes are not staged.
+	Shared func(*volume.Spec) string
+
+	// Unknown makes ConstructSpec fail.
+	Unknown bool
 
 	// mu guards the fields below.
 	mu     sync.Mutex
@@ -55,15 +59,23 @@ type Plugin struct {
 	last   map[string]volume.Request
 }
 
-// Count returns how often an act was begun.
+// Capabilities are the capabilities of a [Plugin] that are enabled.
+type Capabilities struct {
+	Refresh        bool // volumes are refreshed
+	Attach         bool // volumes must be attached
+	NoMountOptions bool // mount options are not supported
+	Block          bool // block volumes are supported
+	SELinux        bool // volumes are mounted with an SELinux label
+}
+
+// Count returns the number of operations started with the name act.
 func (p *Plugin) Count(act string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.counts[act]
 }
 
-// Last returns the request that the last SetUp, Stage or Expand for a directory of
-// that name got.
+// Last returns the request of the last SetUp, Stage or Expand with this directory name.
 func (p *Plugin) Last(name string) volume.Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,7 +182,7 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 		}
 		return nil
 	}
-	if p.Mounter == nil { // nothing of it can be mounted, but the file goes first
+	if p.Mounter == nil { // nothing is mounted; the file is removed first
 		if err := os.Remove(filepath.Join(at.Dir(), "file")); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -182,10 +194,10 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	return volume.RemoveTree(ctx, p.Mounter, at.Dir())
 }
 
-// Construct implements volume.Plugin.
+// ConstructSpec implements volume.Plugin.
 func (p *Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	if p.Unknown {
-		return nil, errors.New("volumetest: nothing tells of the volume")
+		return nil, errors.New("volumetest: unknown volume")
 	}
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name}, Block: at.Block}, nil
 }
@@ -200,7 +212,7 @@ func (p *Plugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume) (
 }
 
 // Refreshes implements volume.Refresher.
-func (p *Plugin) Refreshes(*volume.Spec) bool { return p.Refreshing }
+func (p *Plugin) Refreshes(*volume.Spec) bool { return p.Capabilities.Refresh }
 
 // Refs implements volume.ObjectReferrer.
 func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
@@ -211,7 +223,9 @@ func (p *Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 }
 
 // NeedsAttach implements volume.Attacher.
-func (p *Plugin) NeedsAttach(context.Context, *volume.Spec) (bool, error) { return p.Attach, nil }
+func (p *Plugin) NeedsAttach(context.Context, *volume.Spec) (bool, error) {
+	return p.Capabilities.Attach, nil
+}
 
 // SharedName implements volume.Stager.
 func (p *Plugin) SharedName(spec *volume.Spec) (string, error) {
@@ -237,12 +251,12 @@ func (p *Plugin) Expand(ctx context.Context, req volume.Request, size resource.Q
 }
 
 // SupportsMountOptions implements volume.MountOptioner.
-func (p *Plugin) SupportsMountOptions() bool { return !p.NoOptions }
+func (p *Plugin) SupportsMountOptions() bool { return !p.Capabilities.NoMountOptions }
 
 // SupportsSELinuxMount implements volume.SELinuxMounter.
 func (p *Plugin) SupportsSELinuxMount(context.Context, *volume.Spec) (bool, error) {
-	return p.SELinux, nil
+	return p.Capabilities.SELinux, nil
 }
 
 // SupportsBlock implements volume.BlockMapper.
-func (p *Plugin) SupportsBlock() bool { return p.Block }
+func (p *Plugin) SupportsBlock() bool { return p.Capabilities.Block }

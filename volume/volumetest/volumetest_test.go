@@ -26,7 +26,9 @@ func TestTheFakePluginPassesTheSuiteWithMounts(t *testing.T) {
 
 func TestTheFakePluginPassesTheSuiteWithBlockVolumes(t *testing.T) {
 	volumetest.TestPlugin(t, volumetest.Suite{
-		New:  func(string) volume.Plugin { return &volumetest.Plugin{Block: true} },
+		New: func(string) volume.Plugin {
+			return &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
+		},
 		Spec: &volume.Spec{Volume: &v1.Volume{Name: "disk"}, Block: true},
 	})
 }

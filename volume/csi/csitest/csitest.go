@@ -21,27 +21,28 @@ import (
 	mount "k8s.io/mount-utils"
 )
 
-// A Driver is a CSI driver. The fields in the first part have to be set.
+// A Driver is a CSI driver. The fields of the first group are required. Safe for concurrent use.
 type Driver struct {
-	// Name of the driver, Dir for its volumes, Mounter to publish them with.
+	// Name is the name of the driver, Dir the directory of its volumes, and Mounter publishes
+	// them.
 	Name    string
 	Dir     string
 	Mounter mount.Interface
 
-	// Devices of the machine, by volume ID, are mounted over the file that a volume is
-	// published as where a device is wanted. One without is an empty file.
+	// Devices are device paths by volume ID. A volume published as a block device is the
+	// device, or an empty file if there is none.
 	Devices map[string]string
 
-	// NodeID is what it calls the node. "": "node-of-" and its name.
+	// NodeID is the ID of the node. Empty means "node-of-" and the name of the driver.
 	NodeID string
 
-	// MaxVolumes it can have here. 0: any number.
+	// MaxVolumes is the maximum number of volumes on the node. 0 means no limit.
 	MaxVolumes int64
 
-	// Without are the capabilities that it lacks; it has all others.
+	// Without are the capabilities that the driver does not have; it has all others.
 	Without []csipb.NodeServiceCapability_RPC_Type
 
-	// Versions it says it supports. Nil: 1.0.0.
+	// Versions are the reported versions. Nil means 1.0.0.
 	Versions []string
 
 	csipb.UnimplementedNodeServer
@@ -56,24 +57,24 @@ type Driver struct {
 	registered *registerapi.RegistrationStatus
 }
 
-// A Volume is what the driver knows of one. It is a copy.
+// A Volume is the state of a volume in the driver. It is a copy.
 type Volume struct {
-	// Staged where, and with which request; "" if it isn't.
+	// Staged is the staging path, empty if the volume is not staged; Stage is the request.
 	Staged string
 	Stage  *csipb.NodeStageVolumeRequest
 
-	// Published with which requests, by target path.
+	// Published are the publish requests by target path.
 	Published map[string]*csipb.NodePublishVolumeRequest
 
-	// Size to which it was expanded, in bytes.
+	// Size is the size to which the volume was expanded, in bytes.
 	Size int64
 
 	// Publishes and Stages count the calls that succeeded.
 	Stages, Publishes int
 }
 
-// Run serves the driver until ctx ends: at root/plugins/NAME/csi.sock, and for those who
-// look for plugins at root/plugins_registry/NAME-reg.sock.
+// Run serves the driver at root/plugins/NAME/csi.sock, and its registration at
+// root/plugins_registry/NAME-reg.sock, until ctx is done.
 func (d *Driver) Run(ctx context.Context, root string) error {
 	server := grpc.NewServer()
 	csipb.RegisterNodeServer(server, d)
@@ -93,7 +94,7 @@ func (d *Driver) Run(ctx context.Context, root string) error {
 			server.Stop()
 			return err
 		}
-		wg.Go(func() { _ = server.Serve(listener) }) // it ends by Stop
+		wg.Go(func() { _ = server.Serve(listener) }) // returns after Stop
 	}
 	<-ctx.Done()
 	server.Stop()
@@ -105,7 +106,7 @@ func (d *Driver) socket(root string) string {
 }
 
 // Fail makes calls of a method, such as "NodePublishVolume", fail with err from now on;
-// nil ends that.
+// nil stops this.
 func (d *Driver) Fail(method string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +117,8 @@ func (d *Driver) Fail(method string, err error) {
 }
 
 // FailAfter makes the next calls of NodeStageVolume or NodePublishVolume do their work
-// and then fail with err, as a driver does whose answer comes too late or is lost. Zero
-// times ends that. Such calls are not counted in Volume.Stages and Volume.Publishes.
+// and then fail with err, as a driver does whose response is late or lost. Zero
+// times stops this. Such calls are not counted in Volume.Stages and Volume.Publishes.
 func (d *Driver) FailAfter(method string, err error, times int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -133,7 +134,7 @@ type lateFailure struct {
 	times int
 }
 
-// failAfterLocked returns the error with which a call fails whose work is done.
+// failAfterLocked returns the error of a call whose work is done, or nil.
 func (d *Driver) failAfterLocked(method string) error {
 	f := d.failAfter[method]
 	if f.times <= 0 {
@@ -144,7 +145,7 @@ func (d *Driver) failAfterLocked(method string) error {
 	return f.err
 }
 
-// Unwell makes a volume ill; "" heals it.
+// Unwell makes a volume unhealthy with the message; "" makes it healthy.
 func (d *Driver) Unwell(volume, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,7 +155,7 @@ func (d *Driver) Unwell(volume, message string) {
 	d.unwell[volume] = message
 }
 
-// Volume returns what is known of a volume.
+// Volume returns the state of a volume.
 func (d *Driver) Volume(id string) Volume {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,8 +179,7 @@ func (d *Driver) InUse() []string {
 	return ids
 }
 
-// pruneLocked forgets what somebody else has unmounted, as a driver does that looks at
-// the mounts.
+// pruneLocked deletes volumes that others have unmounted, as a driver that reads the mounts does.
 func (d *Driver) pruneLocked(v *Volume) {
 	for target, r := range v.Published {
 		mounted, err := d.Mounter.IsMountPoint(target)
@@ -189,7 +189,7 @@ func (d *Driver) pruneLocked(v *Volume) {
 	}
 }
 
-// Path is where the files of a volume are.
+// Path returns the directory of the files of a volume.
 func (d *Driver) Path(id string) string {
 	return filepath.Join(d.Dir, strings.ReplaceAll(id, "/", "_"))
 }
@@ -210,7 +210,7 @@ func (d *Driver) can(t csipb.NodeServiceCapability_RPC_Type) bool {
 	return !slices.Contains(d.Without, t)
 }
 
-// registration answers who looks for plugins.
+// registration implements the plugin registration API.
 type registration struct {
 	*Driver
 	registerapi.UnimplementedRegistrationServer
@@ -234,7 +234,7 @@ func (r *registration) NotifyRegistrationStatus(_ context.Context, s *registerap
 	return new(registerapi.RegistrationStatusResponse), nil
 }
 
-// bind mounts a directory, once.
+// bind mounts a directory unless it is mounted.
 func (d *Driver) bind(from, to string, options ...string) error {
 	if err := os.MkdirAll(to, 0o750); err != nil {
 		return err
@@ -245,7 +245,7 @@ func (d *Driver) bind(from, to string, options ...string) error {
 	return d.Mounter.Mount(from, to, "", append([]string{"bind"}, options...))
 }
 
-// unbind undoes bind, and removes the directory.
+// unbind reverts bind and removes the directory.
 func (d *Driver) unbind(path string) error {
 	mounted, err := d.Mounter.IsMountPoint(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,12 +1,11 @@
-// Package csitest has a CSI driver for tests, which speaks the real API over its socket,
-// and makes itself known as drivers do.
+// Package csitest provides a CSI driver for tests that serves the CSI API on a socket and registers as
+// drivers do.
 //
 // # What it decides
 //
-// A volume is a directory below the driver's own; publishing it mounts that directory, by
-// whichever Mounter: the machine's, for containers to see it, or one in memory. It keeps
-// the order that the specification asks for, so that who calls it out of order is told:
-// nothing is published that isn't staged, nothing unstaged that is published.
+// A volume is a subdirectory of the driver's directory. Publishing it mounts that directory with
+// Driver.Mounter, which is that of the host or one in memory. Calls in an order that the specification
+// prohibits are errors: publishing a volume that is not staged, or unstaging one that is published.
 //
 // # Usage
 //
@@ -15,16 +14,16 @@
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines. Fields are set before Run.
+// All methods are safe for concurrent use. Fields must be set before Run.
 //
 // # Guarantees and limits
 //
-// Run returns when ctx ends, with both sockets gone. What is published stays, as it does
-// when a driver's pod is replaced; another Driver with the same Dir knows it.
+// Run returns when ctx is done, after both sockets are removed. Volumes remain published, as they do when
+// the pod of a driver is replaced; another Driver with the same Dir continues with them.
 //
 // # Differences from the kubelet
 //
-// It has no such driver.
+// The kubelet has no such driver.
 //
 // # Testing
 //
@@ -32,5 +31,5 @@
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API may change.
 package csitest

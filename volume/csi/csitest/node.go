@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Size is how large each volume says it is, in bytes.
+// Size is the reported size of each volume in bytes.
 const Size = 1 << 30
 
 // NodeGetInfo implements the CSI API.
@@ -54,7 +54,7 @@ func (d *Driver) NodeStageVolume(_ context.Context, r *csipb.NodeStageVolumeRequ
 	case r.GetVolumeId() == "" || r.GetVolumeCapability().GetAccessMode() == nil:
 		return nil, invalid("the request lacks volume or capability")
 	case err != nil || !info.IsDir():
-		return nil, invalid("staging path %q is no directory", r.GetStagingTargetPath())
+		return nil, invalid("staging path %q is not a directory", r.GetStagingTargetPath())
 	case v.Staged != "" && v.Staged != r.GetStagingTargetPath():
 		return nil, status.Errorf(codes.FailedPrecondition, "staged at %s already", v.Staged)
 	}
@@ -134,7 +134,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csipb.NodePublishVolume
 	return new(csipb.NodePublishVolumeResponse), nil
 }
 
-// publishDevice makes the file that is published, and mounts the device over it, once.
+// publishDevice creates the published file and mounts the device over it, unless it is mounted.
 func (d *Driver) publishDevice(device, target string) error {
 	if device != "" {
 		if mounted, err := d.Mounter.IsMountPoint(target); err == nil && mounted {

@@ -1,11 +1,11 @@
-// Package register finds plugins that make themselves known to the node's agent by a
-// socket in a directory, as CSI, DRA and device plugins do.
+// Package register registers plugins that create a socket in a directory, as CSI, DRA and device plugins
+// do.
 //
 // # What it decides
 //
-// A socket in the directory, or in one below it, is a plugin's. It is asked for type,
-// name and versions; the [Handler] of that type takes it on, and the plugin is told
-// whether it was taken (plg-1). A plugin whose socket goes is given up.
+// Each socket in the directory tree belongs to a plugin. The Watcher reads its type, name and versions
+// with GetInfo, calls the [Handler] of the type, and reports the result with NotifyRegistrationStatus. A
+// plugin is deregistered when its socket is removed.
 //
 // # Usage
 //
@@ -17,27 +17,26 @@
 //
 // # Concurrency
 //
-// Handlers are called from many goroutines, but never twice at a time for one socket.
+// Handlers are called concurrently, but not concurrently for the same socket.
 //
 // # Guarantees and limits
 //
-//   - A plugin that hangs holds up no other: dialing has 10 s, GetInfo 1 s, the answer to
-//     the plugin 5 s.
-//   - One that couldn't be taken on is tried again, after 1 s, then 2, at most 2 minutes
-//     apart, and at once when its socket is made anew.
-//   - Names that begin with "." are not looked at.
-//   - It does nothing while nothing changes.
+//   - A plugin that hangs does not delay others. Timeouts: dial 10 s, GetInfo 1 s,
+//     NotifyRegistrationStatus 5 s.
+//   - A failed registration is retried after 1 s, 2 s, doubled up to 2 minutes, and immediately when
+//     the socket is replaced.
+//   - Names that begin with "." are ignored.
 //
 // # Differences from the kubelet
 //
-//   - It doesn't look each second, but when the file system tells of a change.
+//   - The directory is read when the file system notifies of a change and once per minute, not every
+//     second.
 //
 // # Testing
 //
-// Against servers on real sockets, of which some hang, lie, or die.
+// Against servers on real sockets, including ones that hang, exit or return invalid responses.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: a minor version may change the API; CHANGELOG.md describes how to migrate.
 package register

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
-// The types of plugins that there are.
+// The types of plugins.
 const (
 	CSIPlugin    = registerapi.CSIPlugin
 	DevicePlugin = registerapi.DevicePlugin
@@ -35,55 +35,54 @@ const (
 	lastRetry     = 2 * time.Minute
 )
 
-// A Handler takes plugins of one type on.
+// A Handler registers plugins of one type.
 type Handler interface {
-	// Register takes a plugin on, which answers at the endpoint, a path of a
-	// socket. Its error is told to the plugin, which is tried again later. A
-	// plugin that has registered before may do so again, at another endpoint.
+	// Register registers a plugin that serves at the endpoint, the path of a socket. Its error
+	// is reported to the plugin, and the registration is retried. It is called again for a
+	// registered plugin with another endpoint.
 	Register(ctx context.Context, name, endpoint string, versions []string) error
 
-	// Deregister gives a plugin up whose socket is gone. It has half a minute.
+	// Deregister deregisters a plugin whose socket was removed. ctx has a timeout of 30 s.
 	Deregister(ctx context.Context, name string)
 }
 
-// A Config says where plugins are found, and who takes them on.
+// A Config configures a [Watcher].
 type Config struct {
-	// Dir is made if it isn't there. Required.
+	// Dir is the directory of sockets. It is created if it does not exist. Required.
 	Dir string
 
-	// Handlers by type of plugin. Required: without one there is nothing to do.
+	// Handlers are the handlers by type of plugin. At least one is required.
 	Handlers map[string]Handler
 
-	// Period between two looks, whatever the file system's notifications say.
-	// Zero: 1 minute. Without notifications (Look's caller has none) it is how
-	// late a plugin may be seen.
+	// Period is the time between two reads of the directory without a notification of the
+	// file system. Zero means 1 minute.
 	Period time.Duration
 
-	// Logger; nil discards.
+	// If Logger is nil, log records are discarded.
 	Logger *slog.Logger
 }
 
-// A Watcher watches a directory for plugins.
+// A Watcher registers the plugins of a directory.
 type Watcher struct {
 	cfg Config
 	ran runonce.Guard
 
-	// sockets is owned by Look: what is known, by path.
+	// sockets are the observed sockets by path; used by Look only.
 	sockets map[string]*socket
 }
 
-// A socket is one that was seen.
+// A socket is an observed socket.
 type socket struct {
 	info fs.FileInfo
 
-	typ, name string // of the plugin, if it was taken on
+	typ, name string // of the plugin, if registered
 	taken     bool
 
-	retryAt time.Time // if it wasn't
+	retryAt time.Time // if not registered
 	wait    time.Duration
 }
 
-// New checks cfg. It touches no file.
+// New returns a Watcher, or an error if cfg is invalid. It does not access any file.
 func New(cfg Config) (*Watcher, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("register: Config.Dir is empty")
@@ -108,9 +107,9 @@ func New(cfg Config) (*Watcher, error) {
 	return &Watcher{cfg: cfg, sockets: map[string]*socket{}}, nil
 }
 
-// Look takes on what is new, tries again what is due, gives up what is gone, and
-// returns when all that has ended, with the time of the next retry; zero if there is
-// none. It is the step under Run: not to be called while Run runs.
+// Look reads the directory once, registers new plugins, retries failed registrations that are due,
+// deregisters plugins whose socket was removed, and waits for all of this. It returns the time of the
+// next retry; zero if there is none. It must not be called while Run runs.
 func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 	found, err := list(w.cfg.Dir)
 	if err != nil {
@@ -123,8 +122,8 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 		}
 		delete(w.sockets, path)
 		if _, again := found[path]; again && s.taken {
-			// The same plugin, most likely, at a new socket: its volumes are
-			// not without a driver in the meantime.
+			// Most likely the same plugin at a new socket; its volumes must not be
+			// without a driver in the meantime.
 			w.sockets[path] = &socket{info: found[path], typ: s.typ, name: s.name}
 		} else if s.taken {
 			gone[path] = s
@@ -132,7 +131,7 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 	}
 	for path, s := range gone {
 		if other := w.sharing(s); other != nil {
-			other.taken = false // it is taken on anew: the last one to come was s, perhaps
+			other.taken = false // register it again: s may have replaced it
 			continue
 		}
 		w.giveUp(ctx, path, s)
@@ -158,8 +157,8 @@ func (w *Watcher) Look(ctx context.Context) (retryAt time.Time, err error) {
 	return retryAt, nil
 }
 
-// sharing returns a socket that is there of the plugin that s was of; nil if there is
-// none. There are two while one version of a plugin takes the place of another.
+// sharing returns another existing socket of the plugin of s; nil if there is none. There are two during
+// an upgrade of a plugin.
 func (w *Watcher) sharing(s *socket) *socket {
 	for _, other := range w.sockets {
 		if other.name == s.name && other.typ == s.typ {
@@ -169,36 +168,36 @@ func (w *Watcher) sharing(s *socket) *socket {
 	return nil
 }
 
-// try takes on the plugin at a socket, which only this call touches.
+// try registers the plugin of a socket, which no other goroutine uses.
 func (w *Watcher) try(ctx context.Context, path string, s *socket) {
 	before := *s
 	info, err := w.takeOn(ctx, path)
 	if err == nil {
 		s.taken, s.typ, s.name, s.retryAt, s.wait = true, info.GetType(), info.GetName(), time.Time{}, 0
-		w.cfg.Logger.Debug("plugin registered", "socket", path, "type", s.typ, "plugin", s.name)
+		w.cfg.Logger.Debug("Plugin registered", "socket", path, "type", s.typ, "plugin", s.name)
 		if before.name != "" && (before.name != s.name || before.typ != s.typ) {
 			w.giveUp(ctx, path, &before)
 		}
 		return
 	}
-	if before.name != "" { // it was taken on at an earlier socket
+	if before.name != "" { // it was registered with an earlier socket
 		w.giveUp(ctx, path, &before)
 		s.name, s.typ = "", ""
 	}
 	s.wait = min(max(2*s.wait, firstRetry), lastRetry)
 	s.retryAt = time.Now().Add(s.wait)
 	if ctx.Err() == nil {
-		w.cfg.Logger.Warn("plugin not registered", "socket", path, "err", err, "retry", s.wait)
+		w.cfg.Logger.Warn("Failed to register plugin, will retry", "socket", path, "err", err, "retry", s.wait)
 	}
 }
 
-// takeOn asks a plugin who it is, has its handler take it on, and tells it so.
+// takeOn reads the info of a plugin, calls its handler, and reports the result to the plugin.
 func (w *Watcher) takeOn(ctx context.Context, path string) (*registerapi.PluginInfo, error) {
 	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("localhost"))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // nothing is lost with it
+	defer func() { _ = conn.Close() }() // the error has no consequence
 	client := registerapi.NewRegistrationClient(conn)
 
 	// The first call waits for the connection.
@@ -216,9 +215,8 @@ func (w *Watcher) takeOn(ctx context.Context, path string) (*registerapi.PluginI
 	telling, cancel := context.WithTimeout(ctx, notifyTimeout)
 	defer cancel()
 	if _, err := client.NotifyRegistrationStatus(telling, status); err != nil && refused == nil {
-		// The plugin doesn't know that it was taken on. It may answer all the
-		// same, and if not it will say so itself.
-		w.cfg.Logger.Debug("plugin could not be told", "socket", path, "err", err)
+		// The plugin does not know that it is registered, but may work nevertheless.
+		w.cfg.Logger.Debug("Failed to notify plugin of its registration", "socket", path, "err", err)
 	}
 	return info, refused
 }
@@ -236,13 +234,13 @@ func (w *Watcher) hand(ctx context.Context, info *registerapi.PluginInfo, path s
 }
 
 func (w *Watcher) giveUp(ctx context.Context, path string, s *socket) {
-	w.cfg.Logger.Debug("plugin is gone", "socket", path, "type", s.typ, "plugin", s.name)
+	w.cfg.Logger.Debug("Plugin deregistered", "socket", path, "type", s.typ, "plugin", s.name)
 	ctx, cancel := context.WithTimeout(ctx, giveUpTimeout)
 	defer cancel()
 	w.cfg.Handlers[s.typ].Deregister(ctx, s.name)
 }
 
-// list returns the sockets in a directory and those below, by path.
+// list returns the sockets in a directory tree by path.
 func list(dir string) (map[string]fs.FileInfo, error) {
 	found := map[string]fs.FileInfo{}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -264,6 +262,5 @@ func list(dir string) (map[string]fs.FileInfo, error) {
 	return found, err
 }
 
-// same reports whether a socket is the one that was seen before, not another of its
-// name.
+// same reports whether a socket is the one observed before, not another with the same name.
 func same(a, b fs.FileInfo) bool { return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) }

@@ -11,8 +11,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// collect is how long notifications are collected: a plugin makes its socket a moment
-// before it listens.
+// collect is the time for which notifications are collected: a plugin creates its socket shortly before
+// it listens.
 const collect = 20 * time.Millisecond
 
 // Run inspects the directory at once and whenever something changes in it, until ctx
@@ -23,21 +23,21 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.cfg.Logger.Warn("no notifications of plugins", "dir", w.cfg.Dir, "err", err)
-		watcher = new(fsnotify.Watcher) // whose channels are nil: nothing comes from them
+		w.cfg.Logger.Warn("Failed to watch plugin directory, polling it", "dir", w.cfg.Dir, "err", err)
+		watcher = new(fsnotify.Watcher) // its nil channels block
 	} else {
 		defer watcher.Close()
 	}
 	for {
 		if mkdir := os.MkdirAll(w.cfg.Dir, 0o750); mkdir != nil {
-			w.cfg.Logger.Warn("no directory for plugins", "dir", w.cfg.Dir, "err", mkdir)
+			w.cfg.Logger.Warn("Failed to create plugin directory, will retry", "dir", w.cfg.Dir, "err", mkdir)
 		}
 		if err == nil {
-			w.watch(watcher) // before the look, so that nothing falls in between
+			w.watch(watcher) // before the read, so that no change is missed
 		}
 		retryAt, lookErr := w.Look(ctx)
 		if lookErr != nil {
-			w.cfg.Logger.Warn("plugins can't be looked at", "dir", w.cfg.Dir, "err", lookErr)
+			w.cfg.Logger.Warn("Failed to read plugin directory, will retry", "dir", w.cfg.Dir, "err", lookErr)
 		}
 		next := w.cfg.Period
 		if !retryAt.IsZero() {
@@ -58,13 +58,13 @@ func (w *Watcher) watch(watcher *fsnotify.Watcher) {
 			return fs.SkipDir
 		}
 		if err := watcher.Add(path); err != nil {
-			w.cfg.Logger.Debug("not watched", "dir", path, "err", err)
+			w.cfg.Logger.Debug("Failed to watch directory, polling it", "dir", path, "err", err)
 		}
 		return nil
 	})
 }
 
-// wait returns true when it is time for a look, and false when ctx ends.
+// wait returns true when the directory must be read again, and false when ctx is done.
 func wait(ctx context.Context, watcher *fsnotify.Watcher, limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

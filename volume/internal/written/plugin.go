@@ -19,7 +19,7 @@ type Config struct {
 	Name    string // of the plugin
 	Package string // begins the errors of TearDown
 
-	// Source returns the content of a volume; nil if the volume is of another kind.
+	// Source returns the sources of a volume; nil if the volume is of another kind.
 	Source func(v *v1.VolumeSource) *v1.ProjectedVolumeSource
 
 	// Empty returns the source of a volume of which only the name is known.
@@ -29,8 +29,8 @@ type Config struct {
 	Tmpfs   *emptydir.Tmpfs
 	Mounter volume.Mounter
 
-	// What the sources refer to. Sources whose field is nil are errors; nil Allocatable
-	// means that the node's resources are unknown.
+	// The objects that sources refer to. A source whose field is nil is an error; if
+	// Allocatable is nil, the node's resources are unknown.
 	Objects      volume.Objects
 	Allocatable  func() v1.ResourceList
 	Token        func(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
@@ -56,11 +56,10 @@ func (p Plugin) CanSupport(spec *volume.Spec) bool {
 	return spec.PV == nil && spec.Volume != nil && p.cfg.Source(&spec.Volume.VolumeSource) != nil
 }
 
-// Refreshes implements volume.Refresher: objects, labels and annotations change
-// (vol-11).
+// Refreshes implements volume.Refresher: objects, labels and annotations change.
 func (Plugin) Refreshes(*volume.Spec) bool { return true }
 
-// Refs implements volume.ObjectReferrer.
+// ObjectRefs implements volume.ObjectReferrer.
 func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 	var refs []volume.ObjectRef
 	for _, from := range p.cfg.Source(&spec.Volume.VolumeSource).Sources {
@@ -79,8 +78,7 @@ func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []volume.ObjectRef {
 }
 
 // SetUp implements volume.Plugin. An object that does not exist is an error unless it is
-// optional; the text is that of Config.Objects (vol-43). RefreshAt is the time at which
-// the first token has to be replaced (vol-56).
+// optional. RefreshAt is the time at which the first token must be replaced.
 func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
 	var refreshAt time.Time
 	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
@@ -132,7 +130,7 @@ func (p Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	return nil
 }
 
-// Construct implements volume.Plugin.
+// ConstructSpec implements volume.Plugin.
 func (p Plugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return construct(at, p.cfg.Empty(at.Name))
 }

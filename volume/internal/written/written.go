@@ -1,5 +1,5 @@
-// Package written is what volumes have in common whose files the agent writes:
-// ConfigMaps, Secrets, the downward API, projections.
+// Package written implements the volumes whose files the agent writes: ConfigMaps, Secrets, the downward
+// API and projected volumes.
 package written
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 )
 
-// adds are the bits that the walk for an fsGroup may add to a file's mode.
+// adds are the mode bits that volume.SetOwnership adds to files.
 const adds = 0o440
 
-// write replaces the content of the volume by files, in memory (vol-52) or on disk
-// (vol-51). Containers get the volume read-only.
+// write replaces the content of the volume by files, on a tmpfs or on disk. Containers get the volume
+// read-only.
 func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payload) (volume.SetUpResult, error) {
-	if err := files.Check(); err != nil { // before anything is created (vol-39)
+	if err := files.Check(); err != nil { // before anything is created
 		return volume.SetUpResult{}, failed(req, err)
 	}
 	dir := req.Dir()
@@ -59,7 +59,7 @@ func own(ctx context.Context, req volume.Request, dir string) error {
 }
 
 func remove(ctx context.Context, mounter volume.Mounter, at volume.Place) error {
-	// The marker that a kubelet has of such a volume.
+	// The kubelet's marker of such a volume.
 	wrapped := at
 	wrapped.Plugin, wrapped.Name = emptydir.Name, "wrapped_"+at.Name
 	if err := untrusted.RemoveTree(ctx, wrapped.PluginDir()); err != nil {

@@ -10,12 +10,11 @@ import (
 	"runtime"
 )
 
-// Own makes the files below dir belong to a group. It returns when all do, when
-// ctx ends, or when a directory cannot be read; files that cannot be changed are
-// left as they are.
+// SetOwnership changes the group and modes of dir and everything below it. It returns an error if a
+// directory cannot be read or ctx is done; files that cannot be changed are skipped.
 func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	if runtime.GOOS == "windows" {
-		return nil // there are no such groups
+		return nil // Windows has no such groups
 	}
 	var after []string // directories, parents first
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -44,13 +43,13 @@ func ownEntry(path string, o Ownership) error {
 	}
 	_ = os.Lchown(path, -1, int(o.Group))
 	if info.Mode()&fs.ModeSymlink == 0 {
-		_ = os.Chmod(path, info.Mode()|wantedMode(info.IsDir(), o.ReadOnly))
+		_ = os.Chmod(path, info.Mode()|requiredMode(info.IsDir(), o.ReadOnly))
 	}
 	return nil
 }
 
-// wantedMode returns the bits that an entry must have at least (vol-65).
-func wantedMode(dir, readOnly bool) fs.FileMode {
+// requiredMode returns the permission bits that an entry must have at least (rule vol-65).
+func requiredMode(dir, readOnly bool) fs.FileMode {
 	mode := fs.FileMode(0o660)
 	if readOnly {
 		mode = 0o440

@@ -17,21 +17,20 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// ownProgressEvery is how often a long walk tells how far it is.
-const ownProgressEvery = 30 * time.Second
+// ownershipProgressPeriod is the period of Ownership.Progress.
+const ownershipProgressPeriod = 30 * time.Second
 
-// Own makes the files below dir belong to a group. It returns when all do, when
-// ctx ends, or when a directory cannot be read; files that cannot be changed are
-// left as they are. What is right already is only looked at, so a walk that was
-// cut short goes on where it was; and the root is changed last, by which the next
-// one knows (vol-65).
+// SetOwnership changes the group and modes of dir and everything below it. It returns an error if a
+// directory cannot be read or ctx is done; files that cannot be changed are skipped. Files that
+// already have the group and mode are not written, so a canceled call can be repeated cheaply. The
+// root is changed last, so that OnlyOnMismatch detects an incomplete change.
 //
-// Links are changed and not followed, also those that somebody puts there
-// meanwhile, and what is mounted below dir on another file system is left alone.
+// Symbolic links are changed but not followed, including links created concurrently. File systems
+// mounted below dir are skipped.
 func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOTDIR) {
-		return fmt.Errorf("volume: own %s: it is not a directory", dir)
+		return fmt.Errorf("volume: own %s: not a directory", dir)
 	}
 	if err != nil {
 		return fmt.Errorf("volume: own %s: %w", dir, err)
@@ -51,8 +50,8 @@ func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	return nil
 }
 
-// An owner is one walk. Directories are read by workers; a directory is changed
-// when all below it has been.
+// An owner is one call of SetOwnership. Workers read directories; a directory is changed after
+// everything below it.
 type owner struct {
 	Ownership
 	ctx    context.Context //nolint:containedctx // of one call
@@ -61,9 +60,9 @@ type owner struct {
 	dir    string
 	begun  time.Time
 
-	seen, changed atomic.Int64
+	visited, changed atomic.Int64
 
-	// mu guards the fields below; more tells the workers that they have changed.
+	// mu guards the fields below; more signals a change of them to the workers.
 	mu    sync.Mutex
 	more  sync.Cond
 	queue []*ownedDir
@@ -71,11 +70,11 @@ type owner struct {
 	err   error
 }
 
-// An ownedDir is a directory on the way.
+// An ownedDir is a directory in progress.
 type ownedDir struct {
 	parent *ownedDir
-	path   string // from the root; "" for that
-	left   atomic.Int64
+	path   string       // relative to the root; "" for the root
+	left   atomic.Int64 // entries below that are not changed yet
 }
 
 func (w *owner) walk() error {
@@ -88,34 +87,34 @@ func (w *owner) walk() error {
 	w.add(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(w.ctx.Err()) })
 	defer stop()
-	told := w.tell()
-	defer told()
+	stopProgress := w.reportProgress()
+	defer stopProgress()
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(w.work)
 	}
 	wg.Wait()
 	w.mu.Lock()
-	defer w.mu.Unlock() // ctx may end now
+	defer w.mu.Unlock() // AfterFunc may still run
 	return w.err
 }
 
-// tell calls Progress now and then, until the func it returns is called.
-func (w *owner) tell() (stop func()) {
+// reportProgress calls Progress periodically until stop is called.
+func (w *owner) reportProgress() (stop func()) {
 	if w.Progress == nil {
 		return func() {}
 	}
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		ticker := time.NewTicker(ownProgressEvery)
+		ticker := time.NewTicker(ownershipProgressPeriod)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-done:
 				return
 			case <-ticker.C:
-				w.Progress(OwnershipProgress{Dir: w.dir, Visited: w.seen.Load(), Changed: w.changed.Load(), Elapsed: time.Since(w.begun)})
+				w.Progress(OwnershipProgress{Dir: w.dir, Visited: w.visited.Load(), Changed: w.changed.Load(), Elapsed: time.Since(w.begun)})
 			}
 		}
 	}()
@@ -139,8 +138,8 @@ func (w *owner) add(dirs ...*ownedDir) {
 	w.more.Broadcast()
 }
 
-// take returns a directory to read, or nil when there will be none any more. The
-// one that came last is first, so that few are waiting at a time.
+// take blocks until there is a directory to read and returns it; nil means that all are done or the
+// walk failed. The most recent one is first, which bounds the queue.
 func (w *owner) take() *ownedDir {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,12 +169,11 @@ func (w *owner) work() {
 	}
 }
 
-// read changes what is in a directory, and has the directories in it read. The
-// last one below a directory to be done changes that, too.
+// read changes the files of a directory and queues its subdirectories.
 func (w *owner) read(d *ownedDir) error {
 	fd, err := w.openDir(d.path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		w.done(d) // it went, or is something else by now
+		w.done(d) // it was removed or replaced concurrently
 		return nil
 	}
 	if err != nil {
@@ -185,10 +183,10 @@ func (w *owner) read(d *ownedDir) error {
 	defer f.Close()
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Dev != w.device {
-		w.done(d) // something is mounted there: it is not ours
+		w.done(d) // another file system is mounted there
 		return nil
 	}
-	d.left.Store(1) // this one, until all are known
+	d.left.Store(1) // this one, until all entries are queued
 	for {
 		entries, readErr := f.ReadDir(1024)
 		var below []*ownedDir
@@ -217,7 +215,7 @@ func (w *owner) read(d *ownedDir) error {
 	return nil
 }
 
-// done changes the directory if nothing below is left, and then those above.
+// done changes the directory if everything below it is changed, and then its parents likewise.
 func (w *owner) done(d *ownedDir) {
 	for d != nil && (d.left.Add(-1) <= 0) {
 		if d.path == "" {
@@ -232,13 +230,13 @@ func (w *owner) done(d *ownedDir) {
 	}
 }
 
-// change gives one entry the group and the mode, unless it has them.
+// change sets the group and the mode of one entry, unless it has them.
 func (w *owner) change(dir int, name string) {
 	var st unix.Stat_t
 	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Dev != w.device {
 		return
 	}
-	w.seen.Add(1)
+	w.visited.Add(1)
 	if w.right(&st) {
 		return
 	}
@@ -251,7 +249,7 @@ func (w *owner) change(dir int, name string) {
 	}
 }
 
-// mode returns the bits that an entry must have at least (vol-65).
+// mode returns the permission bits that an entry must have at least (rule vol-65).
 func (w *owner) mode(st *unix.Stat_t) uint32 {
 	mode := uint32(0o660)
 	if w.ReadOnly {
@@ -271,7 +269,7 @@ func (w *owner) right(st *unix.Stat_t) bool {
 	return int64(st.Gid) == w.Group && st.Mode&mode == mode
 }
 
-// openDir opens a directory below the root, through no link.
+// openDir opens a directory below the root without following symbolic links.
 func (w *owner) openDir(path string) (int, error) {
 	if path == "" {
 		return unix.Openat(w.root, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -284,7 +282,8 @@ func (w *owner) openDir(path string) (int, error) {
 	return unix.Openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// openParent opens the directory that path is in, step by step.
+// openParent opens the directory that contains path, component by component, without following
+// symbolic links.
 func (w *owner) openParent(path string) (int, string, error) {
 	at, err := unix.FcntlInt(uintptr(w.root), unix.F_DUPFD_CLOEXEC, 0)
 	for err == nil {

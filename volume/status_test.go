@@ -33,7 +33,7 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		require.Len(t, held, 1)
 		assert.Equal(t, []string{"data"}, held[0].Names)
 		assert.True(t, held[0].Desired)
-		assert.NotEqual(t, volume.InPlace, held[0].State)
+		assert.NotEqual(t, volume.InPlace.String(), held[0].State)
 		assert.Contains(t, held[0].Err, volumetest.ErrFault.Error())
 		assert.False(t, held[0].RetryAt.IsZero())
 		assert.Empty(t, held[0].Path)
@@ -48,7 +48,7 @@ func TestPeopleSeeHowFarVolumesAre(t *testing.T) {
 		}
 		held = n.Volumes("p")
 		require.Len(t, held, 1)
-		assert.Equal(t, volume.InPlace, held[0].State)
+		assert.Equal(t, volume.InPlace.String(), held[0].State)
 		assert.Empty(t, held[0].Err)
 		assert.Equal(t, held[0].Place.Dir(), held[0].Path)
 		cause, retryAt = n.Blocked("p")
