@@ -22,6 +22,12 @@ func (r ProbeResult) String() string {
 	}
 }
 
+// ProbeStatus is the latest results of the startup and readiness probes of one container, as
+// its status reports them.
+type ProbeStatus struct {
+	Startup, Readiness ProbeResult
+}
+
 // ProbeResults are the results that decide on restarts, by container ID in the
 // form of ContainerStatus.ID. A container whose ID is missing has no result yet.
 // Readiness is not among them: it restarts nothing.
