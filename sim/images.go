@@ -31,7 +31,7 @@ func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*
 		store = memoryImages{r}
 	}
 	m, err := imagegc.New(imagegc.Config{
-		Store: imageStore{store, a}, Ready: inbox.Synced,
+		Store: imageStore{store, a}, Pods: func() ([]*v1.Pod, bool) { return nil, inbox.Synced() },
 		Policy: imagegc.Policy{HighPercent: new(int32(100)), MinAge: -1, MaxAge: 2 * time.Minute},
 	})
 	if err != nil {
