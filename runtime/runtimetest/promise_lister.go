@@ -34,8 +34,8 @@ var listerPromises = []promise{
 	},
 	{
 		name:     "ListAndInspectionAgree",
-		text:     "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Brief returns.",
-		contract: "Lister, PodStatus.Brief",
+		text:     "Pods and PodStatus tell the same of a pod: a list shows what PodStatus.Pod returns.",
+		contract: "Lister, PodStatus.Pod",
 		cause:    "the list leaves out what has exited, or counts attempts and times in another way than the inspection",
 		check: func(t *trial) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
