@@ -98,18 +98,12 @@ func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
 }
 
 func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
-	c := status.Config{Sink: cfg.Sink, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger}
+	c := status.Config{Sink: cfg.Sink, Facts: status.FactSources{HostIPs: cfg.HostIPs}, Record: cfg.Record, Logger: cfg.Logger}
 	if probes != nil {
-		c.Probes = func(uid types.UID) map[string]status.Probed {
-			out := map[string]status.Probed{}
-			for name, p := range probes.Containers(uid) {
-				out[name] = status.Probed(p)
-			}
-			return out
-		}
+		c.Facts.Probes = probes.Containers
 	}
 	if allocated := cfg.Allocation; allocated != nil {
-		c.Resize = func(uid types.UID) status.Resize {
+		c.Facts.Resize = func(uid types.UID) status.Resize {
 			return status.Resize{Conditions: allocated.State(uid).Conditions(), PodLevel: allocated.PodLevel(uid)}
 		}
 	}

@@ -46,9 +46,9 @@ func (sink) DeletePod(context.Context, *v1.Pod) error                     { retu
 func TestAResizeThroughThePipeline(t *testing.T) {
 	d := newDesk(t, allocation.Config{})
 	d.room = 1
-	statuses, err := status.New(status.Config{Sink: sink{}, Resize: func(uid types.UID) status.Resize {
+	statuses, err := status.New(status.Config{Sink: sink{}, Facts: status.FactSources{Resize: func(uid types.UID) status.Resize {
 		return status.Resize{Conditions: d.State(uid).Conditions(), PodLevel: d.PodLevel(uid)}
-	}})
+	}}})
 	require.NoError(t, err)
 	n := &node{}
 	p, err := podworker.NewPipeline(podworker.PipelineConfig{Runtime: n, Status: statuses, Admit: d, Allocation: d.Manager})

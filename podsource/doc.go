@@ -1,13 +1,10 @@
-// Package podsource says which pods are wanted on a node.
+// Package podsource obtains the desired pods of a node.
 //
-// # What it decides
-//
-// Where pods come from, whether they are well-formed, and what changed. A
-// [PodSource] delivers whole sets; [Merge] compares them and tells a [Sink]
-// what to add, update and remove. Sources are [File] (a directory of manifests,
-// or one), [URL] (a web server), [Memory] (the program itself) and [Func]; the API
-// server's is in kube/client. A [Checkpoint] around one that is elsewhere has the
-// node go on with what it had when the agent starts while that one is away.
+// A [PodSource] delivers the complete set of its pods each time; [Merge] validates the sets,
+// compares them with the previous ones and calls a [Sink] with the pods to add, update and remove.
+// Sources are [File] (a manifest or a directory of manifests), [URL] (a web server), [Memory] (the
+// program itself) and [Func]; the source of the API server is in kube/client. A [Checkpoint] wraps a
+// remote source and delivers its last set if the source is unavailable when the agent starts.
 //
 // Package podsource/manifest decodes, defaults and validates manifests.
 //

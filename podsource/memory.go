@@ -9,28 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Memory is a PodSource for pods that the program itself decides on. The zero
-// value is ready, and not synced: Run says nothing before the first Set, Add
-// or Remove. A program that starts again and wants several pods says so in one
-// Set, or those that Add has not named yet are stopped in between. Set without
-// pods means that none is wanted.
+// Memory is a PodSource for pods that the program specifies. The zero value is ready to use and has
+// not synced: Run delivers nothing before the first Set, Add or Remove. After a restart, several pods
+// should be passed to one Set, since pods that are not in the first set are stopped. Set without
+// arguments delivers an empty set.
 //
-// All methods may be called from any goroutine. A change never waits for its
-// delivery: of several quick ones, Run delivers the last state.
+// Safe for concurrent use. Changes do not wait for delivery: after several quick changes, Run
+// delivers the last set.
 type Memory struct {
 	mu      sync.Mutex
 	pods    []*v1.Pod     // guarded by mu; in the order they came; never changed in place
-	synced  bool          // guarded by mu; someone has said something
-	changed chan struct{} // made under mu; capacity 1: "look again"
+	synced  bool          // guarded by mu
+	changed chan struct{} // guarded by mu; capacity 1
 }
 
-// Set makes pods the whole set. They are copied.
+// Set replaces the set with copies of pods.
 func (m *Memory) Set(pods ...*v1.Pod) {
 	m.update(func([]*v1.Pod) []*v1.Pod { return copies(pods) })
 }
 
-// Add adds pods to the set, in place of those with the same UID. They are
-// copied.
+// Add adds copies of pods to the set and replaces those with the same UID.
 func (m *Memory) Add(pods ...*v1.Pod) {
 	m.update(func(now []*v1.Pod) []*v1.Pod {
 		now = slices.Clone(now)
@@ -45,22 +43,21 @@ func (m *Memory) Add(pods ...*v1.Pod) {
 	})
 }
 
-// Remove takes the pods with these UIDs out of the set. Those it does not hold
-// are ignored.
+// Remove removes the pods with these UIDs from the set. Unknown UIDs are ignored.
 func (m *Memory) Remove(uids ...types.UID) {
 	m.update(func(now []*v1.Pod) []*v1.Pod {
 		return slices.DeleteFunc(slices.Clone(now), func(p *v1.Pod) bool { return slices.Contains(uids, p.UID) })
 	})
 }
 
-// Run delivers the set, and again whenever it changes. One Run at a time; the
-// next one begins with the whole set.
+// Run delivers the set, and again after each change, until ctx is done. It must not be called
+// concurrently; a later Run delivers the whole set first.
 func (m *Memory) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	m.mu.Lock()
 	wake := m.wakeLocked()
 	m.mu.Unlock()
 	select {
-	case <-wake: // the first look below sees what this was about
+	case <-wake: // the first iteration delivers that change
 	default:
 	}
 	for first := true; ; first = false {
@@ -89,7 +86,7 @@ func (m *Memory) update(change func([]*v1.Pod) []*v1.Pod) {
 	m.pods, m.synced = change(m.pods), true
 	select {
 	case m.wakeLocked() <- struct{}{}:
-	default: // Run has yet to look; it will see this change too
+	default: // Run has not taken the last signal yet
 	}
 }
 

@@ -17,95 +17,88 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Sink takes the changes of what is wanted. [Merge] calls it from Run's
-// goroutine, one call at a time; it may block, which makes the sources wait.
-// The pods are the sink's own copies, and no list is empty.
+// A Sink receives the changes of the desired pods. [Merge] calls it from Run's goroutine, one call at
+// a time; it may block, which blocks the sources. It owns the pods. No list is empty.
 //
 // For one set of one source the calls come in the order RemovePods, AddPods,
 // UpdatePods, ReconcilePods (see [Reconciler]), SourceSynced.
 type Sink interface {
-	// AddPods brings pods whose UID is not known.
+	// AddPods adds pods with new UIDs.
 	AddPods(pods []*v1.Pod)
 
-	// UpdatePods brings pods that changed, which includes that they got a
-	// deletionTimestamp.
+	// UpdatePods replaces pods that changed, which includes a new deletionTimestamp.
 	UpdatePods(pods []*v1.Pod)
 
-	// RemovePods brings pods that are not wanted any more, as they were last.
+	// RemovePods removes pods that are no longer desired, and passes their last version.
 	RemovePods(pods []*v1.Pod)
 
-	// SourceSynced says, once for each source, that its first set has been
-	// delivered: what it has not named, it does not want (src-12).
+	// SourceSynced is called once for each source, after its first set has been delivered.
 	SourceSynced(source string)
 }
 
-// A Reconciler is a [Sink] that wants to hear, too, of pods whose status has
-// changed in the source's records: somebody wrote it, this node or another
-// (src-7). ReconcilePods is called after UpdatePods, which the same pod may be in.
-// Without it these changes are not delivered; a later update brings them along.
+// A Reconciler is a [Sink] that also receives pods whose status has changed in the source, where
+// this node or another writer has written it (rule src-7). ReconcilePods is called after UpdatePods,
+// which may contain the same pod. Other sinks receive the status with a later update.
 type Reconciler interface {
 	ReconcilePods(pods []*v1.Pod)
 }
 
-// A MergeConfig says what to merge.
+// MergeConfig configures a [Merge].
 type MergeConfig struct {
 	// Sources by name: [FileSource], [HTTPSource], [APISource], or any other.
 	// Pods of all but APISource are static. Required, at least one.
 	Sources map[string]PodSource
 
-	// Sink takes the changes. Required.
+	// Sink receives the changes. Required.
 	Sink Sink
 
-	// Record takes the events about pods that are not delivered
-	// (FailedValidation, src-4), on Run's goroutine. Nil: no events.
+	// Record receives the events about rejected pods (FailedValidation), on Run's goroutine. If
+	// nil, events are discarded.
 	Record func(runtime.Event)
 
-	// Logger; nil discards.
+	// Logger receives failures of sources and rejected pods. If nil, logs are discarded.
 	Logger *slog.Logger
 
-	// Hooks observe.
 	Hooks Hooks
 }
 
-// Hooks observe a [Merge]; any may be nil. They are called from Run's
-// goroutines and should be quick.
+// Hooks observe a [Merge]. Any may be nil. They are called from Run's goroutines and must not block.
 type Hooks struct {
-	// Set: a set of a source has been delivered.
+	// Set is called when a set of a source has been delivered.
 	Set func(SetInfo)
 
-	// Failed: the Run of a source returned an error.
+	// Failed is called when the Run of a source has returned an error.
 	Failed func(FailedInfo)
 }
 
-// SetInfo tells what a set amounted to.
+// SetInfo is the result of a delivered set.
 type SetInfo struct {
 	Source   string
 	Pods     int // in force
-	Rejected int // unusable, or wanted by another source too
+	Rejected int // invalid, or with a UID that is in use by another source
 
-	// What the sink was told.
+	// Number of pods passed to the Sink.
 	Removed, Added, Updated int
 
-	// Shown is how many pods have another status than before; only a Sink that
-	// is a Reconciler is told.
+	// Reconciled is the number of pods with a changed status, which only a Reconciler receives.
 	Reconciled int
 }
 
-// FailedInfo tells of a source that broke down.
+// FailedInfo is a failure of a source.
 type FailedInfo struct {
 	Source  string
 	Err     error
 	RetryIn time.Duration // until it is started again
 }
 
-// How long a failed source rests: doubled with each failure, and back to the
-// beginning once it has delivered a set (src-28).
+// The delay before a failed source is started again: doubled with each failure, and reset when it
+// has delivered a set.
 const (
 	firstRetry = time.Second
 	lastRetry  = 20 * time.Second
 )
 
-// A Merge turns the sets of several sources into one stream of changes.
+// A Merge merges the sets of several sources into one sequence of changes.
 type Merge struct {
 	cfg  MergeConfig
 	ran  runonce.Guard
@@ -132,7 +125,7 @@ type delivery struct {
 	done   chan struct{} // closed when the sink has been told
 }
 
-// NewMerge checks cfg. It starts nothing.
+// NewMerge returns a Merge. It starts no goroutines and returns an error if cfg is invalid.
 func NewMerge(cfg MergeConfig) (*Merge, error) {
 	if len(cfg.Sources) == 0 {
 		return nil, errors.New("podsource: MergeConfig.Sources is empty")
@@ -159,8 +152,8 @@ func NewMerge(cfg MergeConfig) (*Merge, error) {
 	return m, nil
 }
 
-// Run runs the sources and delivers their changes until ctx ends. It returns
-// nil then, after the sources have returned. A second call returns an error.
+// Run runs the sources and delivers their changes until ctx is done; it then returns nil after the
+// sources have returned. A second call returns an error.
 func (m *Merge) Run(ctx context.Context) error {
 	if err := m.ran.Enter("podsource: Merge"); err != nil {
 		return err
@@ -181,8 +174,8 @@ func (m *Merge) Run(ctx context.Context) error {
 	}
 }
 
-// keepRunning runs one source, again and again while it fails. Its pods stay:
-// it may be the API server that is away, not the pods.
+// keepRunning runs one source and restarts it when it fails. Its pods stay meanwhile: a failure of
+// the API server must not stop them.
 func (m *Merge) keepRunning(ctx context.Context, name string, source PodSource) {
 	rest := firstRetry
 	for {
@@ -193,7 +186,7 @@ func (m *Merge) keepRunning(ctx context.Context, name string, source PodSource) 
 		if delivered {
 			rest = firstRetry
 		}
-		m.cfg.Logger.Warn("pod source failed, its pods stay", "source", name, "err", err, "retryIn", rest)
+		m.cfg.Logger.Warn("Pod source failed; its pods stay", "source", name, "err", err, "retryIn", rest)
 		if m.cfg.Hooks.Failed != nil {
 			m.cfg.Hooks.Failed(FailedInfo{Source: name, Err: err, RetryIn: rest})
 		}
@@ -233,8 +226,7 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 	return delivered, err
 }
 
-// apply makes set the SET of source, and tells the sink what follows. It is
-// the step under Run.
+// apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
 	pods, refused := accept(source, s.wanted, set, time.Now())
@@ -258,9 +250,9 @@ func (m *Merge) apply(source string, set []*v1.Pod) {
 	}
 }
 
-// deliver tells the sink how the source's wanted pods differ from those in
-// force. Of two sources that want one UID, the first has it; the same full name
-// in two sources is no conflict, since the workers run one after the other.
+// deliver calls the sink with the changes of the source's pods. If two sources specify the same UID,
+// the first keeps it; the same full name in two sources is no conflict, since pod workers run them
+// one after the other.
 func (m *Merge) deliver(source string) change {
 	s := m.sources[source]
 	pods := make([]*v1.Pod, 0, len(s.wanted))
@@ -301,14 +293,13 @@ func (m *Merge) observe(source string, c change) {
 	})
 }
 
-// report tells of refusals that are new: a source repeats its set, and nobody
-// wants to read of it each time.
+// report logs and records new rejections; a source repeats its set, and the old ones with it.
 func (m *Merge) report(old, refused []refusal) {
 	for _, r := range refused {
 		if slices.Contains(old, r) {
 			continue
 		}
-		m.cfg.Logger.Warn("pod ignored", "pod", r.ref.Namespace+"/"+r.ref.Name, "uid", r.ref.UID, "err", r.message)
+		m.cfg.Logger.Warn("Pod rejected; it is not run", "pod", r.ref.Namespace+"/"+r.ref.Name, "podUID", r.ref.UID, "err", r.message)
 		if m.cfg.Record != nil {
 			m.cfg.Record(runtime.Event{
 				Object: r.ref, Type: v1.EventTypeWarning, Reason: "FailedValidation", Message: r.message,

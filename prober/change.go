@@ -21,9 +21,3 @@ type Change struct {
 func (c Change) Matters() bool {
 	return c.Kind != Liveness || c.Result == runtime.ProbeFailure
 }
-
-// Probed is what the probes of a container say of its present instance. It
-// converts to status.Probed.
-type Probed struct {
-	Startup, Readiness runtime.ProbeResult
-}

@@ -54,11 +54,11 @@ func TestARestartOfTheAgentChangesNothingForContainers(t *testing.T) {
 				m, stop = n.manager(cfg)
 				defer stop()
 				if tc.file { // an agent may have to say something before the pod is probed
-					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
+					assert.Equal(t, map[string]runtime.ProbeStatus{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				m.Add(p)
 				if tc.file || tc.status { // at no time
-					assert.Equal(t, map[string]prober.Probed{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
+					assert.Equal(t, map[string]runtime.ProbeStatus{"web": {Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}}, m.Containers("u"))
 				}
 				assert.Equal(t, tc.want, shown(m, p))
 				if tc.want != "" && (tc.file || tc.status) {

@@ -41,7 +41,7 @@ func put(results *map[string]runtime.ProbeResult, w *worker) {
 // its status (prober-67, prober-68). Of a container whose present instance has
 // not been probed they say what an earlier life of the agent had found out, or
 // nothing, whatever came of the one before. It is never nil, and the caller's.
-func (m *Manager) Containers(uid types.UID) map[string]Probed {
+func (m *Manager) Containers(uid types.UID) map[string]runtime.ProbeStatus {
 	m.mu.Lock()
 	p := m.pods[uid]
 	m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *Manager) Containers(uid types.UID) map[string]Probed {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	v, old := view{pod: p.pod, observed: observed}, false
-	containers := make(map[string]Probed)
+	containers := make(map[string]runtime.ProbeStatus)
 	for _, w := range p.workers {
 		c := containers[w.container.Name]
 		result := runtime.ProbeUnknown

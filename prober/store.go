@@ -90,8 +90,8 @@ func (m *Manager) loadLocked() {
 // earlier returns what an earlier life has left of the containers of a pod that
 // is not probed yet. An agent that starts has to say how its pods are before it
 // may probe them: their volumes come first (sl-36).
-func (m *Manager) earlier(uid types.UID) map[string]Probed {
-	containers := map[string]Probed{}
+func (m *Manager) earlier(uid types.UID) map[string]runtime.ProbeStatus {
+	containers := map[string]runtime.ProbeStatus{}
 	if m.cfg.File == "" || m.cfg.Status == nil {
 		return containers
 	}
@@ -115,7 +115,7 @@ func (m *Manager) earlier(uid types.UID) map[string]Probed {
 	for i := range observed.Containers {
 		c := &observed.Containers[i]
 		if r, ok := m.store.restored[c.ID]; ok && c.State == runtime.ContainerRunning {
-			containers[c.Name] = Probed{Startup: result(r.Startup), Readiness: result(r.Readiness)}
+			containers[c.Name] = runtime.ProbeStatus{Startup: result(r.Startup), Readiness: result(r.Readiness)}
 		}
 	}
 	return containers

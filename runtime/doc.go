@@ -1,65 +1,57 @@
-// Package runtime holds the nouns of a node (pods, sandboxes, containers and
-// their states) and the contract [Runtime] that everything which runs pods
-// fulfils.
+// Package runtime defines the interface between an agent and whatever runs its pods, [Runtime], and
+// the types of pods, sandboxes and containers that the other packages share.
 //
-// # What it decides
-//
-// Nothing: it is the vocabulary that pleg, podworker, status and the others
-// share, so that none of them imports another, and none knows what runs the
-// containers. Package runtime/cri implements the contract over any CRI
-// endpoint and gives it the kubelet's semantics; runtime/process supplies a
-// CRI runtime of plain host processes; runtime/runtimetest has one in memory.
-// A backend that takes whole pods (a cloud API, a VM manager) implements
-// Runtime directly; test/cloud is one.
+// Package runtime/cri implements Runtime with the kubelet's semantics over any CRI endpoint;
+// runtime/process is a CRI runtime of plain host processes; runtime/runtimetest is a Runtime in
+// memory. A backend that takes whole pods (a cloud API, a VM manager) implements Runtime directly;
+// test/cloud is an example.
 //
 // # Vocabulary
 //
-// A pod is known by its UID, here and in every other package; names are for
-// people. A sandbox is what the containers of a pod share (a network, at
-// least); a pod can have several over its life, of which the newest counts. A
-// container here is one instance: a restart makes a new one with a new ID,
-// with Attempt one higher. A runtime keeps exited instances until they are
-// collected, because exit codes and logs are read from them.
+// A pod is identified by its UID; names are informative. A sandbox is what the containers of a pod
+// share, at least a network; a pod can have several over its lifetime, of which the newest counts. A
+// container is one instance: a restart creates a new one with a new ID and an incremented Attempt.
+// A runtime keeps terminated instances until they are collected, because exit codes and logs are
+// read from them.
 //
-// # The life of a pod
+// # Usage
 //
-// The caller owns the loop, the runtime owns the steps:
+// The caller runs the loop, the runtime takes the steps; see the package example.
 //
 //	for {
-//		status, err := rt.PodStatus(ctx, pod.UID) // look
-//		res, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: status}) // one step
+//		status, err := rt.PodStatus(ctx, pod.UID)
+//		res, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: status})
 //		// wait for a change (package pleg), for res.RetryAt, or for a new spec
 //	}
-//	err := rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod}) // the end
+//	err := rt.KillPod(ctx, runtime.KillRequest{UID: pod.UID, Pod: pod})
 //
-// # Guarantees
+// # Implementing a Runtime
 //
-// Any implementation promises what the comments on [Lister] and [Syncer] say;
-// runtimetest.TestRuntime checks those promises against a real value, and
-// names the promise that was broken. docs/conformance.md lists its checks.
+// The comments on [Lister] and [Syncer] are the contract. runtimetest.TestRuntime checks it against
+// an implementation and names each requirement that is not met; docs/conformance.md lists the
+// checks.
+//
+// Everything else is optional, in interfaces of one to three methods, each documented with the
+// behavior of its callers without it: [Checker], [Watcher], [Execer], [GarbageCollector];
+// [StreamExecer], [Attacher], [PortForwarder] and [StreamServer]; [LogReader] and [LogRotator];
+// [StatsProvider] and [ImageFSReporter]; [ImageStore]; [FeatureReporter] and
+// [CgroupDriverReporter]; [Checkpointer], [ResourceUpdater]. A method that returns [ErrUnsupported]
+// is equivalent to an interface that is not implemented. Callers find optional interfaces with
+// [As], also those of a wrapped Runtime.
 //
 // # Concurrency
 //
-// All methods may be called from many goroutines at once. For one pod, SyncPod
-// and KillPod are never called at the same time by a well-behaved caller
-// (package podworker is one); looking is allowed at any time.
+// All methods must be safe for concurrent use. For one pod, callers must not call SyncPod and
+// KillPod concurrently (package podworker does not); Pods and PodStatus may be called at any time.
 //
 // # Differences from the kubelet
 //
-// The kubelet's own Runtime interface has 22 methods, including image,
-// attach, checkpoint and garbage collection concerns. Here the required part
-// has four; the rest are optional powers of one to three methods, found by type
-// assertion, each with what to do without it: [Checker], [Watcher], [Execer],
-// [GarbageCollector]; [StreamExecer], [Attacher], [PortForwarder] and
-// [StreamServer]; [LogReader] and [LogRotator]; [StatsProvider] and
-// [ImageFSReporter]; [FeatureReporter] and [CgroupDriverReporter];
-// [Checkpointer], [ResourceUpdater]. A runtime that has a method but not the
-// power behind it returns [ErrUnsupported], which means the same.
+// The kubelet's Runtime interface has 22 methods, including images, attach, checkpoints and garbage
+// collection. Here four are required.
 //
-// The name shadows the standard library's runtime; a file that needs both
-// renames the other one.
+// The name shadows the standard library's runtime; a file that needs both renames one.
 //
 // # Stability
 //
-// Settled: a change that breaks a caller is announced a minor version before it.
+// Stable: a change that breaks a caller is announced a minor version before it.
 package runtime

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// The life of a pod: look, take a step, and so on until it runs; at last, kill.
+// A pod is inspected and synced until it runs, then killed.
 func Example() {
 	ctx := context.Background()
 	var rt runtime.Runtime = new(runtimetest.Runtime)

@@ -7,76 +7,73 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A FeatureReporter is a Runtime that tells what it can do. Without it, none of
-// the features are there.
+// A FeatureReporter is a Runtime that reports which features it supports. Without it, none is
+// taken to be supported.
 type FeatureReporter interface {
-	// Features asks the runtime. An old one that says nothing of a feature
-	// has not got it.
+	// Features queries the runtime. A runtime that does not report a feature is treated as
+	// not supporting it.
 	Features(ctx context.Context) (Features, error)
 }
 
-// Features are what a runtime can do beyond the least of its kind. The zero
-// value can do nothing more.
+// Features are the optional features of a runtime. The zero value supports none.
 type Features struct {
-	// Handlers by name, which a RuntimeClass chooses from; "" is the default.
-	// Nil: the runtime does not tell.
+	// Handlers by name, as in RuntimeClass.handler; "" is the default. Nil if the runtime
+	// does not report them.
 	Handlers map[string]HandlerFeatures
 
-	// SupplementalGroupsPolicy of a pod is obeyed, and a container's user is
-	// reported. Without it only Merge works.
+	// SupplementalGroupsPolicy: the field of a pod is supported, and the users of containers
+	// are reported. If false, only Merge is.
 	SupplementalGroupsPolicy bool
 
-	// UserNamespacesHostNetwork: a pod may have both.
+	// UserNamespacesHostNetwork: a pod may have a user namespace and the host network.
 	UserNamespacesHostNetwork bool
 
-	// MountOptions noexec, nodev and nosuid of a container's mounts are obeyed.
+	// MountOptions: noexec, nodev and nosuid are supported for mounts of containers.
 	MountOptions bool
 }
 
-// HandlerFeatures are what one runtime handler can do.
+// HandlerFeatures are the optional features of one runtime handler.
 type HandlerFeatures struct {
-	// RecursiveReadOnlyMounts: without it, a mount that must be is refused,
-	// and one that may be is read-only at its top.
+	// RecursiveReadOnlyMounts: if false, a mount with recursiveReadOnly Enabled is rejected,
+	// and one with IfPossible is not recursively read-only.
 	RecursiveReadOnlyMounts bool
 
-	// UserNamespaces: without it, pods with hostUsers: false are refused.
+	// UserNamespaces: if false, pods with hostUsers: false are rejected.
 	UserNamespaces bool
 }
 
-// A CgroupDriver is who lays out the cgroups that containers are in.
+// A CgroupDriver manages the cgroups of containers.
 type CgroupDriver string
 
-// The cgroup drivers. Unknown: the runtime does not tell, and its
-// configuration must be known from elsewhere.
+// The cgroup drivers. If it is unknown, it must be configured in the agent.
 const (
 	CgroupDriverUnknown  CgroupDriver = ""
 	CgroupDriverSystemd  CgroupDriver = "systemd"
 	CgroupDriverCgroupfs CgroupDriver = "cgroupfs"
 )
 
-// A CgroupDriverReporter is a Runtime that knows its cgroup driver. Without it
-// the driver is unknown.
+// A CgroupDriverReporter is a Runtime that reports its cgroup driver. Without it the driver is
+// unknown.
 type CgroupDriverReporter interface {
-	// CgroupDriver asks the runtime. One too old to tell is no error: the
-	// driver is CgroupDriverUnknown then, and the agent's own configuration
-	// counts, as in the kubelet.
+	// CgroupDriver queries the runtime. If the runtime is too old to report its driver, it
+	// returns CgroupDriverUnknown and no error; the configuration of the agent applies then,
+	// as in the kubelet.
 	CgroupDriver(ctx context.Context) (CgroupDriver, error)
 }
 
-// A Checkpointer is a Runtime that writes the memory and files of a running
-// container to an archive. Without it (ErrUnsupported), there is no way to.
+// A Checkpointer is a Runtime that writes the memory and files of a running container to an
+// archive. Without it, checkpoint requests fail.
 type Checkpointer interface {
-	// Checkpoint writes an archive at location, an absolute path of the host
-	// that does not exist yet. The container goes on running. A timeout of 0
-	// is the runtime's own; it is counted in whole seconds, rounded up.
+	// Checkpoint writes an archive to location, an absolute path on the host that must not
+	// exist. The container keeps running. The timeout is rounded up to whole seconds; zero
+	// means the runtime's default.
 	Checkpoint(ctx context.Context, containerID, location string, timeout time.Duration) error
 }
 
-// A ResourceUpdater is a Runtime that changes the requests and limits of a
-// running container. Without it (ErrUnsupported), a container must be restarted
-// to be resized.
+// A ResourceUpdater is a Runtime that changes the requests and limits of a running container.
+// Without it, a container must be restarted to be resized.
 type ResourceUpdater interface {
-	// UpdateResources gives the container the CPU and memory of resources.
-	// When it returns nil they are in force.
+	// UpdateResources sets the CPU and memory of the container. When it returns nil they
+	// apply.
 	UpdateResources(ctx context.Context, containerID string, resources v1.ResourceRequirements) error
 }

@@ -2,52 +2,49 @@ package runtime
 
 import "context"
 
-// An ImageStore is a Runtime that keeps images on the node, and says which of them
-// its containers use. Without it there is nothing that image garbage collection
-// could collect.
+// An ImageStore is a Runtime that stores images on the node and reports which are in use. Image
+// garbage collection requires it.
 type ImageStore interface {
 	// Images lists every image, in no order. The caller owns the result.
 	Images(ctx context.Context) ([]Image, error)
 
-	// ImageUses lists what holds an image: every container there is, in any state,
-	// and whoever has one mounted as a volume. It includes containers that this
-	// agent did not make. On error nothing is returned: half a list would read as
-	// images that nobody uses.
+	// ImageUses lists the users of images: every container in any state, including those that
+	// this agent did not create, and every image volume. On error the result is nil: a partial
+	// list would be taken for unused images.
 	ImageUses(ctx context.Context) ([]ImageUse, error)
 
-	// RemoveImage removes an image with all its names. One that is not there is no
-	// error.
+	// RemoveImage removes an image with all its references. It returns nil if the image does
+	// not exist.
 	RemoveImage(ctx context.Context, image Image) error
 }
 
-// An Image is one that is on the node.
+// An Image is an image on the node.
 type Image struct {
-	// ID by which the runtime knows it, usually a digest.
+	// ID in the runtime, usually a digest.
 	ID string
 
-	// Tags and Digests are the names that it has, in full.
+	// Tags and Digests are its full references.
 	Tags, Digests []string
 
-	// Size in bytes, as the runtime counts it; what is shared with other images
-	// is counted in each.
+	// Size in bytes, as the runtime reports it; layers shared with other images are included
+	// in each.
 	Size uint64
 
-	// Pinned: the runtime needs it itself, and it is not to be removed (ig-19).
+	// Pinned: the runtime requires the image; it must not be removed.
 	Pinned bool
 
-	// RuntimeHandler that it is for, of runtimes that keep them apart; else "".
+	// RuntimeHandler of the image, if the runtime stores images per handler; else "".
 	RuntimeHandler string
 }
 
-// An ImageUse is one user of an image. Of ID, Ref and Name at least one is there;
-// what a runtime calls by which is its own affair, so that each may be an ID or a
-// name.
+// An ImageUse is one user of an image. At least one of ID, Ref and Name is set. Runtimes differ in
+// which of the three they set, and each may be an ID or a reference.
 type ImageUse struct {
 	ID, Ref, Name string
 
-	// Pod, Namespace and Container name who it is, as far as that is known.
+	// Pod, Namespace and Container identify the user. Empty if unknown.
 	Pod, Namespace, Container string
 
-	// Volume: it is mounted, not run.
+	// Volume: the image is mounted as a volume.
 	Volume bool
 }

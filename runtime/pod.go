@@ -7,29 +7,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Pod is what a list shows of a pod: cheap to get, enough to see that
-// something changed.
+// A Pod is a list entry: cheap to obtain, and sufficient to detect changes.
 type Pod struct {
 	UID       types.UID
 	Name      string
 	Namespace string
 
-	// Source is the name of the pod's source, as a sandbox of it recorded it
-	// (src-2); empty if that is not known.
+	// Source is the name of the pod's source, as stored with its sandbox. Empty if unknown.
 	Source string
 
-	// CreatedAt is when the oldest thing listed here was created.
+	// CreatedAt is the creation time of the oldest sandbox or container.
 	CreatedAt time.Time
 
 	// Sandboxes, newest first: by attempt, then creation time, then ID.
 	Sandboxes []Sandbox
 
-	// Containers, newest created first, then by ID, those of one container by
-	// attempt before that: every instance, not one per name.
+	// Containers has every instance, newest first: those of one name by attempt, then by
+	// creation time, then by ID.
 	Containers []Container
 }
 
-// A Sandbox is what the containers of a pod share, as a list shows it.
+// A Sandbox is the list entry of a sandbox.
 type Sandbox struct {
 	ID        string
 	State     SandboxState
@@ -37,10 +35,10 @@ type Sandbox struct {
 	CreatedAt time.Time
 }
 
-// A Container is one instance of a container, as a list shows it.
+// A Container is the list entry of one instance of a container.
 type Container struct {
-	// ID is unique on the node, and in the form of
-	// v1.ContainerStatus.ContainerID: "<runtime name>://<id>".
+	// ID is unique on the node and has the form of v1.ContainerStatus.ContainerID:
+	// "<runtime name>://<id>".
 	ID        string
 	Name      string
 	SandboxID string
@@ -49,64 +47,63 @@ type Container struct {
 	CreatedAt time.Time
 }
 
-// A PodStatus is all a runtime knows of a pod.
+// A PodStatus is the state of a pod in the runtime.
 type PodStatus struct {
 	UID       types.UID
-	Name      string // empty if the runtime holds nothing of the pod
+	Name      string // empty if the runtime does not have the pod
 	Namespace string
 	Source    string // see Pod
 
-	// IPs of the newest sandbox if that is ready, the primary one first.
+	// IPs of the newest sandbox, the primary one first. Empty if it is not ready.
 	IPs []string
 
 	// Sandboxes, newest first: by attempt, then creation time, then ID.
 	Sandboxes []SandboxStatus
 
-	// Containers, newest created first, then by ID, those of one container by
-	// RestartCount before that: every instance that has not been removed.
+	// Containers has every instance that has not been removed, newest first: those of one
+	// name by RestartCount, then by creation time, then by ID.
 	Containers []ContainerStatus
 
-	// ObservedAt is a time before the first of the reads this is made from:
-	// whatever happened before ObservedAt is in here.
+	// ObservedAt is a time before the first read: the status includes every change before
+	// ObservedAt.
 	ObservedAt time.Time
 }
 
-// A SandboxStatus is a sandbox in full.
+// A SandboxStatus is the state of a sandbox.
 type SandboxStatus struct {
 	ID        string
 	State     SandboxState
 	Attempt   uint32
 	CreatedAt time.Time
 
-	// HostNetwork: it has the node's network instead of one of its own.
+	// HostNetwork: the sandbox uses the node's network.
 	HostNetwork bool
 
-	// NetworkReported: the runtime said something about the sandbox's network,
-	// so that empty IPs mean that it has none.
+	// NetworkReported: the runtime reported the sandbox's network, so that empty IPs mean that
+	// it has none.
 	NetworkReported bool
 
-	// IPs, the primary one first. The node's own are not listed for host
-	// network sandboxes.
+	// IPs, the primary one first. Empty for sandboxes in the host network.
 	IPs []string
 
-	// RuntimeHandler that it was created with; "" is the runtime's default.
+	// RuntimeHandler of the sandbox; "" is the runtime's default.
 	RuntimeHandler string
 }
 
-// A ContainerStatus is one instance of a container in full.
+// A ContainerStatus is the state of one instance of a container.
 type ContainerStatus struct {
 	ID        string // as Container.ID
 	Name      string
 	SandboxID string
 	State     ContainerState
 
-	// RestartCount is how many instances of this container came before.
+	// RestartCount is the number of earlier instances of the container.
 	RestartCount int32
 
-	// Hash of the spec it was created from (rt-28); 0 if unknown.
+	// Hash of the container spec at its creation; 0 if unknown.
 	Hash uint64
 
-	Image    string // as the spec named it
+	Image    string // as in the spec
 	ImageID  string // as the runtime identifies it
 	ImageRef string
 
@@ -115,36 +112,34 @@ type ContainerStatus struct {
 	// StartedAt is zero while State is ContainerCreated.
 	StartedAt time.Time
 
-	// FinishedAt, ExitCode, Reason and Message are of an exited container.
-	// Message ends in the termination message, if there is one.
+	// FinishedAt, ExitCode, Reason and Message are set if State is ContainerExited. Message
+	// ends with the termination message, if there is one.
 	FinishedAt time.Time
 	ExitCode   int32
 	Reason     string
 	Message    string
 
-	// User that its first process was started as; nil if the runtime does not
-	// tell. Shared: don't change it.
+	// User of the first process; nil if the runtime does not report it. Must not be changed.
 	User *v1.ContainerUser
 
-	// StopSignal is what asks it to stop, "" if the runtime does not tell: that of
-	// the spec, else of the image, else the runtime's own.
+	// StopSignal is the effective stop signal: that of the spec, else of the image, else the
+	// runtime's default. Empty if the runtime does not report it.
 	StopSignal v1.Signal
 
-	// LogPath on this host; "" if the runtime keeps none.
+	// LogPath on this host; "" if there is no log file.
 	LogPath string
 
-	// Resources that it was last given, CPU and memory only: what a resize is
-	// measured against (al-1, rt-13). Nil if nobody knows. Shared: don't change
-	// it.
+	// Resources are the CPU and memory resources that were last applied, with which a resize is
+	// compared. Nil if unknown. Must not be changed.
 	Resources *v1.ResourceRequirements
 }
 
-// ContainerState is what a container does.
+// ContainerState is the state of a container.
 type ContainerState int
 
-// The states of a container (pleg-1). The zero value is unknown.
+// The states of a container. The zero value is unknown.
 const (
-	ContainerUnknown ContainerState = iota // the runtime lost track of it
+	ContainerUnknown ContainerState = iota // the runtime lost its state
 	ContainerCreated                       // not started yet
 	ContainerRunning
 	ContainerExited
@@ -164,14 +159,14 @@ func (s ContainerState) String() string {
 	}
 }
 
-// SandboxState is whether containers can run in a sandbox.
+// SandboxState is the state of a sandbox.
 type SandboxState int
 
 // The states of a sandbox. The zero value is unknown.
 const (
 	SandboxUnknown SandboxState = iota
 	SandboxReady
-	SandboxNotReady // stopped, or its network is gone
+	SandboxNotReady // stopped, or without its network
 )
 
 // String returns the state in lower case: "ready".
@@ -186,8 +181,7 @@ func (s SandboxState) String() string {
 	}
 }
 
-// Running reports whether anything of the pod runs: a container, or a sandbox
-// that is ready.
+// Running reports whether a container of the pod runs or a sandbox is ready.
 func (s *PodStatus) Running() bool {
 	for i := range s.Containers {
 		if s.Containers[i].State == ContainerRunning {
@@ -202,8 +196,7 @@ func (s *PodStatus) Running() bool {
 	return false
 }
 
-// Container returns the newest created instance of the named container
-// (rt-10), or nil. It points into s.
+// Container returns the newest instance of the named container, or nil. The result points into s.
 func (s *PodStatus) Container(name string) *ContainerStatus {
 	for i := range s.Containers {
 		if s.Containers[i].Name == name {
@@ -213,8 +206,7 @@ func (s *PodStatus) Container(name string) *ContainerStatus {
 	return nil
 }
 
-// Brief returns what a list would have shown of the pod, or nil if the runtime
-// holds nothing of it.
+// Pod returns the list entry of the pod, or nil if it has no sandboxes and no containers.
 func (s *PodStatus) Pod() *Pod {
 	if len(s.Sandboxes) == 0 && len(s.Containers) == 0 {
 		return nil

@@ -1,9 +1,9 @@
 package runtime
 
-// A ProbeResult is what the last runs of a probe came to, thresholds applied.
+// A ProbeResult is the result of a probe, after its thresholds.
 type ProbeResult int
 
-// The results of a probe. The zero value is that there is none yet.
+// The results of a probe. Unknown, the zero value, means that there is none yet.
 const (
 	ProbeUnknown ProbeResult = iota
 	ProbeSuccess
@@ -22,9 +22,15 @@ func (r ProbeResult) String() string {
 	}
 }
 
-// ProbeResults are the results that decide on restarts, by container ID in the
-// form of ContainerStatus.ID. A container whose ID is missing has no result yet.
-// Readiness is not among them: it restarts nothing.
+// ProbeStatus is the latest results of the startup and readiness probes of one container, as
+// its status reports them.
+type ProbeStatus struct {
+	Startup, Readiness ProbeResult
+}
+
+// ProbeResults are the results of the probes that restart containers, by container ID as in
+// ContainerStatus.ID. A container that is missing has no result yet. Readiness restarts nothing and
+// is not included.
 type ProbeResults struct {
 	Liveness map[string]ProbeResult
 	Startup  map[string]ProbeResult

@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// PodRef returns the reference to pod that events carry.
+// PodRef returns the object reference of pod, for events.
 func PodRef(pod *v1.Pod) v1.ObjectReference {
 	return v1.ObjectReference{
 		APIVersion:      "v1",
@@ -16,9 +16,9 @@ func PodRef(pod *v1.Pod) v1.ObjectReference {
 	}
 }
 
-// ContainerRef returns the reference to one container of pod that events
-// carry: the pod's, with a field path such as spec.initContainers{setup}
-// (rt-81). A name the spec does not have gives the pod's own reference.
+// ContainerRef returns the object reference of a container of pod, for events: that of the pod with a
+// field path such as spec.initContainers{setup}. If the pod has no such container, it is that of the
+// pod.
 func ContainerRef(pod *v1.Pod, name string) v1.ObjectReference {
 	ref := PodRef(pod)
 	for i := range pod.Spec.Containers {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Err joins the failures of the actions, each in the words of the kubelet
-// (rt-74): failed to "StartContainer" for "web" with ErrImagePull: "…". It is
-// nil if all succeeded.
+// Err joins the errors of the failed actions, formatted as in the kubelet: failed to
+// "StartContainer" for "web" with ErrImagePull: "…". It is nil if all succeeded.
 func (r SyncResult) Err() error {
 	var errs []error
 	for _, a := range r.Actions {
@@ -18,7 +17,7 @@ func (r SyncResult) Err() error {
 	return errors.Join(errs...)
 }
 
-// An ActionError is the failure of one action; it unwraps to Action.Err.
+// An ActionError is the error of a failed action; it unwraps to Action.Err.
 type ActionError struct {
 	Action Action
 }

@@ -11,141 +11,126 @@ import (
 // A Runtime runs pods.
 //
 // Kubelet-grade semantics over container-level runtimes come from runtime/cri.
-// runtimetest.TestRuntime checks that a value keeps this contract.
+// runtimetest.TestRuntime checks that an implementation conforms.
 type Runtime interface {
 	Lister
 	Syncer
 }
 
-// A Lister tells what there is. It changes nothing, may be called at any time
-// and from any goroutine, and answers from the runtime, not from memory of its
-// own calls: after a restart of the caller it says the same. When ctx ends its
-// methods return, whatever the runtime does.
+// A Lister observes pods. It changes nothing and is safe for concurrent use. Results come from the
+// runtime, not from a record of earlier calls, so that they survive a restart of the caller. Its
+// methods return when ctx is done, even if the runtime does not respond.
 type Lister interface {
-	// Pods lists every pod the runtime holds anything of: sandboxes and
-	// containers, running or not, made by this agent or by an earlier one.
-	// It is one cheap pass, called as often as every second; what needs a
-	// call per container belongs to PodStatus.
+	// Pods lists every pod of which the runtime has a sandbox or a container, running or not,
+	// created by this process or an earlier one. It is called up to once per second and must
+	// not need a call per container, unlike PodStatus.
 	//
-	// The order of pods is newest first. The caller owns the result. On
-	// error nothing is returned: half a list would read as containers that
-	// died.
+	// Pods are in order of creation, newest first. The caller owns the result. On error the
+	// result is nil: a partial list would be taken for terminated containers.
 	Pods(ctx context.Context) ([]*Pod, error)
 
-	// PodStatus inspects one pod in full. A pod the runtime holds nothing of
-	// is no error: the answer then has no sandboxes and no containers.
+	// PodStatus inspects one pod. For a pod that the runtime does not have, it returns a status
+	// without sandboxes and containers, and no error.
 	//
-	// What vanishes while it is being inspected is left out; any other
-	// failure fails the whole answer. ObservedAt is taken before the first
-	// read. The caller owns the result.
+	// Objects that are removed during the inspection are omitted; any other failure is
+	// returned. ObservedAt is taken before the first read. The caller owns the result.
 	PodStatus(ctx context.Context, uid types.UID) (*PodStatus, error)
 }
 
-// A Syncer changes what there is. For one pod, calls never overlap and a
-// KillPod is never followed by a SyncPod; for different pods they run in
-// parallel.
+// A Syncer changes pods. For one pod, the caller must not make concurrent calls and must not call
+// SyncPod after KillPod; calls for different pods may be concurrent.
 type Syncer interface {
-	// SyncPod takes the pod one step towards req.Pod, and returns. One step
-	// is what can be done without waiting for a container: it creates the
-	// sandbox and starts the first init container, and leaves the second to
-	// the call made after the first was seen to exit.
+	// SyncPod takes one step towards req.Pod and returns. A step is what can be done without
+	// waiting for a container: it creates the sandbox and starts the first init container; the
+	// second is started by a later call, after the first has been observed to exit.
 	//
-	// It is idempotent: called again with nothing changed it does nothing,
-	// and a container that runs as specified is never touched. It never
-	// starts a second instance of a container while one runs, also not when
-	// an earlier call was cut short, timed out or lost its answer.
+	// It is idempotent: if nothing has changed it does nothing, and a container that runs as
+	// specified is left alone. It must never start a second instance of a running container,
+	// also if an earlier call was canceled, timed out or lost its response.
 	//
-	// The error joins the failures of the result's actions; the result is
-	// valid in either case. When ctx ends SyncPod stops early and returns
-	// ctx's error; what it had begun is found again by the next look.
+	// The error joins the errors of the result's actions; the result is valid in any case. When
+	// ctx is done SyncPod stops early and returns ctx's error; the next inspection observes
+	// what it had started.
 	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
 
-	// KillPod stops every container of the pod (TERM, the grace period,
-	// KILL) and its sandboxes, and returns nil only when nothing of the pod
-	// runs. Killing a pod that does not run, or that does not exist, is no
-	// error. Exited containers stay, so that their exit can be read.
+	// KillPod stops every container of the pod (TERM, the grace period, KILL) and its sandboxes.
+	// It returns nil only when nothing of the pod runs, which includes pods that do not exist.
+	// Terminated containers are kept, so that their exit codes can be read.
 	//
-	// When ctx ends it returns ctx's error at once; the caller may call again
-	// with a shorter grace, which then counts.
+	// When ctx is done it returns ctx's error at once; the caller may call again with a shorter
+	// grace period, which then applies.
 	KillPod(ctx context.Context, req KillRequest) error
 }
 
-// A SyncRequest says what a pod should be.
+// A SyncRequest is the desired state of a pod.
 type SyncRequest struct {
-	// Pod is what is wanted: defaulted, with UID, name and namespace set; one
-	// without a UID is refused with an error that says so, and never with a
-	// panic. What its fields mean is the Kubernetes API's word: init containers
-	// and sidecars in their turn, the policies and rules of restarts,
-	// ephemeral containers, a deletion timestamp with which nothing is started.
-	// The runtime must not change it.
+	// Pod is the desired pod: defaulted, with UID, name and namespace. Without a UID SyncPod
+	// returns an error. Its fields have the meaning that the Kubernetes API defines: the order
+	// of init containers and sidecars, restart policies and rules, ephemeral containers, a
+	// deletion timestamp, with which nothing is started. The runtime must not change it.
 	Pod *v1.Pod
 
-	// Status is what the caller has seen of the pod, observed after the last
-	// SyncPod of it returned. If nil, the runtime looks for itself. Older
-	// observations are the way to two instances of one container: don't.
+	// Status is an inspection of the pod that was made after its last SyncPod returned. If
+	// nil, the runtime inspects the pod. An older one must not be passed, since it could
+	// result in two instances of a container.
 	Status *PodStatus
 
-	// Volumes maps the names of the pod's volumes to where they are ready for
-	// use. A container that uses a volume which is not listed is not started
-	// (CreateContainerConfigError). Images that are volumes need not be listed:
-	// the runtime has them.
+	// Volumes contains the mounted volumes, by volume name. A container that uses one that is
+	// missing is not started (CreateContainerConfigError). Image volumes may be omitted: the
+	// runtime provides them.
 	Volumes map[string]Volume
 
-	// Probes are the results that liveness and startup probes have come to.
-	// Nil: nobody probes here, and a container that runs counts as live and
-	// started (rt-48, rt-60 … rt-62).
+	// Probes are the results of liveness and startup probes. If nil, a running container
+	// counts as live and started.
 	Probes *ProbeResults
 }
 
-// A Volume is where one of a pod's volumes is on this machine, ready for use: a
-// directory, or a block device.
+// A Volume is a mounted volume of a pod: a directory, or a block device.
 type Volume struct {
-	// Path of its files. Empty if it is a device.
+	// Path of the directory. Empty for a block device.
 	Path string
 
-	// Device is the path of a block device, or of a link to it, which
-	// containers have by their volumeDevices (vol-74). Empty if it is files.
+	// Device is the path of the block device, or of a symbolic link to it, for volumeDevices
+	// of containers. Empty for a directory.
 	Device string
 
-	// ReadOnly volumes are not written to, whatever a volumeMount says.
+	// ReadOnly volumes are mounted read-only, even if a volumeMount is not.
 	ReadOnly bool
 
-	// SELinuxRelabel: the files are the pod's own, and get the label of its
-	// containers where SELinux is on (vol-72).
+	// SELinuxRelabel: the files belong to the pod alone and are relabeled for its containers
+	// if SELinux is enabled.
 	SELinuxRelabel bool
 }
 
-// A KillRequest says which pod should stop, and how fast.
+// A KillRequest is a pod to stop.
 type KillRequest struct {
 	// UID of the pod. Required.
 	UID types.UID
 
-	// Pod is its spec. If nil, the pod is unknown to the agent (an orphan
-	// found in the runtime), and what the runtime recorded when it created
-	// the containers is used.
+	// Pod is the pod's object. If nil, the pod is an orphan, and the values are used that the
+	// runtime stored when it created the containers.
 	Pod *v1.Pod
 
-	// Status as in SyncRequest. If nil, the runtime looks for itself.
+	// Status as in SyncRequest. If nil, the runtime inspects the pod.
 	Status *PodStatus
 
 	// GracePeriodSeconds overrides the pod's own grace period. If nil, that
 	// is deletionGracePeriodSeconds, else terminationGracePeriodSeconds of
-	// the spec, else what the runtime recorded, else 2 (rt-108).
+	// the spec, else the stored one, else 2 (rule rt-108).
 	GracePeriodSeconds *int64
 }
 
-// A SyncResult tells what one SyncPod did, in order.
+// A SyncResult is what one SyncPod did.
 type SyncResult struct {
-	// Actions holds each action that was tried. Empty means that nothing was
-	// to be done.
+	// Actions are the attempted actions, in order. Empty if nothing had to be done.
 	Actions []Action
 
-	// RetryAt is the earliest time at which a step that was put off (a crash
-	// or image back-off) may be tried again. Zero: nothing was put off.
+	// RetryAt is the earliest time at which an action in back-off (a crash loop, an image
+	// pull) may be retried. Zero if there is none.
 	RetryAt time.Time
 }
 
-// An ActionKind names what was done; the names are the kubelet's (rt-73).
+// An ActionKind is a kind of action, named as in the kubelet.
 type ActionKind string
 
 // The kinds of actions.
@@ -170,45 +155,41 @@ type Action struct {
 	// Err is nil if the action succeeded.
 	Err error
 
-	// Reason and Message explain Err in the words of the Kubernetes API: the
-	// Reason of a failed StartContainer is the waiting reason of its
-	// container (CrashLoopBackOff, ErrImagePull, CreateContainerError …).
+	// Reason and Message describe Err as the Kubernetes API does: the Reason of a failed
+	// StartContainer is the waiting reason of its container (CrashLoopBackOff, ErrImagePull,
+	// CreateContainerError …).
 	Reason  string
 	Message string
 }
 
-// Waiting says why a container that should run does not, as
-// v1.ContainerStateWaiting shows it.
+// Waiting is why a container that should run does not, as in v1.ContainerStateWaiting.
 type Waiting struct {
 	Reason  string
 	Message string
 }
 
-// An Ending is the agent's own word on a pod, beside what the runtime shows.
-// The zero value says nothing.
+// A Termination is a decision of the agent about a pod that its containers do not show. The zero
+// value is none.
 type Termination struct {
-	// Terminal: no container of the pod will be started again, so that what
-	// has exited has exited for good.
+	// Terminal: no container of the pod will be started again.
 	Terminal bool
 
-	// Failed: the pod's phase is Failed whatever its containers did, for this
-	// Reason with this Message (Evicted, DeadlineExceeded, an admission's
-	// refusal).
+	// Failed: the pod's phase is Failed whatever its containers did, with this Reason and
+	// Message (Evicted, DeadlineExceeded, a Rejection).
 	Failed  bool
 	Reason  string
 	Message string
 
-	// Disruption, if it is not empty: the node ends a pod that could have run
-	// on (an eviction, a preemption, a shutdown), and its condition
-	// DisruptionTarget says so, with reason TerminationByKubelet and this
-	// message (ev-54, ev-62).
+	// Disruption is the message of the condition DisruptionTarget, with reason
+	// TerminationByKubelet, of a pod that the node terminates although it could run: by
+	// eviction, preemption or shutdown. Empty if it is not.
 	Disruption string
 }
 
-// An Event is something a person would want to read about a pod or the node,
-// as kubectl describe shows it. Reasons are the kubelet's (spec section 11).
+// An Event is an event about a pod or the node, as kubectl describe shows it. Reasons are the
+// kubelet's.
 type Event struct {
-	// Object is whom it concerns: a pod, with FieldPath naming a container
+	// Object is a pod, with FieldPath if the event is about a container
 	// ("spec.containers{web}"), or the node.
 	Object v1.ObjectReference
 
@@ -217,7 +198,7 @@ type Event struct {
 	Reason  string
 	Message string
 
-	// Annotations of the event object, for machines: what an eviction was
-	// decided by (ev-53). Nil: none.
+	// Annotations of the event object, such as the measurements behind an eviction. May be
+	// nil.
 	Annotations map[string]string
 }

@@ -2,17 +2,17 @@ package runtime
 
 import v1 "k8s.io/api/core/v1"
 
-// Annotations by which the parts of an agent recognize static pods and their mirrors.
-// All but ConfigMirrorAnnotation are local to the node: no API server has them.
+// Annotations that identify static pods and their mirror pods. All but ConfigMirrorAnnotation are set
+// on the node only and do not occur in the API server.
 const (
-	// ConfigSourceAnnotation is the name of the source that specifies the pod (src-2).
+	// ConfigSourceAnnotation is the name of the source that specifies the pod.
 	ConfigSourceAnnotation = "kubernetes.io/config.source"
 
 	// ConfigSeenAnnotation is the time at which the agent first received the pod, in RFC
-	// 3339 with nanoseconds (src-3).
+	// 3339 with nanoseconds.
 	ConfigSeenAnnotation = "kubernetes.io/config.seen"
 
-	// ConfigHashAnnotation is the hash of a static pod's manifest, node and origin (src-18).
+	// ConfigHashAnnotation is the hash of a static pod's manifest, node and origin.
 	ConfigHashAnnotation = "kubernetes.io/config.hash"
 
 	// ConfigMirrorAnnotation marks the API server's copy of a static pod. Its value is the
@@ -24,7 +24,7 @@ const (
 const apiSource = "api"
 
 // IsStatic reports whether pod is static: it has a source, and that is not the API
-// server (src-2).
+// server.
 func IsStatic(pod *v1.Pod) bool {
 	source, ok := pod.Annotations[ConfigSourceAnnotation]
 	return ok && source != apiSource

@@ -7,44 +7,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A StatsProvider is a Runtime that counts what its pods use. Without it, or
-// where it leaves out a number, cgroups can be read instead.
+// A StatsProvider is a Runtime that reports the resource usage of its pods. Without it, or where it
+// omits a value, cgroups are read.
 type StatsProvider interface {
-	// ContainerStats of one container. ErrNotFound: there is none, or it does
-	// not run and the runtime has no numbers of it.
+	// ContainerStats returns the usage of one container. It returns ErrNotFound if the
+	// container does not exist, or does not run and the runtime has no values.
 	ContainerStats(ctx context.Context, containerID string) (*ContainerStats, error)
 
-	// PodStats of all pods that run, in no order, in as few calls as the
+	// PodStats returns the usage of all running pods, in no order, with as few calls as the
 	// runtime allows. The caller owns the result.
 	PodStats(ctx context.Context) ([]PodStats, error)
 }
 
-// An ImageFSReporter is a Runtime that tells how much disk its images take.
-// Without it, the disk of its directory can be looked at.
+// An ImageFSReporter is a Runtime that reports the disk usage of its images. Without it, the usage
+// of the file system that contains its directory is used.
 type ImageFSReporter interface {
-	// ImageFS tells of the file systems of images and of containers'
-	// writable layers; often they are the same.
+	// ImageFS returns the usage of the file systems of images and of writable layers of
+	// containers, which are often the same.
 	ImageFS(ctx context.Context) (images, containers []FSUsage, err error)
 }
 
-// A Number is a measurement that a runtime may not make. Known tells a zero from
-// no answer.
+// An OptionalUint64 is a measurement that may be missing. Valid distinguishes zero from a missing
+// value.
 type OptionalUint64 struct {
 	Value uint64
 	Valid bool
 }
 
-// CPUUsage is what something has used of the CPUs.
+// CPUUsage is CPU usage.
 type CPUUsage struct {
 	At        time.Time      // of the measurement
-	CoreNanos OptionalUint64 // nanoseconds of one core, since the start
-	NanoCores OptionalUint64 // thousand-millionths of a core, of late; many runtimes leave it out
+	CoreNanos OptionalUint64 // cumulative, in core-nanoseconds
+	NanoCores OptionalUint64 // current rate in billionths of a core; many runtimes omit it
 }
 
 // MemoryUsage is in bytes.
 type MemoryUsage struct {
 	At          time.Time
-	WorkingSet  OptionalUint64 // what cannot be taken away: what evictions are decided by
+	WorkingSet  OptionalUint64 // not reclaimable; the basis of evictions
 	Available   OptionalUint64 // left below the limit
 	Usage       OptionalUint64
 	RSS         OptionalUint64
@@ -58,7 +58,7 @@ type SwapUsage struct {
 	Available, Usage OptionalUint64
 }
 
-// FSUsage is what something takes of a file system.
+// FSUsage is usage of a file system.
 type FSUsage struct {
 	At         time.Time
 	Mountpoint string
@@ -72,7 +72,7 @@ type NetworkUsage struct {
 	RxBytes, RxErrors, TxBytes, TxErrors OptionalUint64
 }
 
-// ContainerStats is what a container uses. A part that is nil was not measured.
+// ContainerStats is the usage of a container. Nil fields were not measured.
 type ContainerStats struct {
 	ID, Name      string
 	CPU           *CPUUsage
@@ -81,8 +81,8 @@ type ContainerStats struct {
 	WritableLayer *FSUsage
 }
 
-// PodStats is what a pod uses in all, its sandbox included, and what each of its
-// running containers does. A part that is nil was not measured.
+// PodStats is the usage of a pod, including its sandbox, and of each of its running containers. Nil
+// fields were not measured.
 type PodStats struct {
 	UID             types.UID
 	Name, Namespace string

@@ -8,27 +8,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Streams are a program's input and output, in the hands of who runs it.
+// Streams are the input and output of a program.
 //
-// Each Writer is written to by one goroutine at a time, and not after the call
-// has returned: one that blocks for ever keeps the call. Stdin is read by one
-// goroutine; a Read that is under way when the program ends is not waited for,
-// so whoever made Stdin should close it then.
+// Each Writer is called by one goroutine at a time, and not after the call has returned: a Write
+// that blocks forever blocks the call. Stdin is read by one goroutine; a Read in progress when the
+// program exits is not waited for, so the caller should close Stdin then.
 type Streams struct {
-	Stdin          io.Reader // nil: the program has no input
-	Stdout, Stderr io.Writer // nil: what is written there is thrown away
+	Stdin          io.Reader // nil means no input
+	Stdout, Stderr io.Writer // nil discards the output
 
-	// TTY gives the program a terminal. What it writes to either output then
-	// comes out of Stdout.
+	// TTY gives the program a terminal. Both of its outputs are then written to Stdout.
 	TTY bool
 
-	// Resize tells the terminal's size, now and whenever it changes. Nil: it
-	// does not. It need not be closed.
+	// Resize delivers the initial size of the terminal and each change. May be nil, and need
+	// not be closed.
 	Resize <-chan TerminalSize
 }
 
-// Options returns which streams to ask a StreamServer for when s will be passed
-// on. Output that nobody wants is asked for where some stream has to be.
+// Options returns the streams to request from a StreamServer for s. Stdout is requested if no other
+// stream is, since at least one is required.
 func (s Streams) Options() StreamOptions {
 	return StreamOptions{
 		Stdin: s.Stdin != nil, TTY: s.TTY,
@@ -37,70 +35,63 @@ func (s Streams) Options() StreamOptions {
 	}
 }
 
-// A TerminalSize is counted in characters.
+// A TerminalSize is in characters.
 type TerminalSize struct{ Width, Height uint16 }
 
-// A StreamExecer is a Runtime that runs commands in its containers and has their
-// streams in hand, as `kubectl exec -it` wants it. Without it, commands without
-// input can be run by an Execer.
+// A StreamExecer is a Runtime that runs commands in its containers with streams, for kubectl exec
+// -it. Without it, commands without input can be run by an Execer.
 type StreamExecer interface {
-	// StreamExec runs cmd in the container to its end, and returns its exit
-	// code: that a command failed is no error. When ctx ends the streams are cut
-	// at once and ctx's error is returned; whether the command goes on is the
-	// runtime's choice (those of the CRI kill it when its input ends, or not at
-	// all).
+	// StreamExec runs cmd in the container until it exits and returns its exit code; a code
+	// other than 0 is no error. When ctx is done the streams are closed at once and ctx's error
+	// is returned; the command may keep running (CRI runtimes kill it when its input is closed,
+	// or not at all).
 	StreamExec(ctx context.Context, containerID string, cmd []string, s Streams) (exitCode int32, err error)
 }
 
 // An Attacher is a Runtime that connects to the main process of a container.
-// Without it, what the container has written can be read from its log
-// (LogReader), and its input is out of reach.
+// Without it, the output of the container can be read from its log (LogReader), and its input cannot
+// be written.
 type Attacher interface {
-	// Attach passes streams on until the container's main process ends, or
-	// ctx does, which is ctx's error. s.TTY must be what the container's spec
-	// says.
+	// Attach copies the streams until the container's main process exits, or until ctx is done,
+	// and then returns ctx's error. s.TTY must equal the tty field of the container's spec.
 	Attach(ctx context.Context, containerID string, s Streams) error
 }
 
-// A PortForwarder is a Runtime that connects to the ports of pods from inside
-// their network. Without it, a port that listens on the pod's address can be
-// dialled there, if the node's network lets one.
+// A PortForwarder is a Runtime that connects to ports of pods inside their network. Without it, a
+// port on the pod's address can be dialed if it is reachable from the node.
 type PortForwarder interface {
-	// PortForward makes one connection to the port in the pod's network, on
-	// its loopback interface, and copies between it and conn until the pod's
-	// end has nothing more to say, conn fails, or ctx ends. It closes conn
-	// before it returns. A port where nobody listens is an error.
+	// PortForward connects to the port on the loopback interface of the pod's network and
+	// copies between the connection and conn until the pod closes its side, conn fails, or ctx
+	// is done. It closes conn before it returns. It returns an error if nothing listens on the
+	// port.
 	PortForward(ctx context.Context, uid types.UID, port int32, conn io.ReadWriteCloser) error
 }
 
-// A StreamServer is a Runtime that serves streams itself, for a proxy such as
-// the kubelet's HTTP server. The URLs are secrets, good for one connection
-// within a minute or so, and speak the remotecommand and port-forward protocols
-// over SPDY/3.1. Without it (ErrUnsupported), the proxy ends the client's
-// protocol itself and uses StreamExecer, Attacher and PortForwarder.
+// A StreamServer is a Runtime that serves streams itself, for a proxy such as the kubelet's HTTP
+// server. The URLs are secrets, valid for one connection within about a minute, and serve the
+// remotecommand and port-forward protocols over SPDY/3.1. Without it, the proxy terminates the
+// client's protocol itself and uses StreamExecer, Attacher and PortForwarder.
 type StreamServer interface {
 	ExecURL(ctx context.Context, containerID string, cmd []string, want StreamOptions) (*url.URL, error)
 	AttachURL(ctx context.Context, containerID string, want StreamOptions) (*url.URL, error)
 	PortForwardURL(ctx context.Context, uid types.UID, ports []int32) (*url.URL, error)
 }
 
-// StreamOptions say which streams there will be. Of Stdin, Stdout and Stderr one
-// must be true; Stderr with TTY is ignored.
+// StreamOptions select streams. At least one of Stdin, Stdout and Stderr must be true; Stderr is
+// ignored with TTY.
 type StreamOptions struct{ Stdin, Stdout, Stderr, TTY bool }
 
-// A LogReader is a Runtime whose containers' logs are files of this host, in the
-// CRI's format. Without it, there are no logs to show.
+// A LogReader is a Runtime whose containers' logs are files on this host, in the CRI log format.
+// Without it, logs cannot be read.
 type LogReader interface {
-	// LogPath tells where the log of a container is. ErrUnsupported: this one
+	// LogPath returns the path of a container's log. It returns ErrUnsupported if the container
 	// has none.
 	LogPath(ctx context.Context, containerID string) (string, error)
 }
 
-// A LogRotator is a Runtime that can be told that a log was renamed. Without it
-// (ErrUnsupported), a log can be rotated by copying and truncating only, which
-// loses lines.
+// A LogRotator is a Runtime that reopens log files after a rename. Without it, a log can be rotated
+// only by copying and truncating it, which loses lines.
 type LogRotator interface {
-	// ReopenLog makes the runtime go on in a new file at the container's log
-	// path.
+	// ReopenLog makes the runtime continue in a new file at the container's log path.
 	ReopenLog(ctx context.Context, containerID string) error
 }

@@ -170,7 +170,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.StatusSink) (*agent.Agent, e
 			Prober: func(c *prober.Config) { c.Rand = cfg.spread },
 			Status: func(c *status.Config) {
 				if cfg.probes.Exec == nil {
-					c.Probes = n.probed
+					c.Facts.Probes = n.probed
 				}
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {

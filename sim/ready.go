@@ -6,13 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 // probed plays the prober, which there is not yet: the probes of a container
 // pass ReadyAfter its start. The pod is looked at again then.
-func (n *Node) probed(uid types.UID) map[string]status.Probed {
-	out := map[string]status.Probed{}
+func (n *Node) probed(uid types.UID) map[string]runtime.ProbeStatus {
+	out := map[string]runtime.ProbeStatus{}
 	seen, err := n.agent.PLEG().Get(uid)
 	if err != nil {
 		return out
@@ -23,12 +22,12 @@ func (n *Node) probed(uid types.UID) map[string]status.Probed {
 			continue
 		}
 		in := n.cfg.ReadyAfter(*c) - time.Since(c.StartedAt)
-		result := status.ProbeSuccess
+		result := runtime.ProbeSuccess
 		if in > 0 {
-			result = status.ProbeFailure
+			result = runtime.ProbeFailure
 			n.lookAgain(uid, c.ID, in)
 		}
-		out[c.Name] = status.Probed{Startup: result, Readiness: result}
+		out[c.Name] = runtime.ProbeStatus{Startup: result, Readiness: result}
 	}
 	return out
 }

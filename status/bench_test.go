@@ -78,7 +78,7 @@ func heap() int64 {
 func BenchmarkComputeTenContainers(b *testing.B) {
 	var names []string
 	var instances []runtime.ContainerStatus
-	probed := map[string]status.Probed{}
+	probed := map[string]runtime.ProbeStatus{}
 	for i := range 10 {
 		name := fmt.Sprint("c", i)
 		names = append(names, name)
@@ -86,7 +86,7 @@ func BenchmarkComputeTenContainers(b *testing.B) {
 		if i%5 == 4 {
 			instances = append(instances, exitedC(name, 0, 1))
 		}
-		probed[name] = status.Probed{Startup: status.ProbeSuccess, Readiness: status.ProbeSuccess}
+		probed[name] = runtime.ProbeStatus{Startup: runtime.ProbeSuccess, Readiness: runtime.ProbeSuccess}
 	}
 	f := status.Facts{
 		Pod: podOf(v1.RestartPolicyAlways, names...), Now: t0, HostIPs: []string{"192.168.0.1"},

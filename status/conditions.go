@@ -11,9 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Owned reports whether conditions of this type are the node's to say (st-36).
-// All others belong to whoever set them, and are passed on as they are.
-// DisruptionTarget belongs to nobody alone, and is not owned.
+// Owned reports whether the node writes conditions of this type (rule st-36). All others belong to
+// other writers and are passed through. DisruptionTarget has several writers and is not owned.
 func Owned(t v1.PodConditionType) bool {
 	switch t {
 	case v1.PodScheduled, v1.PodReady, v1.PodInitialized, v1.ContainersReady, v1.PodReadyToStartContainers,
@@ -23,8 +22,8 @@ func Owned(t v1.PodConditionType) bool {
 	return false
 }
 
-// ConditionFacts is what the conditions of a pod are made of.
-type ConditionFacts struct {
+// conditionFacts is what the conditions of a pod are made of.
+type conditionFacts struct {
 	// Pod brings the spec and, in its status, the conditions of others.
 	Pod *v1.Pod
 
@@ -54,8 +53,8 @@ type ConditionFacts struct {
 // Conditions returns all conditions of a pod: those of others, then its own
 // (st-35 … st-43). Each keeps its transition time while its status stays
 // (st-51).
-func Conditions(f ConditionFacts) []v1.PodCondition {
-	ready := ContainersReady(f.Pod, f.Status)
+func computeConditions(f conditionFacts) []v1.PodCondition {
+	ready := containersReady(f.Pod, f.Status)
 	own := []v1.PodCondition{
 		readyToStart(&f),
 		initialized(&f),
@@ -87,11 +86,10 @@ func Conditions(f ConditionFacts) []v1.PodCondition {
 	return all
 }
 
-// disrupted returns the condition DisruptionTarget, or nil. What the node says of
-// it is said once and never taken back (st-37), and goes before what others said
-// of the pod; what they say stays theirs, also when they change or remove it, and
-// after the pod's end nobody is gainsaid (st-75).
-func disrupted(f *ConditionFacts) *v1.PodCondition {
+// disrupted returns the condition DisruptionTarget, or nil. The node's own is never removed and
+// precedes that of other writers, which is otherwise passed through. Once the phase is terminal,
+// conditions set by other writers are left unchanged (rules st-37, st-75).
+func disrupted(f *conditionFacts) *v1.PodCondition {
 	theirs := Condition(f.Pod.Status.Conditions, v1.DisruptionTarget)
 	was := Condition(f.Previous, v1.DisruptionTarget)
 	switch {
@@ -115,7 +113,7 @@ func disruptedHere(c *v1.PodCondition) bool {
 }
 
 // dated returns c with the time since when it has its status (st-51).
-func (f *ConditionFacts) dated(c v1.PodCondition) v1.PodCondition {
+func (f *conditionFacts) dated(c v1.PodCondition) v1.PodCondition {
 	c.LastTransitionTime = seconds(f.Now)
 	if was := Condition(f.Previous, c.Type); was != nil && was.Status == c.Status {
 		c.LastTransitionTime = was.LastTransitionTime
@@ -141,7 +139,7 @@ func IsReady(s *v1.PodStatus) bool {
 
 // ContainersReady returns that condition: True if every regular container and
 // every sidecar is ready (st-39). It has no times yet.
-func ContainersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
+func containersReady(pod *v1.Pod, s *v1.PodStatus) v1.PodCondition {
 	not := func(reason, message string) v1.PodCondition {
 		return v1.PodCondition{Type: v1.ContainersReady, Status: v1.ConditionFalse, Reason: reason, Message: message}
 	}
@@ -190,7 +188,7 @@ func shortcomings(unknown []string, word string, others []string) string {
 
 // podReady returns the Ready condition: ContainersReady, then the gates that others
 // hold (st-40), then what the node has against it (F-63).
-func podReady(f *ConditionFacts, containers v1.PodCondition) v1.PodCondition {
+func podReady(f *conditionFacts, containers v1.PodCondition) v1.PodCondition {
 	pod, c := f.Pod, containers
 	c.Type = v1.PodReady
 	if c.Status != v1.ConditionTrue {
@@ -216,7 +214,7 @@ func podReady(f *ConditionFacts, containers v1.PodCondition) v1.PodCondition {
 
 // initialized returns the Initialized condition (st-41). Once True it stays
 // (st-42): a pod that starts over says so elsewhere.
-func initialized(f *ConditionFacts) v1.PodCondition {
+func initialized(f *conditionFacts) v1.PodCondition {
 	s, c := f.Status, v1.PodCondition{Type: v1.PodInitialized, Status: v1.ConditionTrue}
 	var unknown, incomplete []string
 	for i := range f.Pod.Spec.InitContainers {
@@ -255,7 +253,7 @@ func anyStarted(list []v1.ContainerStatus) bool {
 // readyToStart returns the PodReadyToStartContainers condition: whether the
 // pod has the sandbox it needs (rt-25, rt-27). If nobody looked, what was said
 // stands.
-func readyToStart(f *ConditionFacts) v1.PodCondition {
+func readyToStart(f *conditionFacts) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
 	if f.Observed == nil {
 		if was := Condition(f.Previous, c.Type); was != nil {

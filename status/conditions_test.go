@@ -150,7 +150,7 @@ func TestAPodThatTheNodeIsAboutToEndIsNotReady(t *testing.T) {
 		c := status.Condition(all, v1.PodReady)
 		assert.Equal(t, want, string(c.Status)+" "+c.Reason+": "+c.Message)
 	}
-	m := started(t, status.Config{Sink: new(status.MemorySink), Unready: func(types.UID) status.Unready { return why }})
+	m := started(t, status.Config{Sink: new(status.MemorySink), Facts: status.FactSources{Unready: func(types.UID) status.Unready { return why }}})
 	s := m.Report(podOf(v1.RestartPolicyAlways, "a"), seen(instance("a", 0, runtime.ContainerRunning)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&s))
 	assert.Equal(t, v1.ConditionTrue, status.Condition(s.Conditions, v1.ContainersReady).Status)

@@ -24,7 +24,7 @@ const (
 // ContainerStatuses returns the statuses of the containers in the spec of
 // f.Pod: init containers in the order of the spec, the others by name (st-13).
 // Instances of containers that the spec does not have are ignored.
-func ContainerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
+func containerStatuses(f Facts) (init, regular, ephemeral []v1.ContainerStatus) {
 	spec, prev := &f.Pod.Spec, f.previous()
 	if f.turnedAway(prev) {
 		return slices.Clone(prev.InitContainerStatuses), slices.Clone(prev.ContainerStatuses), slices.Clone(prev.EphemeralContainerStatuses)
@@ -175,7 +175,7 @@ func show(s *v1.ContainerStatus, now, before *runtime.ContainerStatus, old *v1.C
 	case runtime.ContainerExited:
 		s.State = v1.ContainerState{Terminated: exit(now, old)}
 	case runtime.ContainerUnknown:
-		switch said := saidExit(old, now.ID); {
+		switch said := reportedExit(old, now.ID); {
 		case said != nil:
 			s.State = v1.ContainerState{Terminated: said}
 		case old != nil && old.State.Running != nil:
@@ -201,7 +201,7 @@ func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1
 	if t := old.State.Terminated; t != nil && t.ContainerID != now.ID {
 		return old.State
 	}
-	if old.LastTerminationState.Terminated != nil && saidExit(old, now.ID) == old.LastTerminationState.Terminated {
+	if old.LastTerminationState.Terminated != nil && reportedExit(old, now.ID) == old.LastTerminationState.Terminated {
 		// It waited for its restart with this exit as its last state, and
 		// has not been restarted: the exit is its state again.
 		return v1.ContainerState{}
@@ -213,7 +213,7 @@ func lastState(now, before *runtime.ContainerStatus, old *v1.ContainerStatus) v1
 // stands (L-40), for runtimes forget or get it wrong later; only a loss gives
 // way to the truth.
 func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStateTerminated {
-	if said := saidExit(old, c.ID); said != nil && said.Reason != reasonUnknown {
+	if said := reportedExit(old, c.ID); said != nil && said.Reason != reasonUnknown {
 		return said
 	}
 	return &v1.ContainerStateTerminated{
@@ -226,8 +226,8 @@ func exit(c *runtime.ContainerStatus, old *v1.ContainerStatus) *v1.ContainerStat
 	}
 }
 
-// saidExit returns the exit of that instance as it was said, or nil.
-func saidExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminated {
+// reportedExit returns the exit of that instance as it was said, or nil.
+func reportedExit(old *v1.ContainerStatus, id string) *v1.ContainerStateTerminated {
 	if old == nil || id == "" {
 		return nil
 	}
@@ -324,8 +324,8 @@ func readiness(s *v1.ContainerStatus, f *Facts, c *v1.Container, k kind, old *v1
 // passed reports whether a probe counts as passed. Until there is a result,
 // what was said of this very instance stands: that the agent was restarted
 // changes nothing for a container (st-12, st-19, L-42).
-func passed(r ProbeResult, before bool) bool {
-	return r == ProbeSuccess || r == ProbeUnknown && before
+func passed(r runtime.ProbeResult, before bool) bool {
+	return r == runtime.ProbeSuccess || r == runtime.ProbeUnknown && before
 }
 
 // volumeMounts tells how the volumes are mounted (st-14); once said it stays.

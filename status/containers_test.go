@@ -146,24 +146,24 @@ func TestReadyAndStarted(t *testing.T) { // st-12, st-17, st-18
 	plain, probed := podOf("", "a"), podOf("", "a")
 	probed.Spec.Containers[0].ReadinessProbe = new(v1.Probe)
 	probed.Spec.Containers[0].StartupProbe = new(v1.Probe)
-	results := func(startup, readiness status.ProbeResult) map[string]status.Probed {
-		return map[string]status.Probed{"a": {Startup: startup, Readiness: readiness}}
+	results := func(startup, readiness runtime.ProbeResult) map[string]runtime.ProbeStatus {
+		return map[string]runtime.ProbeStatus{"a": {Startup: startup, Readiness: readiness}}
 	}
-	const none, ok, fail = status.ProbeUnknown, status.ProbeSuccess, status.ProbeFailure
+	const none, ok, fail = runtime.ProbeUnknown, runtime.ProbeSuccess, runtime.ProbeFailure
 	before := v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{up("a")}}
 	other := v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{up("a")}}
 	other.ContainerStatuses[0].ContainerID = "x://other"
 
 	for name, tc := range map[string]struct {
 		pod            *v1.Pod
-		probes         map[string]status.Probed
+		probes         map[string]runtime.ProbeStatus
 		previous       v1.PodStatus
 		started, ready bool
 	}{
 		"no prober, no probes":                 {plain, nil, v1.PodStatus{}, true, true},
 		"no prober, probes count as passed":    {probed, nil, v1.PodStatus{}, true, true},
 		"prober, no probes":                    {plain, results(none, none), v1.PodStatus{}, true, true},
-		"no results yet":                       {probed, map[string]status.Probed{}, v1.PodStatus{}, false, false},
+		"no results yet":                       {probed, map[string]runtime.ProbeStatus{}, v1.PodStatus{}, false, false},
 		"startup passed":                       {probed, results(ok, none), v1.PodStatus{}, true, false},
 		"both passed":                          {probed, results(ok, ok), v1.PodStatus{}, true, true},
 		"readiness failed":                     {probed, results(ok, fail), v1.PodStatus{}, true, false},

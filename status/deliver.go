@@ -41,9 +41,8 @@ func (m *Manager) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Retry makes the calls that failed again now, without waiting for their back-off to
-// end: for those who learn by another way that the sink works again. If it does not,
-// the next wait is longer, as after any failure.
+// Retry ends the back-off of all failed calls, for callers that have detected that the sink works
+// again. If a call fails again, its back-off is doubled as after any failure.
 func (m *Manager) Retry() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,9 +50,8 @@ func (m *Manager) Retry() {
 	m.wakeLocked()
 }
 
-// drive makes the calls of the sink that are due until ctx ends, or, if drain
-// is set, until there are none. Several may run at once: they share the work
-// and its limit. A call has a goroutine while it lasts; a pod has none.
+// drive makes due calls until ctx is done or, if drain is set, until none is pending. Concurrent
+// drives share the queue and its limit.
 func (m *Manager) drive(ctx context.Context, drain bool) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -83,23 +81,23 @@ type call struct {
 	e       *entry
 	pod     *v1.Pod
 	deleted bool         // DeletePod, else UpdatePodStatus
-	again   bool         // somebody else wrote over it (st-71)
-	status  v1.PodStatus // what is said
+	again   bool         // corrects an overwritten status (rule st-71)
+	status  v1.PodStatus // to deliver
 	version uint64
 	since   time.Time
 }
 
-// take returns the next call to make, or nil with what to wait for.
+// take returns the next call to make, or nil and the events that make one due.
 func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.inFlight < m.cfg.Parallel {
 		for e := m.queue.next(time.Now()); e != nil; e = m.queue.next(time.Now()) {
-			if e.due() || e.edited {
+			if e.due() || e.overwritten {
 				m.inFlight++
 				return e.call(), 0, time.Time{}, nil
 			}
-			e.spot = idle // what had been edited is as it should be again
+			e.spot = idle // the overwritten status has been restored
 			m.pushLocked(e)
 		}
 		retryAt = m.queue.retryAt()
@@ -110,25 +108,24 @@ func (m *Manager) take() (c *call, outstanding int, retryAt time.Time, changed <
 	return nil, m.queue.len() + m.inFlight, retryAt, m.changed
 }
 
-// call returns what the sink is to be told next of an entry that is due:
-// first its status, then its end.
+// call returns the next call of an entry that is due: its status before its deletion.
 func (e *entry) call() *call {
 	c := &call{e: e, pod: e.pod, version: e.version, since: e.since}
-	e.since = time.Time{} // changes from here on are the next call's
-	if e.version == e.sent && !e.edited {
+	e.since = time.Time{} // later changes belong to the next call
+	if e.version == e.sent && !e.overwritten {
 		c.deleted = true
 		return c
 	}
-	c.status, c.again = e.say(), e.version == e.sent
+	c.status, c.again = e.desired(), e.version == e.sent
 	return c
 }
 
-// due reports whether the sink is to be told anything of the entry.
+// due reports whether a call for the entry is pending.
 func (e *entry) due() bool {
 	return e.version > e.sent || !e.deleted && (e.gone || e.finished && e.pod.DeletionTimestamp != nil)
 }
 
-// deliver makes a call and takes note of the outcome.
+// deliver makes a call and records its result.
 func (m *Manager) deliver(ctx context.Context, c *call) {
 	var err error
 	if c.deleted {
@@ -137,10 +134,10 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 		err = m.cfg.Sink.UpdatePodStatus(ctx, c.pod, c.status)
 	}
 	now := time.Now()
-	cut := err != nil && ctx.Err() != nil // by the end of ctx: not the sink's fault
+	cut := err != nil && ctx.Err() != nil // interrupted: not a failure of the sink
 	if err != nil && !cut {
-		m.cfg.Logger.Warn("delivery failed, will be tried again",
-			"pod", c.pod.Namespace+"/"+c.pod.Name, "uid", c.pod.UID, "delete", c.deleted, "err", err)
+		m.cfg.Logger.Warn("Failed to deliver pod status; it is repeated after a back-off",
+			"pod", c.pod.Namespace+"/"+c.pod.Name, "podUID", c.pod.UID, "delete", c.deleted, "err", err)
 	}
 	if m.cfg.Hooks.Delivered != nil {
 		info := DeliveredInfo{Pod: c.pod, Deleted: c.deleted, Again: c.again, Err: err}
@@ -149,11 +146,11 @@ func (m *Manager) deliver(ctx context.Context, c *call) {
 		}
 		m.cfg.Hooks.Delivered(info)
 	}
-	m.note(c, err, cut, now) // last: then the pod's next call may begin
+	m.returned(c, err, cut, now) // last, since the next call of the pod may begin then
 }
 
-// note moves the entry of a call that has returned to where it belongs.
-func (m *Manager) note(c *call, err error, cut bool, now time.Time) {
+// returned updates the entry of a call that has returned, and queues it again if it is due.
+func (m *Manager) returned(c *call, err error, cut bool, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	defer m.wakeLocked()
@@ -172,16 +169,16 @@ func (m *Manager) note(c *call, err error, cut bool, now time.Time) {
 		e.failures, e.deleted = 0, true
 	default:
 		e.failures, e.sent = 0, c.version
-		e.said, e.ready = said(&c.status), IsReady(&c.status)
-		if e.edited {
-			e.edited, e.corrected = false, now
+		e.published, e.ready = phaseOf(&c.status), IsReady(&c.status)
+		if e.overwritten {
+			e.overwritten, e.corrected = false, now
 			e.corrections++
 		}
 	}
 	m.pushLocked(e)
 }
 
-// backoff returns the wait after that many failures in a row before this one.
+// backoff returns the delay after a failed call that follows failures consecutive failed ones.
 func (m *Manager) backoff(failures int) time.Duration {
 	d := m.cfg.RetryMin
 	for ; failures > 0 && d < m.cfg.RetryMax; failures-- {
@@ -190,8 +187,8 @@ func (m *Manager) backoff(failures int) time.Duration {
 	return min(d, m.cfg.RetryMax)
 }
 
-// correctIn returns how long what was edited is left, after that many corrections
-// before this one.
+// correctIn returns the delay before an overwritten status is corrected, after that many
+// consecutive corrections.
 func (m *Manager) correctIn(corrections int) time.Duration {
 	d, most := m.cfg.RetryMin, 10*m.cfg.RetryMax
 	for ; corrections > 0 && d < most; corrections-- {
@@ -200,15 +197,15 @@ func (m *Manager) correctIn(corrections int) time.Duration {
 	return min(d, most)
 }
 
-// pushLocked queues an entry if it is due, and drops one that is done with.
-// Entries that are under way, or rest after a failure, come by here again.
+// pushLocked queues an entry that is due and removes one that is delivered and forgotten. It is
+// called again for entries in flight or in back-off.
 func (m *Manager) pushLocked(e *entry) {
 	if m.pods[e.pod.UID] != e {
 		return // behind an older incarnation
 	}
-	if e.spot == idle && e.shown != nil && !e.due() && !e.deleted {
+	if e.spot == idle && e.recorded != nil && !e.due() && !e.deleted {
 		now := time.Now()
-		if e.compare(now); e.edited {
+		if e.compare(now); e.overwritten {
 			m.queue.delay(e, now.Add(m.correctIn(e.corrections)))
 			m.wakeLocked()
 		}
@@ -216,17 +213,17 @@ func (m *Manager) pushLocked(e *entry) {
 	switch e.spot {
 	case delayed:
 		if e.failures > 0 || !e.due() {
-			if e.shown != nil && e.failures == 0 {
-				e.compare(time.Now()) // its turn comes all the same
+			if e.recorded != nil && e.failures == 0 {
+				e.compare(time.Now()) // it is in the queue anyway
 			}
 			return
 		}
-		m.queue.undelay(e) // there is more to say than what was edited
+		m.queue.undelay(e) // not only a correction is due
 		fallthrough
 	case idle:
 		// An edited entry is idle only if the call that corrects it was
 		// interrupted.
-		if e.due() || e.edited && !e.deleted {
+		if e.due() || e.overwritten && !e.deleted {
 			m.queue.add(e)
 			m.wakeLocked()
 			return
@@ -245,7 +242,7 @@ func (m *Manager) pushLocked(e *entry) {
 	m.pushLocked(e.next)
 }
 
-// wakeLocked lets those in drive look again.
+// wakeLocked wakes each drive.
 func (m *Manager) wakeLocked() {
 	if m.changed != nil {
 		close(m.changed)

@@ -1,78 +1,65 @@
-// Package status says how pods are: it makes a v1.PodStatus from facts, and
-// sees that the last one of each pod reaches a sink.
+// Package status computes the statuses of pods and delivers them, to an API server for
+// example.
 //
-// # What it decides
+// [Compute] is a pure function from [Facts] (the pod, its observed state, its previous status,
+// the reasons why containers wait) to a v1.PodStatus: container statuses, phase, conditions,
+// addresses, quality of service class. [Merge] combines the result with what other writers
+// have written to the pod's record; [Equal], [Describe] and [Summary] compare and format
+// statuses.
 //
-// [Compute] is a pure function from [Facts] (the pod, what the runtime shows,
-// what was said before, why containers do not start, the agent's own word) to
-// a status. Its parts are exported, each one file:
-//
-//	ContainerStatuses   what each container does, and how it ended before
-//	Phase               Pending, Running, Succeeded, Failed: a decision table
-//	Conditions          Ready and its kin, beside the conditions of others
-//	PodIPs, QOSClass    which addresses, which class
-//	Terminate           the last word on a pod that has stopped
-//	CheckTransition     what may not be said after what was said
-//	Held, Hold          whether a terminal phase has to wait, and what is said meanwhile
-//	Same                whether a status says anything new
-//	Merge               what to write over what others have written
-//	Describe, Summary   a change, and a status, in words
-//
-// A [Manager] decides when a status goes to a [StatusSink]: at once when it
-// says something new, in order for one pod, in parallel for many, again after
-// a failure, and again when somebody else wrote over it. What others act on goes
-// first (L-38). [MemorySink], [JSONLines], [Snapshot] and [Tee] are sinks.
+// A [Manager] delivers statuses to a [StatusSink]: immediately if the status differs from the
+// previous one, in order for one pod, in parallel for different pods, again after a failure,
+// and again if another writer has changed it. Changes of readiness and terminal phases are
+// delivered first. [MemorySink], [Snapshot] and [Tee] are sinks.
 //
 // # Usage
 //
-//	m, err := status.New(status.Config{Sink: sink})
-//	go m.Run(ctx)                                    // delivers
-//	s := m.Report(pod, observed, starts, ending)     // after each look at a pod
-//	m.Finish(pod)                                    // nothing runs, all given back
-//	m.Forget(pod)                                    // left its source
-//	m.Reconcile(pod)                                 // its record shows pod.Status now
-//	o, ok := m.Outstanding(uid)                      // what the sink is yet to be told, and why
-//	err = m.Flush(shutdown)                          // the last thing an agent does
+// See [ExampleManager]. In short:
 //
-// Only [Compute] is needed by those who deliver statuses their own way.
+//	m, err := status.New(status.Config{Sink: sink})
+//	go m.Run(ctx)                                     // delivers
+//	s := m.Report(pod, observed, waiting, termination) // after each inspection of a pod
+//	m.Finish(pod)                                     // its containers and resources are gone
+//	m.Forget(pod)                                     // its source no longer specifies it
+//	m.Reconcile(pod)                                  // pod.Status is what the record contains now
+//	d, ok := m.Delivery(uid)                          // what is not delivered yet, and why
+//	err = m.Flush(shutdownCtx)                        // before the process exits
+//
+// A program that delivers statuses itself needs only Compute.
 //
 // # Concurrency
 //
-// Functions are pure and may be called from anywhere. The methods of a Manager
-// may be called at any time; Report, Finish and Forget of one pod come one
-// after the other, as package podworker sees to. They never wait for the sink.
-// A pod costs no goroutine and no timer; a call of the sink has a goroutine
-// while it lasts, Config.Parallel of them at most.
+// Functions are pure and safe for concurrent use. Report, Finish and Forget must not be called
+// concurrently for the same pod; package podworker ensures this. All other methods of a Manager
+// are safe for concurrent use. None of these waits for the sink. A pod has no goroutine and no
+// timer; each call of the sink has a goroutine, at most Config.Parallel at a time.
 //
 // # Guarantees and limits
 //
-// For one pod, calls of the sink never overlap, and come in the order of its
-// reports. Reports that come while a call is under way, or while a failed one
-// waits to be repeated, make one more call, with the last of them (L-39).
-// Delivery is at least once; the last status of a pod is never lost, also when
-// the pod is forgotten or comes back under its UID meanwhile, but it does not
-// outlive the process: after a restart the next report says all again.
+// For one pod, calls of the sink never overlap and are in the order of its reports. Reports
+// during a call, or during the back-off after a failed one, result in a single further call
+// with the last status. Delivery is at least once. The last status of a pod is delivered even if
+// the pod is forgotten or added again under its UID meanwhile, but pending statuses do not
+// survive the process: after a restart the next report delivers the whole status.
 //
-// What was said stands: a terminal phase is never left (inv-7), a restart count
-// never drops (inv-10), the exit of an instance keeps the code it was first
-// seen with, even when the runtime has thrown the container away (L-40). A
-// terminal phase is not said while something of the pod runs (inv-6), and never
-// together with Ready (inv-8). DeletePod comes after the final status (inv-9).
-// These hold across a restart of the agent as far as the source gives back, in
-// pod.Status, what was said, or else a [Snapshot] does.
+// A terminal phase is never left, a restart count never decreases, and the exit of a container
+// keeps the code that was observed first, also after the runtime has removed the container. A
+// terminal phase is not delivered while a container of the pod runs, and never with condition
+// Ready true. DeletePod follows the final status. After a restart of the process this holds as
+// far as pod.Status, or else Config.Restore, contains the earlier status.
 //
-// What somebody else writes over a status is mended, a second later at first, and
-// with growing pauses when it does not last: a pod costs a call in ten minutes at
-// most then (st-71). Someone has to say what the record shows (Reconcile): a source
-// whose sets have the pods' statuses, through podsource.Merge and podworker.Loop.
+// A delivered status that another writer changes is corrected, first after Config.RetryMin and
+// then with increasing delays if the correction does not last, at most ten times
+// Config.RetryMax: ten minutes by default. This requires calls of Reconcile, for example by
+// podsource.Merge and podworker.Loop if the source includes the statuses of pods.
 //
-// Without a prober (Facts.Probes is nil) every probe counts as passed: a pod
-// that declares probes nobody runs is as ready as its containers run.
+// If Facts.Probes is nil, every probe counts as successful: a pod is ready when its containers
+// run.
 //
-// Resources are shown of containers that have an instance (st-15): what was
-// granted, which is what the spec in Facts.Pod has, and what the runtime was
-// last given. A container that nothing was granted and that has nothing shows no
-// resources, where the kubelet shows empty ones.
+// Resources are reported for containers that have an instance (rule st-15): the allocated
+// resources, which are those of the spec of Facts.Pod, and the resources that the runtime was
+// given last. For a container without either, no resources are reported; the kubelet reports
+// empty ones.
 //
 // Readiness reaches a status by a report, not by a call of its own (st-55, st-56):
 // who probes has the pod reported when a result changes.

@@ -6,96 +6,77 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/qos"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Facts is all that a pod's status is made of. Nothing in it is changed.
+// Facts is the input of [Compute], which does not change it.
 type Facts struct {
-	// Pod is what the source wants, its resources those that it was granted
-	// if somebody grants them (al-1), with what the source knows of its status:
-	// conditions of others, and the phase and container states this node said
-	// in an earlier life. Required.
+	// Pod has the spec with the allocated resources and, as far as the source has it, the
+	// status: conditions of other writers, and the phase and container statuses that this
+	// node reported before a restart. Required.
 	Pod *v1.Pod
 
-	// Observed is what the runtime shows. Nil means that nobody looked, not
-	// that there is nothing: what was said of the containers then stands.
+	// Observed is the state of the pod in the runtime. If nil, it was not inspected, and the
+	// container statuses of Previous are kept.
 	Observed *runtime.PodStatus
 
-	// Previous is what was last said of the pod, the result of the last
-	// Compute. Zero: nothing by this agent; Pod.Status then takes its place.
-	// What may not go back (phase, restart counts, exit codes) is held
-	// against it.
+	// Previous is the result of the last Compute for the pod. If zero, Pod.Status is used. A
+	// phase, restart count or exit code never regresses from it.
 	Previous v1.PodStatus
 
-	// Starts tells, by container name, why containers that should run do not
-	// (st-10).
+	// Waiting contains, by container name, why containers that should run do not (rule
+	// st-10).
 	Waiting map[string]runtime.Waiting
 
-	// Ending is the agent's own word on the pod.
+	// Termination is the decision of the agent to terminate or fail the pod.
 	Termination runtime.Termination
 
-	// HostIPs of the node, the primary one first. The family of the first is
-	// the node's primary family. Nil leaves out the host's addresses, and the
-	// addresses of host network pods.
+	// HostIPs are the addresses of the node, the primary one first; its family is the
+	// node's primary family. If nil, host addresses and the addresses of pods in the host
+	// network are not reported.
 	HostIPs []string
 
-	// Probes tells, by container name, what the probes said last. Nil: no
-	// prober is wired, and every probe counts as passed. Not nil: a container
-	// with a probe that is not in here has no result yet.
-	Probes map[string]Probed
+	// Probes contains the results of probes, by container name. If nil, every probe counts
+	// as successful. If not nil, a container with a probe that is missing has no result
+	// yet.
+	Probes map[string]runtime.ProbeStatus
 
-	// RecursiveReadOnly: the pod's runtime handler can mount recursively read-only,
-	// so that IfPossible means Enabled (st-14). False: not, or it is not known.
+	// RecursiveReadOnly: the runtime handler of the pod supports recursive read-only mounts,
+	// so that IfPossible is reported as Enabled (rule st-14). False if unknown.
 	RecursiveReadOnly bool
 
-	// Health tells, by container name, how the devices are that it was given
-	// (st-34). Nil: nobody watches over devices.
+	// DeviceHealth contains the health of allocated devices, by container name. If nil, none
+	// is reported.
 	DeviceHealth map[string][]v1.ResourceStatus
 
-	// Resize tells how a resize of the pod stands. Zero: there is none.
+	// Resize is the state of a resize of the pod. Zero means none.
 	Resize Resize
 
-	// Unready is why the pod is to get no traffic although its containers are
-	// ready. Zero: there is no such reason.
+	// Unready makes the pod not ready although its containers are. Zero means no such
+	// reason.
 	Unready Unready
 
-	// Now dates what changed.
+	// Now is the time of changes.
 	Now time.Time
 }
 
-// Resize is what whoever grants resources says of a pod (al-1, al-12).
+// Resize is the state of a resize of a pod.
 type Resize struct {
-	// Conditions are PodResizePending and PodResizeInProgress, as far as they
-	// are to be shown, without times. What was said of them before does not
-	// count.
+	// Conditions are the PodResizePending and PodResizeInProgress conditions, without
+	// times. They replace those of the previous status.
 	Conditions []v1.PodCondition
 
-	// PodLevel is what the pod as a whole was last given, if it has pod-level
-	// resources. Nil: what its spec says.
+	// PodLevel are the resources that the pod was last given as a whole, if it has pod-level
+	// resources. If nil, those of its spec.
 	PodLevel *v1.ResourceRequirements
 }
 
-// Unready is why the node has a pod not Ready: it is about to end it (F-63). The
-// condition says so with this reason and message, unless the pod lacks something
-// itself.
+// Unready is the reason and message of a Ready condition that is false because the node is about
+// to terminate the pod. It is not used if the pod is not ready by itself.
 type Unready struct{ Reason, Message string }
 
-// Probed is what the probes of one container said last.
-type Probed struct {
-	Startup, Readiness ProbeResult
-}
-
-// A ProbeResult is what one probe said last. The zero value: nothing yet.
-type ProbeResult = runtime.ProbeResult
-
-// The results of a probe.
-const (
-	ProbeUnknown = runtime.ProbeUnknown
-	ProbeSuccess = runtime.ProbeSuccess
-	ProbeFailure = runtime.ProbeFailure
-)
-
-// previous is what was said before: by this agent, else what the source says.
+// previous returns Previous, or Pod.Status if that is zero.
 func (f *Facts) previous() *v1.PodStatus {
 	p := &f.Previous
 	if p.Phase == "" && len(p.Conditions) == 0 && len(p.ContainerStatuses) == 0 && len(p.InitContainerStatuses) == 0 {
@@ -104,23 +85,20 @@ func (f *Facts) previous() *v1.PodStatus {
 	return p
 }
 
-// Compute returns the status of a pod from facts. It is a pure function: equal
-// facts give equal statuses, the facts are not changed, and the result shares
-// no memory with them that anyone may change.
+// Compute returns the status of a pod. It is a pure function: equal facts give equal statuses,
+// the facts are not changed, and the result shares no mutable memory with them.
 //
-// The result is finished: conditions have their transition times, timestamps
-// are cut to seconds, messages to their limits (st-51 … st-53). Fed back as
-// Previous with nothing else changed, it comes out the same.
+// Conditions have their transition times, times are truncated to seconds and messages to their
+// limits. The result, passed as Previous with otherwise equal facts, gives an equal result.
 //
-// A terminal phase is computed as soon as it is certain, which may be while
-// containers still run (an eviction). [Held] says whether it has to stay
-// unsaid; a [Manager] keeps to it.
+// A terminal phase is returned as soon as it is certain, which may be while containers still run
+// (an eviction). It should not be published before they have stopped; a [Manager] withholds it.
 func Compute(f Facts) v1.PodStatus {
 	pod, prev := f.Pod, f.previous()
 
 	s := v1.PodStatus{
 		ObservedGeneration: max(pod.Generation, prev.ObservedGeneration), // st-43
-		QOSClass:           QOSClass(pod),                                // st-46
+		QOSClass:           qos.Class(pod),                               // st-46
 		StartTime:          startTime(&f, prev),                          // st-52
 
 		// Of others, and theirs to change (st-76).
@@ -129,28 +107,27 @@ func Compute(f Facts) v1.PodStatus {
 		ExtendedResourceClaimStatus:          pod.Status.ExtendedResourceClaimStatus,
 		NodeAllocatableResourceClaimStatuses: pod.Status.NodeAllocatableResourceClaimStatuses,
 	}
-	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = ContainerStatuses(f)
+	s.InitContainerStatuses, s.ContainerStatuses, s.EphemeralContainerStatuses = containerStatuses(f)
 	s.AllocatedResources, s.Resources = podResources(&f)
 
-	computed := Phase(PhaseFacts{
+	computed := computePhase(phaseFacts{
 		Pod: pod, Init: s.InitContainerStatuses, Containers: s.ContainerStatuses,
-		Terminal: f.Termination.Terminal, Initialized: HasInitialized(pod, f.Observed),
+		Terminal: f.Termination.Terminal, Initialized: hasInitialized(pod, f.Observed),
 	})
 	s.Phase, s.Reason, s.Message = settle(computed, &pod.Status, prev, f.Termination)
 
 	setIPs(&s, &f, prev)
 	truncate(&s, len(pod.Spec.InitContainers)+len(pod.Spec.Containers)+len(pod.Spec.EphemeralContainers))
-	s.Conditions = Conditions(ConditionFacts{
+	s.Conditions = computeConditions(conditionFacts{
 		Pod: pod, Status: &s, Previous: prev.Conditions, Observed: f.Observed,
 		Resize: f.Resize.Conditions, Disruption: disruption(&f, prev), Unready: f.Unready, Now: f.Now,
 	})
 	return *s.DeepCopy()
 }
 
-// settle holds a computed phase against what was said before (st-30 … st-33),
-// and returns it with its reason and message. A terminal phase is for ever,
-// that of the source before that of this agent; also Succeeded and Failed do
-// not replace each other (inv-7).
+// settle returns the phase with its reason and message, given the computed and the previous
+// phases. A terminal phase is final, the one in the source before the one of this node; Succeeded
+// and Failed do not replace each other.
 func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Termination) (phase v1.PodPhase, reason, message string) {
 	phase = computed
 	switch {
@@ -170,8 +147,8 @@ func settle(computed v1.PodPhase, source, prev *v1.PodStatus, end runtime.Termin
 	return phase, "", ""
 }
 
-// disruption returns why the node ends the pod, if that is why it has failed: of
-// one that had ended before nothing is disrupted any more (st-75).
+// disruption returns the message of the disruption that terminates the pod, or "" if the pod was
+// terminal before (rule st-75).
 func disruption(f *Facts, prev *v1.PodStatus) string {
 	if Terminal(prev.Phase) || Terminal(f.Pod.Status.Phase) {
 		return ""
@@ -179,13 +156,12 @@ func disruption(f *Facts, prev *v1.PodStatus) string {
 	return f.Termination.Disruption
 }
 
-// Terminal reports whether a pod in this phase has ended.
+// Terminal reports whether p is Succeeded or Failed.
 func Terminal(p v1.PodPhase) bool { return p == v1.PodSucceeded || p == v1.PodFailed }
 
-// startTime is when this node first took note of the pod; it never changes. Of
-// a pod that an earlier agent took note of, and nobody wrote that down, its
-// oldest sandbox tells: a deadline counts from there, or each restart of the
-// agent would put it off, and run anew what was past it.
+// startTime returns the time at which this node received the pod; it never changes. If it was
+// lost in a restart, it is the creation time of the oldest sandbox: a restart must not extend
+// activeDeadlineSeconds.
 func startTime(f *Facts, prev *v1.PodStatus) *metav1.Time {
 	for _, t := range []*metav1.Time{prev.StartTime, f.Pod.Status.StartTime} {
 		if t != nil && !t.IsZero() {

@@ -6,73 +6,69 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Hooks are called as things happen, for metrics and for people. Nil ones are
-// left out. They are called without locks held, on the goroutine on which the
-// thing happened, and should not block.
+// Hooks observe a [Manager]. Any may be nil. They are called without locks, on the goroutine
+// of Report, Finish or Run that caused them, and must not block.
 type Hooks struct {
-	// Changed: the status of a pod says something new. For one pod the calls
-	// come in the order of its reports.
+	// Changed is called when a computed status differs from the previous one. For one pod
+	// the calls are in the order of its reports.
 	Changed func(ChangedInfo)
 
-	// Terminated: an exit of a container was seen for the first time (st-58).
+	// Terminated is called when an exit of a container is reported for the first time.
 	Terminated func(TerminatedInfo)
 
-	// Refused: the runtime shows that a container runs again which had exited for
-	// good, and this is not said (st-50). It is called when that begins, not with
-	// each report: an event for the operator.
+	// Refused is called when the runtime has restarted a container that had terminated and
+	// may not restart. It is called once, not with each report that observes it.
 	Refused func(RefusedInfo)
 
-	// Delivered: a call of the sink returned.
+	// Delivered is called when a call of the sink has returned.
 	Delivered func(DeliveredInfo)
 }
 
-// ChangedInfo tells of a new status. Describe(&Old, &New) puts it in words.
-// Neither status may be changed.
+// ChangedInfo is a change of a status; Describe(&Old, &New) formats it. Neither status may
+// be changed.
 type ChangedInfo struct {
 	Pod      *v1.Pod
 	Old, New v1.PodStatus
 }
 
-// TerminatedInfo tells of an exit.
+// TerminatedInfo is an exit of a container.
 type TerminatedInfo struct {
 	Pod       *v1.Pod
 	Container string
-	// Type is init_container, container or ephemeral_container, as in the
-	// kubelet's metric.
+	// Type is init_container, container or ephemeral_container, as in the kubelet's metric
+	// kubelet_terminated_containers_total.
 	Type string
-	// Exit may not be changed.
+	// Exit must not be changed.
 	Exit *v1.ContainerStateTerminated
 }
 
-// RefusedInfo tells what was not said.
+// RefusedInfo is a transition that is not reported.
 type RefusedInfo struct {
 	Pod *v1.Pod
 	// Err names the container and its exit code.
 	Err error
 }
 
-// DeliveredInfo tells of a call of the sink.
+// DeliveredInfo is a call of the sink.
 type DeliveredInfo struct {
 	Pod *v1.Pod
 
 	// Deleted: the call was DeletePod; else UpdatePodStatus.
 	Deleted bool
 
-	// Again: the call says what was said before, because somebody else wrote
-	// over it (st-71).
+	// Again: the call repeats a delivered status because another writer has changed it.
 	Again bool
 
-	// Err is what the sink returned; it is tried again.
+	// Err is the error of the sink. If it is not nil, the call is repeated.
 	Err error
 
-	// Latency since the oldest change that this call was the first to carry.
-	// Zero for deletions, and for what is said again.
-	// (kubelet_pod_status_sync_duration_seconds, st-69.)
+	// Latency is the time since the oldest change that no earlier call contained
+	// (kubelet_pod_status_sync_duration_seconds). Zero for deletions and if Again.
 	Latency time.Duration
 }
 
-// tell calls the hooks for a change from old to new.
-func (h *Hooks) tell(pod *v1.Pod, old, new *v1.PodStatus) {
+// changed calls the hooks for a change from old to new.
+func (h *Hooks) changed(pod *v1.Pod, old, new *v1.PodStatus) {
 	if h.Changed != nil {
 		h.Changed(ChangedInfo{Pod: pod, Old: *old, New: *new})
 	}
@@ -95,8 +91,7 @@ func (h *Hooks) tell(pod *v1.Pod, old, new *v1.PodStatus) {
 	}
 }
 
-// newExits returns the exits in new that old (nil: nothing) does not show,
-// oldest first.
+// newExits returns the exits in new that old does not contain, oldest first. old may be nil.
 func newExits(old, new *v1.ContainerStatus) []*v1.ContainerStateTerminated {
 	var exits []*v1.ContainerStateTerminated
 	for _, t := range []*v1.ContainerStateTerminated{new.LastTerminationState.Terminated, new.State.Terminated} {
@@ -107,8 +102,8 @@ func newExits(old, new *v1.ContainerStatus) []*v1.ContainerStateTerminated {
 	return exits
 }
 
-// shows reports whether s has the exit of that instance already. An exit
-// without an instance is one nobody saw; s shows it if it has any exit.
+// shows reports whether s contains that exit. An exit without a container ID was not observed;
+// s contains it if it contains any exit.
 func shows(s *v1.ContainerStatus, exit *v1.ContainerStateTerminated) bool {
 	if s == nil {
 		return false

@@ -60,13 +60,13 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 				flush, done := context.WithTimeout(t.Context(), tc.within)
 				defer done()
 				err = m.Flush(flush)
-				o, _ := m.Outstanding(pod.UID)
+				o, _ := m.Delivery(pod.UID)
 				if tc.flushed {
 					require.NoError(t, err)
-					assert.False(t, o.Edited)
+					assert.False(t, o.Overwritten)
 				} else {
 					require.ErrorContains(t, err, "1 pods have something undelivered")
-					assert.True(t, o.Edited)
+					assert.True(t, o.Overwritten)
 				}
 				time.Sleep(24 * time.Hour)
 				synctest.Wait() // at is written by the hook
@@ -77,8 +77,8 @@ func TestAnInterruptedCorrectionStaysOutstandingAndIsRetried(t *testing.T) {
 				} else if assert.Len(t, at, 1) {
 					assert.Equal(t, tc.delivered, at[0].Sub(edited))
 				}
-				o, _ = m.Outstanding(pod.UID)
-				assert.False(t, o.Edited)
+				o, _ = m.Delivery(pod.UID)
+				assert.False(t, o.Overwritten)
 				stop()
 				require.NoError(t, <-ran)
 			})

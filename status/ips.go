@@ -31,7 +31,7 @@ func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 	case f.Observed == nil:
 		ips = said
 	default:
-		ips = PodIPs(f.Observed.IPs, f.HostIPs)
+		ips = selectPodIPs(f.Observed.IPs, f.HostIPs)
 		if len(ips) == 0 && ending {
 			ips = said
 		}
@@ -48,7 +48,7 @@ func setIPs(s *v1.PodStatus, f *Facts, prev *v1.PodStatus) {
 // the first of the host's primary family, then the first of the other family.
 // Without addresses of the host, the family of the sandbox's first address is
 // primary. What is no address is left out.
-func PodIPs(sandbox, host []string) []netip.Addr {
+func selectPodIPs(sandbox, host []string) []netip.Addr {
 	all := canonical(sandbox)
 	if len(all) == 0 {
 		return nil

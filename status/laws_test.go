@@ -73,7 +73,7 @@ func anything(r *rand.Rand) status.Facts {
 		f.HostIPs = []string{"192.168.0.1", "fd00::1"}[pick(2):]
 	}
 	if pick(2) == 0 {
-		f.Probes = map[string]status.Probed{"a": {Readiness: status.ProbeResult(pick(3)), Startup: status.ProbeResult(pick(3))}}
+		f.Probes = map[string]runtime.ProbeStatus{"a": {Readiness: runtime.ProbeResult(pick(3)), Startup: runtime.ProbeResult(pick(3))}}
 	}
 	if pick(2) == 0 { // what an other life said
 		before := anything(r)

@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// messageBudget is how many bytes the termination messages of all containers
-// of a pod may take together (st-53). Other messages are held to it, too: no
-// registry's answer makes a status that the API does not take.
+// messageBudget limits the termination messages of all containers of a pod, in bytes (rule
+// st-53). It limits other messages too, so that the API accepts every status.
 const messageBudget = 12 << 10
 
 // seconds cuts a time to what the API can carry: whole seconds, UTC. A status
@@ -22,8 +21,8 @@ func seconds(t time.Time) metav1.Time {
 	return metav1.NewTime(t.UTC().Truncate(time.Second))
 }
 
-// truncate cuts the messages of containers to their share of the budget, which is
-// the same for each of n containers (st-53), and the pod's own to all of it.
+// truncate limits the messages of containers to an equal share of the budget for n containers,
+// and the pod's own message to the whole budget.
 func truncate(s *v1.PodStatus, n int) {
 	s.Message = head(s.Message, messageBudget)
 	limit := messageBudget / max(n, 1)
@@ -36,7 +35,7 @@ func truncate(s *v1.PodStatus, n int) {
 					state.Waiting = &cut
 				}
 				if t := state.Terminated; t != nil && len(t.Message) > limit {
-					cut := *t // it may belong to an older status
+					cut := *t // shared with an older status
 					cut.Message = head(t.Message, limit)
 					state.Terminated = &cut
 				}
@@ -45,8 +44,7 @@ func truncate(s *v1.PodStatus, n int) {
 	}
 }
 
-// head returns at most limit bytes of s from its start, without half a
-// character at the end.
+// head returns the first limit bytes of s, without an incomplete character at the end.
 func head(s string, limit int) string {
 	if len(s) <= limit {
 		return s

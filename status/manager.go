@@ -13,130 +13,140 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Config is what a [Manager] works with.
+// Config configures a [Manager].
 type Config struct {
-	// Sink gets the statuses. Required.
+	// Sink receives the statuses. Required.
 	Sink StatusSink
 
-	// Parallel is how many calls of the sink may be under way at once, for
-	// different pods. 0 means 8. More puts more load on an API server, fewer
-	// delay the statuses of all pods when the sink is slow.
+	// Parallel limits the concurrent calls of Sink, which are for different pods. Zero
+	// means 8. More puts more load on an API server; fewer delay the statuses of all
+	// pods when the sink is slow.
 	Parallel int
 
-	// RetryMin and RetryMax bound the wait before a pod's failed call is made
-	// again: it starts at RetryMin and doubles with each failure in a row. 0
-	// means 1s and 1m. Other pods are not held up.
+	// RetryMin and RetryMax bound the delay before a failed call is repeated: it
+	// starts at RetryMin and doubles with each consecutive failure. Zero means 1s and
+	// 1m. Other pods are not delayed.
 	RetryMin, RetryMax time.Duration
 
-	// HostIPs returns the addresses of the node, the primary one first; see
-	// Facts.HostIPs. It is called with each report and must be quick. Nil:
-	// the addresses are not known.
-	HostIPs func() []string
+	// Facts are the sources of facts that are not arguments of Manager.Report.
+	Facts FactSources
 
-	// Probes returns what the probes of a pod said last; see Facts.Probes.
-	// It is called with each report and must be quick. Nil: no prober is
-	// wired, every probe counts as passed.
-	Probes func(uid types.UID) map[string]Probed
+	// Restore returns the last status of a pod from before a restart of the process,
+	// for example [Snapshot.Status]. It is called once per pod, before its first report
+	// and only if pod.Status has no start time, and must not block. If nil, only
+	// pod.Status is used.
+	Restore func(uid types.UID) (v1.PodStatus, bool)
 
-	// RecursiveReadOnly reports whether the pod's runtime handler can mount
-	// recursively read-only; see there in Facts. It is called with each report and
-	// must be quick. Nil: it is not known, and less is not taken for more.
-	RecursiveReadOnly func(pod *v1.Pod) bool
-
-	// Health returns how the devices of a pod's containers are; see Facts.Health. It
-	// is called with each report and must be quick. Nil: nobody watches over them.
-	Health func(uid types.UID) map[string][]v1.ResourceStatus
-
-	// Resize returns how a resize of a pod stands; see Facts.Resize. It is
-	// called with each report and must be quick. Nil: nobody resizes.
-	Resize func(uid types.UID) Resize
-
-	// Unready returns why a pod is to get no traffic; see Facts.Unready. It is called
-	// with each report and must be quick. Nil: nothing is held against any.
-	Unready func(uid types.UID) Unready
-
-	// Earlier returns what an earlier agent said last of a pod whose source does
-	// not give it back: Snapshot.Status. It is called once for a pod, before its
-	// first report, and must be quick. Nil: what the source gives back counts.
-	Earlier func(uid types.UID) (v1.PodStatus, bool)
-
-	// Record takes events about pods, such as that a pod's addresses and the node's
-	// are of different families (st-44). It must be quick. Nil: none.
+	// Record receives events about pods, such as HostIPsIPFamilyMismatch. It must not
+	// block. If nil, events are discarded.
 	Record func(runtime.Event)
 
-	// Logger gets refused statuses and failed calls. Nil discards.
+	// Logger receives rejected transitions and failed calls of Sink. If nil, logs are
+	// discarded.
 	Logger *slog.Logger
 
 	Hooks Hooks
 }
 
-// A Manager keeps the status of each pod of the node and sees that the last
-// one reaches a [StatusSink].
+// FactSources returns facts about pods; see the fields of the same names in [Facts]. The
+// functions are called by each Manager.Report of any pod, possibly concurrently, and must
+// not block. Any may be nil, which leaves the field of Facts zero.
+type FactSources struct {
+	HostIPs           func() []string
+	Probes            func(uid types.UID) map[string]runtime.ProbeStatus
+	RecursiveReadOnly func(pod *v1.Pod) bool
+	DeviceHealth      func(uid types.UID) map[string][]v1.ResourceStatus
+	Resize            func(uid types.UID) Resize
+	Unready           func(uid types.UID) Unready
+}
+
+// addTo sets the fields of f that the sources provide.
+func (s *FactSources) addTo(f *Facts) {
+	if s.HostIPs != nil {
+		f.HostIPs = s.HostIPs()
+	}
+	if s.Probes != nil {
+		f.Probes = s.Probes(f.Pod.UID)
+	}
+	if s.RecursiveReadOnly != nil {
+		f.RecursiveReadOnly = s.RecursiveReadOnly(f.Pod)
+	}
+	if s.DeviceHealth != nil {
+		f.DeviceHealth = s.DeviceHealth(f.Pod.UID)
+	}
+	if s.Resize != nil {
+		f.Resize = s.Resize(f.Pod.UID)
+	}
+	if s.Unready != nil {
+		f.Unready = s.Unready(f.Pod.UID)
+	}
+}
+
+// A Manager caches the status of each pod of the node and delivers the last one to a
+// [StatusSink].
 //
-// Report, Finish and Forget only take note and never wait for the sink; [Run]
-// does the talking. For one pod they are called one after the other, in the
-// order of its life; for different pods at will.
+// Report, Finish, Forget and Reconcile do not wait for the sink, which Run calls. For one
+// pod, Report, Finish and Forget must not be called concurrently; all other methods are safe
+// for concurrent use.
 type Manager struct {
 	cfg Config
 	ran runonce.Guard
 
-	mu sync.Mutex // guards the fields below; nothing that blocks is called under it
+	mu sync.Mutex // guards the fields below; not held while the sink or a hook is called
 
-	// pods holds, per UID, the oldest incarnation that is not done with; a
-	// newer one hangs behind it (entry.next) until it is.
+	// pods contains, per UID, the oldest incarnation that is not fully delivered;
+	// newer ones follow in entry.next.
 	pods map[types.UID]*entry
 
 	queue    queue
-	inFlight int // calls of the sink under way; at most cfg.Parallel
+	inFlight int // calls of the sink; at most cfg.Parallel
 
-	// changed is closed when there may be something new to do for those in
-	// drive; nil while nobody waits.
+	// changed is closed when drive may have new work; nil while no drive waits.
 	changed chan struct{}
 }
 
-// An entry is what the manager knows of one incarnation of a pod: from its
-// first report to its last delivery. A static pod that is removed and comes
-// back under its UID is a second incarnation.
+// An entry is one incarnation of a pod, from its first report to its last delivery. A
+// static pod that is removed and added again under its UID has a second incarnation.
 type entry struct {
-	pod    *v1.Pod      // as last reported; not ours to change
-	status v1.PodStatus // never changed in place, so that it may be lent out
+	pod    *v1.Pod      // as last reported; must not be changed
+	status v1.PodStatus // replaced, never changed in place: callers read it unlocked
 
-	// version grows with each change worth delivering; sent is the version
-	// the sink has. Equal means nothing to do.
+	// version is incremented by each change to deliver; sent is the delivered version.
+	// If they are equal, no update is pending.
 	version, sent uint64
 
-	since time.Time // of the oldest change that no call has taken up; zero if none
+	since time.Time // of the oldest change that no call contains; zero if none
 
-	said  Said // what the sink has
-	ready bool // and whether it is that the pod is ready
+	published publishedPhase // that the sink has
+	ready     bool           // of the status that the sink has
 
-	held     bool // the phase is terminal and may not be said yet
+	withheld bool // the phase is terminal and must not be published yet
 	finished bool // Finish was called: the status is final
 	gone     bool // Forget was called
 	deleted  bool // the sink's DeletePod returned nil
 
-	// shown is what the record shows, as far as it has not been compared with what
-	// was said; else nil. edited: it was, and it differs, as it did corrections
-	// times before, the last time at corrected.
-	shown       *v1.PodStatus
-	edited      bool
+	// recorded is the status of the pod's record if it has not been compared with the
+	// delivered one yet; else nil. overwritten: they differed. This was corrected
+	// corrections times in a row, the last time at corrected.
+	recorded    *v1.PodStatus
+	overwritten bool
 	corrections int
 	corrected   time.Time
 
-	mixed bool // the addresses are of different families, which was told
+	mixed bool // the addresses are of different families, and the event was recorded
 
-	refused error // what the last report wanted to say and may not; nil: nothing
+	rejected error // the transition that the last report did not make; nil if none
 
-	failures int // calls in a row that failed
+	failures int // consecutive failed calls
 	lastErr  error
 	spot     spot
 	retryAt  time.Time // while spot is delayed
 	index    int       // while spot is delayed: where in queue.delayed
 
-	next *entry // the incarnation after this one
+	next *entry // the following incarnation
 }
 
-// New returns a Manager. It starts nothing.
+// New returns a Manager. It starts no goroutines and returns an error if cfg is invalid.
 func New(cfg Config) (*Manager, error) {
 	if cfg.Sink == nil {
 		return nil, errors.New("status: Config.Sink is nil")
@@ -162,38 +172,20 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{cfg: cfg, pods: make(map[types.UID]*entry)}, nil
 }
 
-// Report computes the status of pod from what is known of it now and what was
-// said before, and hands it to the sink if it says anything new. It returns
-// the pod's status, which the caller may keep and change.
+// Report computes the status of pod from the arguments, Config.Facts and the previous
+// status, and queues its delivery if it differs from the previous one. It returns the status,
+// which the caller owns. See [Facts] for the arguments.
 //
-// A terminal phase in it may reach the sink later: when a report, or Finish,
-// shows that nothing of the pod runs (inv-6). Until then the sink is told the
-// phase it knows, with the rest as it is.
+// A terminal phase is delivered only after a report, or Finish, has shown that no container
+// of the pod runs. Until then the delivered status has the phase delivered last.
 //
-// That a container comes back which had exited for good is refused, logged and
-// told to Hooks.Refused, once until it is over: the end of that container stands,
-// and the rest is said as it is (st-50). After Finish a report only
-// brings a newer pod object, such as one with a deletionTimestamp.
-func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
-	f := Facts{Pod: pod, Observed: observed, Waiting: starts, Termination: end, Now: time.Now()}
-	if m.cfg.HostIPs != nil {
-		f.HostIPs = m.cfg.HostIPs()
-	}
-	if m.cfg.Probes != nil {
-		f.Probes = m.cfg.Probes(pod.UID)
-	}
-	if m.cfg.RecursiveReadOnly != nil {
-		f.RecursiveReadOnly = m.cfg.RecursiveReadOnly(pod)
-	}
-	if m.cfg.Health != nil {
-		f.DeviceHealth = m.cfg.Health(pod.UID)
-	}
-	if m.cfg.Resize != nil {
-		f.Resize = m.cfg.Resize(pod.UID)
-	}
-	if m.cfg.Unready != nil {
-		f.Unready = m.cfg.Unready(pod.UID)
-	}
+// A container that has terminated and may not restart is reported as terminated even if the
+// runtime has started it again; this is logged and passed to Hooks.Refused once, until a
+// report does not contain such a container (rule st-50). After Finish, Report only replaces
+// the pod object, for example with one that has a deletionTimestamp.
+func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, waiting map[string]runtime.Waiting, end runtime.Termination) v1.PodStatus {
+	f := Facts{Pod: pod, Observed: observed, Waiting: waiting, Termination: end, Now: time.Now()}
+	m.cfg.Facts.addTo(&f)
 
 	m.mu.Lock()
 	e := m.openLocked(pod)
@@ -206,8 +198,8 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 	f.Previous = e.status
 	old := *f.previous()
 	status, refused := computeLegal(f)
-	news := refused != nil && (e.refused == nil || e.refused.Error() != refused.Error())
-	e.refused = refused
+	news := refused != nil && (e.rejected == nil || e.rejected.Error() != refused.Error())
+	e.rejected = refused
 	changed := m.setLocked(e, status, observed, f.Now)
 	mixed := mixedFamilies(&status)
 	tellMixed := mixed != "" && !e.mixed
@@ -218,22 +210,23 @@ func (m *Manager) Report(pod *v1.Pod, observed *runtime.PodStatus, starts map[st
 		m.cfg.Record(runtime.Event{Object: runtime.PodRef(pod), Type: v1.EventTypeWarning, Reason: "HostIPsIPFamilyMismatch", Message: mixed})
 	}
 	if news {
-		m.cfg.Logger.Error("status refused", "pod", pod.Namespace+"/"+pod.Name, "uid", pod.UID, "err", refused)
+		m.cfg.Logger.Error("Runtime restarted a terminated container; its exit stays in the status", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "err", refused)
 		if m.cfg.Hooks.Refused != nil {
 			m.cfg.Hooks.Refused(RefusedInfo{Pod: pod, Err: refused})
 		}
 	}
 
 	if changed {
-		m.cfg.Hooks.tell(pod, &old, &status)
+		m.cfg.Hooks.changed(pod, &old, &status)
 	}
 	return *status.DeepCopy()
 }
 
-// Finish says that the pod's containers have stopped and all it held on the
-// node was given back. Its status becomes final (see [Terminate]) and is
-// delivered; if the pod has a deletionTimestamp, DeletePod follows. Calling it
-// again only brings a newer pod object.
+// Finish makes the status of a pod final. It is called when the pod's containers have stopped
+// and its resources on the node are released: containers without an observed exit are reported
+// with exit code 137, and unless the pod is static or its phase is terminal, it fails. The
+// status is delivered, followed by DeletePod if the pod has a deletionTimestamp. A further
+// call only replaces the pod object.
 func (m *Manager) Finish(pod *v1.Pod) {
 	now := time.Now()
 	m.mu.Lock()
@@ -244,24 +237,23 @@ func (m *Manager) Finish(pod *v1.Pod) {
 		return
 	}
 	old := e.status
-	if e.version == 0 && e.status.Phase == "" { // the first that anybody hears of it is its end
+	if e.version == 0 && e.status.Phase == "" { // it was never reported
 		old = pod.Status
 	}
-	status := Terminate(pod, old, now)
+	status := terminatedStatus(pod, old, now)
 	e.finished = true
 	changed := m.setLocked(e, status, new(runtime.PodStatus), now)
-	m.pushLocked(e) // a deletion may be due though nothing changed
+	m.pushLocked(e) // a deletion may be due though the status is unchanged
 	m.mu.Unlock()
 
 	if changed {
-		m.cfg.Hooks.tell(pod, &old, &status)
+		m.cfg.Hooks.changed(pod, &old, &status)
 	}
 }
 
-// Forget says that the pod has left its source and nothing of it is on the
-// node. What the sink has not been told yet is delivered, then DeletePod is
-// called unless it was before, and then the manager knows nothing of the pod.
-// A pod that is not known is no error.
+// Forget removes a pod that its source no longer specifies and that has no containers on the
+// node. A pending update is delivered first, then DeletePod is called unless it has succeeded
+// before. Forget does nothing if the pod was never reported.
 func (m *Manager) Forget(pod *v1.Pod) {
 	now := time.Now()
 	m.mu.Lock()
@@ -271,16 +263,16 @@ func (m *Manager) Forget(pod *v1.Pod) {
 		return
 	}
 	e.pod, e.gone = pod, true
-	if e.held { // nothing runs any more
-		e.held = false
+	if e.withheld { // no container runs
+		e.withheld = false
 		e.bump(now)
 		e.status = released(e.status, &pod.Status, now)
 	}
 	m.pushLocked(e)
 }
 
-// Status returns the status of the pod as last reported, and whether the pod
-// is known. The caller may change it.
+// Status returns the status that the last Report or Finish of the pod computed, and whether
+// there is one. The caller owns it.
 func (m *Manager) Status(uid types.UID) (v1.PodStatus, bool) {
 	m.mu.Lock()
 	e := m.pods[uid].last()
@@ -293,38 +285,38 @@ func (m *Manager) Status(uid types.UID) (v1.PodStatus, bool) {
 	return *status.DeepCopy(), true
 }
 
-// openLocked returns the incarnation of the pod that reports are about, after
-// taking over the newer object.
+// openLocked returns the newest incarnation of the pod, with pod as its object, and creates
+// it if necessary.
 func (m *Manager) openLocked(pod *v1.Pod) *entry {
 	e := m.pods[pod.UID].last()
 	switch {
 	case e == nil:
 		e = new(entry)
 		m.pods[pod.UID] = e
-	case e.gone: // it is back before the sink has heard that it was gone
+	case e.gone: // added again before its deletion was delivered
 		e.next = new(entry)
 		e = e.next
 	}
 	if e.version == 0 {
-		e.begin(pod, e == m.pods[pod.UID], m.cfg.Earlier)
+		e.begin(pod, e == m.pods[pod.UID], m.cfg.Restore)
 	}
 	e.pod = pod
 	return e
 }
 
-// begin takes over what was said of the pod before its first report: by its
-// source, else, in its first life here, by an earlier agent.
-func (e *entry) begin(pod *v1.Pod, first bool, earlier func(types.UID) (v1.PodStatus, bool)) {
-	e.said, e.ready = said(&pod.Status), IsReady(&pod.Status)
-	if !first || earlier == nil || pod.Status.StartTime != nil {
+// begin sets the status delivered before the first report: that of the pod object, or for the
+// first incarnation the restored one.
+func (e *entry) begin(pod *v1.Pod, first bool, restore func(types.UID) (v1.PodStatus, bool)) {
+	e.published, e.ready = phaseOf(&pod.Status), IsReady(&pod.Status)
+	if !first || restore == nil || pod.Status.StartTime != nil {
 		return
 	}
-	if was, ok := earlier(pod.UID); ok {
-		e.status, e.said, e.ready = was, said(&was), IsReady(&was)
+	if was, ok := restore(pod.UID); ok {
+		e.status, e.published, e.ready = was, phaseOf(&was), IsReady(&was)
 	}
 }
 
-// last returns the newest incarnation; nil of nil.
+// last returns the newest incarnation, or nil if e is nil.
 func (e *entry) last() *entry {
 	for e != nil && e.next != nil {
 		e = e.next
@@ -332,24 +324,24 @@ func (e *entry) last() *entry {
 	return e
 }
 
-// setLocked stores a status, and queues its delivery if that would tell the
-// sink anything new. It reports whether the status says anything new.
+// setLocked replaces the status of e, queues its delivery if necessary, and reports whether
+// the status changed.
 func (m *Manager) setLocked(e *entry, status v1.PodStatus, observed *runtime.PodStatus, now time.Time) bool {
-	held := !Terminal(e.said.Phase) && (Held(&status, observed) ||
-		observed == nil && e.held && Terminal(status.Phase)) // nobody looked again
+	held := !Terminal(e.published.Phase) && (mustWithhold(&status, observed) ||
+		observed == nil && e.withheld && Terminal(status.Phase)) // not observed again
 	changed := e.version == 0 || !Equal(&e.status, &status)
-	if changed || e.held && !held {
+	if changed || e.withheld && !held {
 		e.bump(now)
 	}
-	if e.held && !held {
+	if e.withheld && !held {
 		status = released(status, &e.pod.Status, now)
 	}
-	e.status, e.held = status, held
+	e.status, e.withheld = status, held
 	m.pushLocked(e)
 	return changed
 }
 
-// bump makes the entry's status one that the sink is to be told.
+// bump marks the status of e for delivery.
 func (e *entry) bump(now time.Time) {
 	e.version++
 	if e.since.IsZero() {

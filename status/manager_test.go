@@ -290,7 +290,7 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 		said, _ := sink.Status(pod.UID)
 		assert.NotNil(t, said.ContainerStatuses[1].State.Terminated)
 		assert.Equal(t, []string{"container a exited with code 0 and is not to be restarted"}, refused, "once")
-		assert.Equal(t, 1, strings.Count(log.String(), "status refused"))
+		assert.Equal(t, 1, strings.Count(log.String(), "Runtime restarted a terminated container"))
 
 		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		assert.Equal(t, v1.PodSucceeded, s.Phase, "what has to run has ended, so the pod is over")
@@ -316,16 +316,16 @@ func TestAFirstReportCanBeRefusedToo(t *testing.T) { // st-50, after an agent's 
 }
 
 func TestProbesAreAskedWithEachReport(t *testing.T) { // st-34
-	result := status.ProbeFailure
-	m, err := status.New(status.Config{Sink: status.Tee(), Probes: func(types.UID) map[string]status.Probed {
-		return map[string]status.Probed{"a": {Readiness: result}}
-	}})
+	result := runtime.ProbeFailure
+	m, err := status.New(status.Config{Sink: status.Tee(), Facts: status.FactSources{Probes: func(types.UID) map[string]runtime.ProbeStatus {
+		return map[string]runtime.ProbeStatus{"a": {Readiness: result}}
+	}}})
 	require.NoError(t, err)
 	pod := podOf("", "a")
 	pod.Spec.Containers[0].ReadinessProbe = new(v1.Probe)
 	s := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&s))
-	result = status.ProbeSuccess
+	result = runtime.ProbeSuccess
 	s = m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 	assert.True(t, status.IsReady(&s))
 }

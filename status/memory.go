@@ -9,36 +9,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A MemorySink remembers the last status of each pod, and which pods were
-// deleted. It serves tests, and agents whose pods are nobody else's business.
-// The zero value is ready for use; all methods may be called at any time.
+// A MemorySink keeps the last status of each pod in memory, and which pods were deleted, for
+// tests and for agents whose statuses are not recorded elsewhere. The zero value is ready to use.
+// Safe for concurrent use.
 //
-// A deleted pod stays remembered, with its last status, until Drop.
+// A deleted pod is kept, with its last status, until Drop.
 type MemorySink struct {
 	mu      sync.Mutex // guards the fields below
-	pods    map[types.UID]remembered
-	changed chan struct{} // closed with the next change; nil while nobody waits
+	pods    map[types.UID]cached
+	changed chan struct{} // closed by the next change; nil while no wait is in progress
 }
 
-type remembered struct {
+type cached struct {
 	status  v1.PodStatus
 	deleted bool
 }
 
-// UpdatePodStatus remembers the status.
+// UpdatePodStatus implements StatusSink.
 func (s *MemorySink) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
-	s.set(pod.UID, func(r *remembered) { r.status, r.deleted = status, false })
+	s.set(pod.UID, func(r *cached) { r.status, r.deleted = status, false })
 	return nil
 }
 
-// DeletePod remembers that the pod was deleted.
+// DeletePod implements StatusSink.
 func (s *MemorySink) DeletePod(_ context.Context, pod *v1.Pod) error {
-	s.set(pod.UID, func(r *remembered) { r.deleted = true })
+	s.set(pod.UID, func(r *cached) { r.deleted = true })
 	return nil
 }
 
-// Status returns the last status of the pod, and whether there is one. Deleted
-// pods have theirs.
+// Status returns the last status of the pod, deleted or not, and whether there is one. The caller
+// owns it.
 func (s *MemorySink) Status(uid types.UID) (v1.PodStatus, bool) {
 	s.mu.Lock()
 	r, ok := s.pods[uid]
@@ -53,26 +53,26 @@ func (s *MemorySink) Deleted(uid types.UID) bool {
 	return s.pods[uid].deleted
 }
 
-// Drop forgets the pod.
+// Drop removes the pod.
 func (s *MemorySink) Drop(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.pods, uid)
 }
 
-// Wait returns the first status of the pod, from the present one on, of which
-// want says true. Statuses that follow each other fast may be passed over. If
-// ctx ends first, the error names the phase the pod had last.
-func (s *MemorySink) Wait(ctx context.Context, uid types.UID, want func(v1.PodStatus) bool) (v1.PodStatus, error) {
-	return s.wait(ctx, uid, func(r *remembered) bool { return want(*r.status.DeepCopy()) })
+// Wait blocks until ok returns true for the last status of the pod and returns that status.
+// Statuses that are replaced quickly may be skipped. If ctx is done first, the error contains
+// the last phase.
+func (s *MemorySink) Wait(ctx context.Context, uid types.UID, ok func(v1.PodStatus) bool) (v1.PodStatus, error) {
+	return s.wait(ctx, uid, func(r *cached) bool { return ok(*r.status.DeepCopy()) })
 }
 
-// WaitDeleted waits until the pod was deleted, and returns its last status.
+// WaitDeleted blocks until the pod is deleted and returns its last status.
 func (s *MemorySink) WaitDeleted(ctx context.Context, uid types.UID) (v1.PodStatus, error) {
-	return s.wait(ctx, uid, func(r *remembered) bool { return r.deleted })
+	return s.wait(ctx, uid, func(r *cached) bool { return r.deleted })
 }
 
-func (s *MemorySink) wait(ctx context.Context, uid types.UID, want func(*remembered) bool) (v1.PodStatus, error) {
+func (s *MemorySink) wait(ctx context.Context, uid types.UID, done func(*cached) bool) (v1.PodStatus, error) {
 	for {
 		s.mu.Lock()
 		r, ok := s.pods[uid]
@@ -81,7 +81,7 @@ func (s *MemorySink) wait(ctx context.Context, uid types.UID, want func(*remembe
 		}
 		changed := s.changed
 		s.mu.Unlock()
-		if ok && want(&r) {
+		if ok && done(&r) {
 			return *r.status.DeepCopy(), nil
 		}
 		select {
@@ -92,14 +92,14 @@ func (s *MemorySink) wait(ctx context.Context, uid types.UID, want func(*remembe
 	}
 }
 
-// set changes what is remembered of a pod and lets those in wait look again.
-func (s *MemorySink) set(uid types.UID, change func(*remembered)) {
+// set changes the entry of a pod and wakes wait.
+func (s *MemorySink) set(uid types.UID, change func(*cached)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.pods[uid]
 	change(&r)
 	if s.pods == nil {
-		s.pods = make(map[types.UID]remembered)
+		s.pods = make(map[types.UID]cached)
 	}
 	s.pods[uid] = r
 	if s.changed != nil {

@@ -6,22 +6,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Merge returns what a pod's record is to say when this node has ours to say and
-// the record says theirs now (st-74 … st-78). It is what a sink writes whose
-// records others write too: [Compute] has done the same with what the source had
-// of theirs, which may have grown old meanwhile. It is a pure function, shares
-// nothing with its arguments, and merging its result again changes nothing.
+// Merge returns the status to write to a pod's record that contains theirs, when this node
+// reports ours. Sinks whose records have several writers use it: [Compute] has merged ours with
+// the status of the source, which may be outdated. It is a pure function, shares no memory with
+// its arguments, and is idempotent.
 //
-//   - Conditions are the node's if it owns them (st-36), else theirs.
-//   - DisruptionTarget is the node's if the phase turns terminal with it, else
-//     theirs (st-75).
-//   - Claims of resources and the nominated node are theirs (st-76).
-//   - A terminal phase of theirs stays, with its reason and message (st-33,
-//     inv-7), and neither a generation nor a restart count goes back.
-//   - A pod that has ended is not ready (st-78, inv-8).
-//
-// That a terminal phase is not said too soon (st-77) is for [Hold] to see to; a
-// [Manager] does.
+//   - Conditions are taken from ours if the node owns them (see [Owned]), else from theirs.
+//   - DisruptionTarget is taken from ours if the phase becomes terminal with it, else from theirs
+//     (rule st-75).
+//   - Resource claims and the nominated node are taken from theirs.
+//   - A terminal phase in theirs is kept, with its reason and message; the observed generation and
+//     restart counts do not decrease.
+//   - A terminal pod is not ready (rule st-78).
 func Merge(theirs, ours v1.PodStatus) v1.PodStatus {
 	s := *ours.DeepCopy()
 	theirs = *theirs.DeepCopy()

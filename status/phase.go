@@ -7,8 +7,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// PhaseFacts is what a phase is decided by.
-type PhaseFacts struct {
+// phaseFacts is what a phase is decided by.
+type phaseFacts struct {
 	Pod *v1.Pod
 
 	// Init and Containers are the statuses of init and regular containers.
@@ -40,7 +40,7 @@ type tally struct {
 // Phase returns the phase of a pod by its spec and the statuses of its
 // containers (st-22 … st-29). It does not look at the pod's former phase:
 // [Compute] sees to it that a terminal one stays.
-func Phase(f PhaseFacts) v1.PodPhase {
+func computePhase(f phaseFacts) v1.PodPhase {
 	t := count(f)
 	// The table of st-25; the first row that holds decides.
 	switch {
@@ -69,7 +69,7 @@ func Phase(f PhaseFacts) v1.PodPhase {
 }
 
 // count tallies the containers (st-22 … st-24).
-func count(f PhaseFacts) tally {
+func count(f phaseFacts) tally {
 	var t tally
 	for i := range f.Pod.Spec.InitContainers {
 		c := &f.Pod.Spec.InitContainers[i]
@@ -173,7 +173,7 @@ func restartable(pod *v1.Pod, c *v1.Container, init bool, end *v1.ContainerState
 // the sandbox that counts: a regular container has an instance in the newest
 // ready one (rt-9, st-21). Sidecars then start over without taking the pod
 // back to Pending.
-func HasInitialized(pod *v1.Pod, observed *runtime.PodStatus) bool {
+func hasInitialized(pod *v1.Pod, observed *runtime.PodStatus) bool {
 	if observed == nil {
 		return false
 	}

@@ -115,7 +115,7 @@ func (l *lane) take() *entry {
 // matters reports whether others act on what is to be said of the entry: whether
 // the pod serves, that it has ended, that it may be deleted.
 func (e *entry) matters() bool {
-	return e.version == e.sent || IsReady(&e.status) != e.ready || !e.held && Terminal(e.status.Phase) && !Terminal(e.said.Phase)
+	return e.version == e.sent || IsReady(&e.status) != e.ready || !e.withheld && Terminal(e.status.Phase) && !Terminal(e.published.Phase)
 }
 
 // byRetry is a heap of entries, soonest first.

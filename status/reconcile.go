@@ -6,20 +6,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// steady is how long what the manager says must have stood before another edit
-// of it counts as the first.
+// steady is the time without an overwrite after which corrections is reset.
 const steady = 30 * time.Minute
 
-// Reconcile says what the pod's record shows now, pod.Status, after its status
-// changed there. If that is not what was last said, somebody else wrote over it,
-// or the record was restored from an older one, and it is said again (st-71): after
-// Config.RetryMin, since what is shown may be no more than an echo of an earlier
-// write, and later with each time that it does not stand, up to ten times
-// Config.RetryMax. A sink whose records cannot hold all that is said costs no more
-// than that. What others own may change as they like (lq-31).
+// Reconcile compares pod.Status, as it is recorded now, for example in the API server, with
+// the status delivered last. If they differ, another writer has changed it or an older record
+// was restored, and the status is delivered again: after Config.RetryMin, since pod.Status may
+// be older than the last delivery, and after a longer delay with each consecutive correction,
+// up to ten times Config.RetryMax. Fields that other writers own are not compared.
 //
-// A pod that nothing was said of yet, or that was forgotten, is none of its
-// business. Like Report it does not wait for the sink.
+// Reconcile does not wait for the sink and does nothing if the pod has not been reported or was
+// forgotten.
 func (m *Manager) Reconcile(pod *v1.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -27,25 +24,25 @@ func (m *Manager) Reconcile(pod *v1.Pod) {
 	if e == nil || e.gone || e.deleted || e.version == 0 {
 		return
 	}
-	e.pod, e.shown = pod, &pod.Status
+	e.pod, e.recorded = pod, &pod.Status
 	m.pushLocked(e)
 }
 
-// compare takes note of whether the record shows something else than it was last
-// told. It is called when nothing is under way.
+// compare sets overwritten if the recorded status is not the delivered one. It must not be
+// called while a call of the sink is in flight.
 func (e *entry) compare(now time.Time) {
-	say := e.say()
-	was := e.edited
-	e.edited, e.shown = !Equal(&say, e.shown), nil
-	if e.edited && !was && now.Sub(e.corrected) >= steady {
+	say := e.desired()
+	was := e.overwritten
+	e.overwritten, e.recorded = !Equal(&say, e.recorded), nil
+	if e.overwritten && !was && now.Sub(e.corrected) >= steady {
 		e.corrections = 0
 	}
 }
 
-// say returns what the sink is to be told of the entry at present.
-func (e *entry) say() v1.PodStatus {
-	if e.held {
-		return Hold(e.status, e.said, &e.pod.Status)
+// desired returns the status to deliver.
+func (e *entry) desired() v1.PodStatus {
+	if e.withheld {
+		return withholdPhase(e.status, e.published, &e.pod.Status)
 	}
 	return e.status
 }

@@ -46,9 +46,9 @@ func TestWhatOthersWriteOverAStatusIsMended(t *testing.T) { // st-71, src-7, sl-
 
 		m.Reconcile(shows(pod, said, notReady))
 		time.Sleep(500 * time.Millisecond)
-		o, ok := m.Outstanding(pod.UID)
+		o, ok := m.Delivery(pod.UID)
 		require.True(t, ok)
-		assert.True(t, o.Edited && !o.Update && !o.Delete, "it can be told why something is said again")
+		assert.True(t, o.Overwritten && !o.Update && !o.Delete, "it can be told why something is said again")
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, sink.made())
 		assert.True(t, status.IsReady(new(sink.said(pod.UID))))

@@ -37,7 +37,7 @@ func trigger(pod *v1.Pod, observed *runtime.PodStatus) bool {
 
 // restarting returns the condition AllContainersRestarting (rt-139). If nobody
 // looked, what was said stands.
-func restarting(f *ConditionFacts) v1.PodCondition {
+func restarting(f *conditionFacts) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	was := Condition(f.Previous, c.Type)
 	switch {

@@ -6,27 +6,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A StatusSink records what this node knows of its pods: in the API server, in
-// a file, in memory.
+// A StatusSink records the statuses of the node's pods, for example in the API server, in files
+// or in memory.
 //
-// A [Manager] calls it from its own goroutines: in order and never twice at a
-// time for one pod, in parallel for different pods. A call may block, and
-// returns soon after its ctx ended.
+// A [Manager] calls it on goroutines of its own: sequentially for one pod, concurrently for
+// different pods. A call may block, and must return soon after ctx is done.
 //
-// Delivery is at least once: after an error the same call is made again,
-// later and perhaps with a newer status, until it returns nil. So both methods
-// are idempotent, and a sink that learns that a pod is gone for good (deleted,
-// or replaced by one with another UID) returns nil: an error would be retried
-// for ever.
+// Delivery is at least once: after an error the call is repeated, possibly with a newer status,
+// until it returns nil. Both methods must therefore be idempotent, and must return nil if the
+// pod no longer exists (deleted, or replaced by one with another UID): an error would be
+// repeated forever.
 //
-// The sink may keep the status and the pod, and changes neither.
+// The sink may keep status and pod, and must not change them.
 type StatusSink interface {
-	// UpdatePodStatus records the status of pod. Conditions that are not this
-	// node's to say (st-36) are in status as they were in pod.Status.
+	// UpdatePodStatus records the status of pod. Conditions that this node does not own (see
+	// [Owned]) are in status as they were in pod.Status.
 	UpdatePodStatus(ctx context.Context, pod *v1.Pod, status v1.PodStatus) error
 
-	// DeletePod says that nothing of the pod is left on this node and its
-	// final status was recorded, so that its record may go. Deleting a pod
-	// that is not there is no error.
+	// DeletePod reports that nothing of the pod is left on this node and that its final status
+	// was recorded, so that its record may be deleted. It returns nil if the pod does not
+	// exist.
 	DeletePod(ctx context.Context, pod *v1.Pod) error
 }

@@ -20,14 +20,12 @@ import (
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
-// A Snapshot is a sink for agents without an API server: a directory that holds
-// the last status of each pod, for the agent that is started next. Config.Earlier
-// takes it from there, so that a pod which has ended stays ended, restart counts
-// go on, an exit whose container is gone keeps its code, and what was ready stays
-// so until a probe says otherwise (L-40, L-42).
+// A Snapshot is a [StatusSink] for agents without an API server: a directory with the last status
+// of each pod. [Config].Restore takes it from there after a restart of the process, so that a
+// terminated pod stays terminated, restart counts continue, the exit codes of removed containers
+// are kept, and readiness lasts until a probe has a new result.
 //
-// A record is replaced as a whole, and is there in full after a crash at any
-// time. Its methods may be called from anywhere.
+// Each file is replaced atomically. Safe for concurrent use.
 type Snapshot struct {
 	dir string
 
@@ -35,7 +33,7 @@ type Snapshot struct {
 	pods map[types.UID]v1.PodStatus
 }
 
-// snapshot is a record. Names are there for people.
+// snapshot is the content of a file. Namespace and name are informative.
 type snapshot struct {
 	Namespace string       `json:"namespace"`
 	Name      string       `json:"name"`
@@ -45,34 +43,34 @@ type snapshot struct {
 
 const snapshotEnding = ".json"
 
-// OpenSnapshot opens the directory, makes it if need be, and reads what is in it.
-// Records that cannot be read are left out, and named by broken: their pods begin
-// anew. An error says that the directory is not usable.
+// OpenSnapshot opens the directory, creates it if necessary, and reads the files in it. broken
+// contains an error for each file that cannot be read; its pod has no status. It returns an error
+// if the directory cannot be used.
 func OpenSnapshot(dir string) (s *Snapshot, broken []error, err error) {
 	if dir == "" {
-		return nil, nil, errors.New("status: OpenSnapshot without a directory")
+		return nil, nil, errors.New("status: OpenSnapshot: dir is empty")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("status: make the directory of snapshots: %w", err)
+		return nil, nil, fmt.Errorf("status: create the snapshot directory: %w", err)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("status: read the directory of snapshots: %w", err)
+		return nil, nil, fmt.Errorf("status: read the snapshot directory: %w", err)
 	}
 	s = &Snapshot{dir: dir, pods: make(map[types.UID]v1.PodStatus, len(files))}
 	for _, f := range files {
 		path := filepath.Join(dir, f.Name())
 		if strings.HasSuffix(f.Name(), snapshotEnding+checkpoint.Temporary) {
-			_ = os.Remove(path) // of a write that was cut short; if it stays it is in nobody's way
+			_ = os.Remove(path) // of an interrupted write; a failure to remove it is harmless
 		}
 		if filepath.Ext(f.Name()) != snapshotEnding {
-			continue // not ours
+			continue // another file
 		}
 		var r snapshot
 		if err := checkpoint.Read(path, &r); err != nil {
 			broken = append(broken, fmt.Errorf("status: %w", err))
 		} else if snapshotName(r.UID) != f.Name() {
-			broken = append(broken, fmt.Errorf("status: %s is of pod %q, which has another file", path, r.UID))
+			broken = append(broken, fmt.Errorf("status: %s contains pod %q, whose file name is another", path, r.UID))
 		} else {
 			s.pods[r.UID] = r.Status
 		}
@@ -80,7 +78,7 @@ func OpenSnapshot(dir string) (s *Snapshot, broken []error, err error) {
 	return s, broken, nil
 }
 
-// snapshotName returns the name of a pod's record: its UID, if that can be one.
+// snapshotName returns the name of a pod's file: its UID, or a hash if that is no file name.
 func snapshotName(uid types.UID) string {
 	plain := len(uid) > 0 && len(uid) <= 128 && strings.Trim(string(uid), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 	if plain {
@@ -99,7 +97,7 @@ func (s *Snapshot) Status(uid types.UID) (v1.PodStatus, bool) {
 	return *status.DeepCopy(), ok
 }
 
-// UpdatePodStatus replaces the record of the pod.
+// UpdatePodStatus writes the file of the pod.
 func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.PodStatus) error {
 	r := snapshot{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Status: status}
 	if err := checkpoint.Write(filepath.Join(s.dir, snapshotName(pod.UID)), r); err != nil {
@@ -111,12 +109,12 @@ func (s *Snapshot) UpdatePodStatus(_ context.Context, pod *v1.Pod, status v1.Pod
 	return nil
 }
 
-// DeletePod removes the record of the pod.
+// DeletePod removes the file of the pod.
 func (s *Snapshot) DeletePod(_ context.Context, pod *v1.Pod) error { return s.remove(pod.UID) }
 
-// Prune removes the records of the pods for which keep returns false: those that
-// were deleted while no agent ran. Call it when all sources have synced. keep may
-// call methods of s.
+// Prune removes the status of every pod that keep rejects, for example those that were deleted
+// while the process did not run. It should be called when all sources have synced. keep may call
+// methods of s.
 func (s *Snapshot) Prune(keep func(uid types.UID) bool) error {
 	s.mu.Lock()
 	gone := slices.Collect(maps.Keys(s.pods))

@@ -17,13 +17,13 @@ import (
 )
 
 // agent is a manager over the snapshots of dir, which no source helps.
-func agent(t *testing.T, dir string, probed map[string]status.Probed) (*status.Manager, *status.Snapshot) {
+func agent(t *testing.T, dir string, probed map[string]runtime.ProbeStatus) (*status.Manager, *status.Snapshot) {
 	snapshots, broken, err := status.OpenSnapshot(dir)
 	require.NoError(t, err)
 	require.Empty(t, broken)
-	cfg := status.Config{Sink: snapshots, Earlier: snapshots.Status}
+	cfg := status.Config{Sink: snapshots, Restore: snapshots.Status}
 	if probed != nil {
-		cfg.Probes = func(types.UID) map[string]status.Probed { return probed }
+		cfg.Facts.Probes = func(types.UID) map[string]runtime.ProbeStatus { return probed }
 	}
 	m, err := status.New(cfg)
 	require.NoError(t, err)
@@ -35,7 +35,7 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubele
 	job, web := named(podOf(v1.RestartPolicyNever, "a"), "job"), named(podOf(v1.RestartPolicyAlways, "a"), "web")
 	web.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
 
-	m, _ := agent(t, dir, map[string]status.Probed{"a": {Readiness: status.ProbeSuccess}})
+	m, _ := agent(t, dir, map[string]runtime.ProbeStatus{"a": {Readiness: runtime.ProbeSuccess}})
 	m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{})
 	serving := m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	require.True(t, status.IsReady(&serving))
@@ -43,7 +43,7 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubele
 
 	// The agent is started again; the job's containers are gone, and no probe of
 	// the other has a result yet.
-	m, _ = agent(t, dir, map[string]status.Probed{})
+	m, _ = agent(t, dir, map[string]runtime.ProbeStatus{})
 	over := m.Report(job, &runtime.PodStatus{}, nil, runtime.Termination{})
 	assert.Equal(t, v1.PodSucceeded, over.Phase, "not run again")
 	assert.Zero(t, over.ContainerStatuses[0].State.Terminated.ExitCode)
@@ -52,11 +52,11 @@ func TestASnapshotOutlivesTheAgent(t *testing.T) { // L-40, L-42, virtual-kubele
 	assert.Equal(t, serving.StartTime.Time.UTC(), now.StartTime.Time.UTC())
 
 	// And the other way round: what was not ready is not ready.
-	unready := map[string]status.Probed{"a": {Readiness: status.ProbeFailure}}
+	unready := map[string]runtime.ProbeStatus{"a": {Readiness: runtime.ProbeFailure}}
 	m, _ = agent(t, dir, unready)
 	m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	require.NoError(t, m.Flush(t.Context()))
-	m, s := agent(t, dir, map[string]status.Probed{})
+	m, s := agent(t, dir, map[string]runtime.ProbeStatus{})
 	now = m.Report(web, seen(runningC("a", 3)), nil, runtime.Termination{})
 	assert.False(t, status.IsReady(&now), "#135795")
 
@@ -74,7 +74,7 @@ func TestASourceThatGivesBackWhatWasSaidGoesBeforeASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		pod.Status = status.Compute(status.Facts{Pod: pod, Observed: seen(runningC("a", 7)), Now: t0})
-		m := started(t, status.Config{Sink: status.Tee(), Earlier: func(types.UID) (v1.PodStatus, bool) {
+		m := started(t, status.Config{Sink: status.Tee(), Restore: func(types.UID) (v1.PodStatus, bool) {
 			return v1.PodStatus{Phase: v1.PodFailed, StartTime: new(pod.Status.StartTime.Rfc3339Copy())}, true
 		}})
 		s := m.Report(pod, seen(runningC("a", 7)), nil, runtime.Termination{})

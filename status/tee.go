@@ -7,9 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Tee returns a sink that passes each call to all sinks, one after the other,
-// and joins their errors. When one fails, all are called again: they are
-// idempotent. Without any it discards what it is told.
+// Tee returns a sink that calls all sinks, one after the other, and joins their errors. If one
+// fails, all are called again. Without sinks it discards statuses.
 func Tee(sinks ...StatusSink) StatusSink { return tee(sinks) }
 
 type tee []StatusSink

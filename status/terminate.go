@@ -9,14 +9,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Terminate returns the last word on a pod whose containers have stopped and
-// whose resources are released (st-59 … st-61): what is not known to have
-// exited counts as lost, with exit code 137, and a pod that has not ended well
-// has failed. The phase of a static pod stays, as its source may start it
-// again.
-//
-// It is idempotent and changes neither argument.
-func Terminate(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
+// terminatedStatus returns the final status of a pod whose containers have stopped and whose
+// resources are released (rules st-59 to st-61): a container without an observed exit terminates
+// with exit code 137, and a pod that is not terminal fails, unless it is static: its source may
+// start it again. It is idempotent and changes neither argument.
+func terminatedStatus(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
 	s := *last.DeepCopy()
 	if begun(pod, &s) {
 		for i := range s.ContainerStatuses {
@@ -29,7 +26,7 @@ func Terminate(pod *v1.Pod, last v1.PodStatus, now time.Time) v1.PodStatus {
 	if !Terminal(s.Phase) && !runtime.IsStatic(pod) {
 		s.Phase, s.Reason, s.Message = v1.PodFailed, "", ""
 	}
-	s.Conditions = Conditions(ConditionFacts{Pod: pod, Status: &s, Previous: last.Conditions, Now: now})
+	s.Conditions = computeConditions(conditionFacts{Pod: pod, Status: &s, Previous: last.Conditions, Now: now})
 	return s
 }
 

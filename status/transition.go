@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A transitionError names the container that CheckTransition is about.
+// A transitionError names a container that must not restart.
 type transitionError struct {
 	container string
 	code      int32
@@ -21,10 +21,9 @@ func (e *transitionError) Error() string {
 	return fmt.Sprintf("container %s exited with code %d and is not to be restarted", e.container, e.code)
 }
 
-// CheckTransition returns an error if a container that had exited for good is
-// said to be anything but exited (st-50). Whoever is about to say so has mixed
-// up two pods or two observations.
-func CheckTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
+// checkTransition returns an error if a terminated container that may not restart has another
+// state in new (rule st-50).
+func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 	if restart.MayRestartAll(pod) {
 		return nil // any container may come back
 	}
@@ -58,17 +57,15 @@ func CheckTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 	return nil
 }
 
-// computeLegal is Compute, but that the end of a container which had exited for
-// good stands whatever is observed of it (st-50); refused tells of the first such
-// container, nil if there is none. Of the rest of the pod all is said: a runtime
-// whose memory was lost may run such a container again, and a status that stood
-// still for as long as it does would hide how the others are, and that the pod is
-// over when they are.
+// computeLegal is Compute, except that a terminated container that may not restart stays
+// terminated whatever is observed of it; rejected is an error for the first such container. The
+// rest of the status is updated: a runtime that lost its state may run such a container again,
+// and the other containers must stay visible meanwhile.
 func computeLegal(f Facts) (s v1.PodStatus, refused error) {
 	old := f.previous()
 	for {
 		s = Compute(f)
-		err := CheckTransition(f.Pod, old, &s)
+		err := checkTransition(f.Pod, old, &s)
 		if err == nil {
 			return s, refused
 		}

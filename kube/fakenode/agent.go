@@ -111,7 +111,7 @@ func (a *agent) wirePods() (err error) {
 		HostIPs:   func() []string { return []string{a.address()} },
 		Record:    record, Logger: logger,
 		Adjust: core.Adjust{
-			Status:  func(c *status.Config) { c.Probes = a.probed },
+			Status:  func(c *status.Config) { c.Facts.Probes = a.probed },
 			Workers: func(c *podworker.Config) { c.Retry = cfg.Retry },
 		},
 	})

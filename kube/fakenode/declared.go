@@ -10,7 +10,6 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/kubeparts/kubeparts/status"
 )
 
 // declared is what a node knows of how a pod behaves.
@@ -112,10 +111,10 @@ func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behaviour, boo
 
 // probed tells what the probes of a pod's containers would have come to. Who has to
 // be looked at again later is then.
-func (a *agent) probed(uid types.UID) map[string]status.Probed {
+func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 	seen, err := a.whole.PLEG().Get(uid)
 	if err != nil {
-		return map[string]status.Probed{}
+		return map[string]runtime.ProbeStatus{}
 	}
 	evict := false
 	defer func() {
@@ -126,7 +125,7 @@ func (a *agent) probed(uid types.UID) map[string]status.Probed {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.declared[uid]
-	out := make(map[string]status.Probed, len(seen.Containers))
+	out := make(map[string]runtime.ProbeStatus, len(seen.Containers))
 	for i := range seen.Containers {
 		c := &seen.Containers[i]
 		if _, ok := out[c.Name]; ok || c.State != runtime.ContainerRunning {
@@ -138,11 +137,11 @@ func (a *agent) probed(uid types.UID) map[string]status.Probed {
 			ready, over = a.lookLocked(uid, d, c)
 			evict = evict || over
 		}
-		result := status.ProbeFailure
+		result := runtime.ProbeFailure
 		if ready {
-			result = status.ProbeSuccess
+			result = runtime.ProbeSuccess
 		}
-		out[c.Name] = status.Probed{Startup: status.ProbeSuccess, Readiness: result}
+		out[c.Name] = runtime.ProbeStatus{Startup: runtime.ProbeSuccess, Readiness: result}
 	}
 	return out
 }

@@ -53,8 +53,8 @@ func newAgent(ctx context.Context, b base, d agentDeps) (*agent.Agent, error) {
 				c.File, c.Hooks = filepath.Join(b.cfg.RootDir, "probes.json"), b.metrics.Prober()
 			},
 			Status: func(c *status.Config) {
-				c.Earlier, c.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
-				c.Health, c.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), b.metrics.Status()
+				c.Restore, c.Facts.RecursiveReadOnly = d.snapshot.earlier, recursiveReadOnly(ctx, d.runtime)
+				c.Facts.DeviceHealth, c.Facts.Unready, c.Hooks = d.managers.health(), unready(d.shutdown), b.metrics.Status()
 			},
 			Pipeline: func(c *podworker.PipelineConfig) {
 				c.Hooks = b.metrics.Pipeline()

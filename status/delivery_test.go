@@ -15,22 +15,22 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
+func TestDeliveryReportsFailuresAndAWithheldPhase(t *testing.T) { // L-45
 	synctest.Test(t, func(t *testing.T) {
 		refuse := errors.New("forbidden")
 		sink := &slowSink{t: t}
 		sink.failing(refuse)
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		_, ok := m.Outstanding(pod.UID)
+		_, ok := m.Delivery(pod.UID)
 		assert.False(t, ok)
 
 		began := time.Now()
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
-		o, ok := m.Outstanding(pod.UID)
+		o, ok := m.Delivery(pod.UID)
 		require.True(t, ok)
-		assert.True(t, o.Update && !o.Delete && !o.Calling)
+		assert.True(t, o.Update && !o.Delete && !o.InFlight)
 		assert.Equal(t, 1, o.Failures)
 		assert.ErrorIs(t, o.Err, refuse)
 		assert.Equal(t, began, o.Since)
@@ -39,9 +39,9 @@ func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
 		sink.failing(nil)
 		m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{Failed: true, Reason: "Evicted"})
 		time.Sleep(time.Minute)
-		o, _ = m.Outstanding(pod.UID)
+		o, _ = m.Delivery(pod.UID)
 		assert.False(t, o.Update)
-		assert.Equal(t, v1.PodFailed, o.Held, "why the end is not said")
+		assert.Equal(t, v1.PodFailed, o.Withheld, "why the end is not said")
 		assert.NotEqual(t, v1.PodFailed, o.Status.Phase)
 		assert.NoError(t, o.Err)
 
@@ -50,26 +50,8 @@ func TestWhatIsOutstandingCanBeRead(t *testing.T) { // L-45
 		pod.DeletionTimestamp = new(metav1.Now())
 		m.Finish(pod)
 		time.Sleep(10 * time.Second)
-		o, _ = m.Outstanding(pod.UID)
+		o, _ = m.Delivery(pod.UID)
 		assert.True(t, o.Update && o.Delete)
-		assert.Empty(t, o.Held)
-	})
-}
-
-func TestAnExitIsAcknowledgedWhenTheSinkHasIt(t *testing.T) { // L-41
-	synctest.Test(t, func(t *testing.T) {
-		sink := &slowSink{t: t, latency: time.Second}
-		m := started(t, status.Config{Sink: sink})
-		pod := podOf(v1.RestartPolicyAlways, "a")
-		dead, lives := exitedC("a", 0, 1), runningC("a", 1)
-		assert.True(t, m.Acknowledged(pod.UID, dead.ID), "nobody asks for what is not known")
-		m.Report(pod, seen(dead), nil, runtime.Termination{})
-		assert.False(t, m.Acknowledged(pod.UID, dead.ID))
-		time.Sleep(2 * time.Second)
-		assert.True(t, m.Acknowledged(pod.UID, dead.ID))
-		m.Report(pod, seen(lives, dead), nil, runtime.Termination{})
-		time.Sleep(2 * time.Second)
-		assert.True(t, m.Acknowledged(pod.UID, dead.ID), "as the last state")
-		assert.False(t, m.Acknowledged(pod.UID, lives.ID))
+		assert.Empty(t, o.Withheld)
 	})
 }

@@ -8,12 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Same reports whether two statuses say the same about what the node has to
-// say (st-49). It looks past what others own (their conditions, resource
-// claims), past the times of conditions, and past the order of conditions.
+// Equal reports whether two statuses are equal in the fields that the node owns (rule st-49). It
+// ignores the conditions of other writers, resource claims, the times of conditions and their
+// order.
 //
-// It is asked at every look at every pod, mostly to say yes. What every status
-// has is compared field by field: reflection takes fifty times as long.
+// Fields that every status has are compared one by one: reflection takes fifty times as long, and
+// Equal is called for each inspection of each pod.
 func Equal(a, b *v1.PodStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration &&
 		a.Phase == b.Phase && a.Reason == b.Reason && a.Message == b.Message &&

@@ -9,10 +9,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Held reports whether a terminal phase has to stay unsaid for now (st-77,
-// inv-6): something of the pod runs, or may. A controller that reads "Failed"
-// starts a replacement, which must not meet its predecessor.
-func Held(s *v1.PodStatus, observed *runtime.PodStatus) bool {
+// mustWithhold reports whether the terminal phase of s must not be published yet, because a
+// container of the pod may run: a controller that reads "Failed" starts a replacement, which
+// must not run at the same time (rule st-77).
+func mustWithhold(s *v1.PodStatus, observed *runtime.PodStatus) bool {
 	if !Terminal(s.Phase) {
 		return false
 	}
@@ -26,20 +26,18 @@ func Held(s *v1.PodStatus, observed *runtime.PodStatus) bool {
 
 func running(s v1.ContainerStatus) bool { return s.State.Running != nil }
 
-// Said is the phase of a pod that was said last, and why.
-type Said struct {
+// publishedPhase is the last delivered phase of a pod.
+type publishedPhase struct {
 	Phase           v1.PodPhase
 	Reason, Message string
 }
 
-func said(s *v1.PodStatus) Said { return Said{s.Phase, s.Reason, s.Message} }
+func phaseOf(s *v1.PodStatus) publishedPhase { return publishedPhase{s.Phase, s.Reason, s.Message} }
 
-// Hold returns s as it may be said while its terminal phase is held back: with
-// the phase, reason and message that was said last. The disruption that ends it is
-// kept back too: it goes with the phase (st-75). Where
-// nothing was said yet, the phase is Running or Pending. It does not change
-// what s points to.
-func Hold(s v1.PodStatus, said Said, source *v1.PodStatus) v1.PodStatus {
+// withholdPhase returns s with the last delivered phase, reason and message instead of its
+// terminal phase; without one the phase is Running or Pending. A disruption by this node is
+// withheld with the phase (rule st-75). Memory that s refers to is not changed.
+func withholdPhase(s v1.PodStatus, said publishedPhase, source *v1.PodStatus) v1.PodStatus {
 	s.Phase, s.Reason, s.Message = said.Phase, said.Reason, said.Message
 	if s.Phase == "" {
 		s.Phase = v1.PodPending
@@ -58,9 +56,8 @@ func Hold(s v1.PodStatus, said Said, source *v1.PodStatus) v1.PodStatus {
 	return s
 }
 
-// released returns s as it is said when its phase is held back no more: the
-// disruption that went with the phase begins now (st-75). It does not change what
-// s points to.
+// released returns s as it is published when its terminal phase is no longer withheld: a
+// disruption by this node begins now (rule st-75). Memory that s refers to is not changed.
 func released(s v1.PodStatus, source *v1.PodStatus, now time.Time) v1.PodStatus {
 	if Condition(source.Conditions, v1.DisruptionTarget) != nil {
 		return s

@@ -28,7 +28,7 @@ func TestATerminalPhaseIsHeldWhileAnythingMayRun(t *testing.T) { // st-77
 		"nobody looked, none had run":   {of(v1.PodFailed, waits("a")), nil, false},
 		"turned away, nothing is known": {of(v1.PodFailed), nil, false},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.Held(&tc.status, tc.observed)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, status.MustWithhold(&tc.status, tc.observed)) })
 	}
 }
 
@@ -37,16 +37,16 @@ func TestHoldSaysThePhaseThatWasSaid(t *testing.T) { // st-75, st-77
 	theirs := v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue, Reason: "EvictionByEvictionAPI"}
 	failed := v1.PodStatus{Phase: v1.PodFailed, Reason: "Evicted", Conditions: []v1.PodCondition{disrupted, {Type: v1.PodReady}}}
 
-	s := status.Hold(failed, status.Said{Phase: v1.PodRunning, Reason: "R", Message: "M"}, &v1.PodStatus{})
+	s := status.WithholdPhase(failed, status.PublishedPhase{Phase: v1.PodRunning, Reason: "R", Message: "M"}, &v1.PodStatus{})
 	assert.Equal(t, "Running/R/M", string(s.Phase)+"/"+s.Reason+"/"+s.Message)
 	assert.Equal(t, []v1.PodCondition{{Type: v1.PodReady}}, s.Conditions)
 	assert.Len(t, failed.Conditions, 2, "left alone")
 
-	s = status.Hold(failed, status.Said{}, &v1.PodStatus{Conditions: []v1.PodCondition{theirs}})
+	s = status.WithholdPhase(failed, status.PublishedPhase{}, &v1.PodStatus{Conditions: []v1.PodCondition{theirs}})
 	assert.Equal(t, v1.PodPending, s.Phase, "nothing was said yet")
 	assert.Equal(t, []v1.PodCondition{theirs, {Type: v1.PodReady}}, s.Conditions, "of a disruption the source knows, the source's word stays")
 	assert.Equal(t, disrupted, failed.Conditions[0], "left alone")
 
 	failed.ContainerStatuses = []v1.ContainerStatus{up("a")}
-	assert.Equal(t, v1.PodRunning, status.Hold(failed, status.Said{}, &v1.PodStatus{}).Phase)
+	assert.Equal(t, v1.PodRunning, status.WithholdPhase(failed, status.PublishedPhase{}, &v1.PodStatus{}).Phase)
 }
