@@ -310,7 +310,7 @@ func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
 				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not called off")
 				assert.Equal(t, 20*time.Second, time.Since(begun))
 				assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
-				assert.Contains(t, res.Actions[1].Message, "the hook did not end within 20s: ")
+				assert.Contains(t, res.Actions[1].Message, "the hook timed out after 20s: ")
 				assert.Equal(t, []string{"db"}, f.running())
 				assert.Contains(t, seen.take(), "Warning FailedPostStartHook spec.containers{web}: PostStartHook failed")
 			})

@@ -158,7 +158,7 @@ func New(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger, verify: verify, backoff: backoff,
-		limit:   newLimiter(cfg.QPS, cfg.Burst, cfg.RefuseOverQPS),
+		limit: newLimiter(cfg.QPS, cfg.Burst, cfg.RefuseOverQPS),
 	}
 	if cfg.Dir != "" {
 		m.records = newRecords(cfg.Dir, cfg.Logger)
