@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/podhttp"
+	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
@@ -77,20 +78,17 @@ func (s *podSync) unfinishedHook(ctx context.Context, c *v1.Container, id string
 // unfinishedHooks runs the pending hooks of all running containers except the stopped
 // ones, in the order of the spec, before further containers are started.
 func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
-	for _, list := range [][]v1.Container{s.pod.Spec.InitContainers, s.pod.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			inst := running(s.status, c.Name)
-			if ctx.Err() != nil {
-				return
-			}
-			if inst == nil || slices.ContainsFunc(stopped, func(k plan.Kill) bool { return k.ID == inst.ID }) {
-				continue
-			}
-			begun := time.Now()
-			if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
-				s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: joinContextErr(ctx, err), Reason: "PostStartHookError"}, begun)
-			}
+	for c := range podspec.Containers(s.pod) {
+		inst := running(s.status, c.Name)
+		if ctx.Err() != nil {
+			return
+		}
+		if inst == nil || slices.ContainsFunc(stopped, func(k plan.Kill) bool { return k.ID == inst.ID }) {
+			continue
+		}
+		begun := time.Now()
+		if err := s.unfinishedHook(ctx, c, bare(inst.ID)); err != nil {
+			s.done(runtime.Action{Kind: runtime.StartContainer, Target: c.Name, Err: joinContextErr(ctx, err), Reason: "PostStartHookError"}, begun)
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 		attempts  []uint32
 		instances int
 	}{
-		"rt-82 lq-13 resumed": {[]uint32{0}, 1},
+		"rt-52 rt-82 lq-13 resumed": {[]uint32{0}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
