@@ -20,7 +20,7 @@ var base = []string{
 func TestImports(t *testing.T) {
 	deptest.Closure{Package: "kube/metrics", Max: 378, House: base}.Check(t)
 	deptest.Closure{Package: "kube/metrics/remote", Max: 475, House: slices.Concat(base, []string{
-		"cm/device", "cm/podresources", "internal/quiet", "kube/metrics", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images",
+		"cm/device", "cm/podresources", "internal/quiet", "internal/singleflight", "kube/metrics", "runtime/cri", "runtime/cri/credentials", "runtime/cri/images",
 		"runtime/cri/plan", "runtime/cri/podconfig", "runtime/cri/userns", "volume/csi", "volume/token",
 	})}.Check(t)
 }

@@ -12,15 +12,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// reported turns what the runtime says of a running container's resources into
-// requests and limits: nil if it says nothing. The memory request is not among
-// them, and CPU comes back rounded (rt-13).
+// reported converts the resources that the runtime reports for a running container; nil
+// if it reports none. The memory request is not reported, and CPU is rounded.
 func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements {
-	if res.GetCpuShares() == 0 { // what runs has some
+	if res.GetCpuShares() == 0 { // a running container has at least 2
 		return nil
 	}
 	out := &v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}
-	if res.CpuShares > 2 { // the least there is, which no request gives too
+	if res.CpuShares > 2 { // the minimum, which also means no request
 		out.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity((res.CpuShares*1000+1023)/1024, resource.DecimalSI)
 	}
 	if res.CpuQuota > 0 && res.CpuPeriod > 0 {
@@ -32,9 +31,8 @@ func reported(res *runtimeapi.LinuxContainerResources) *v1.ResourceRequirements 
 	return out
 }
 
-// actuatedIn returns status with the resources on record in place of those it
-// shows. A resize that was not seen since, as no list shows one, is so not done
-// again. The status handed in is not changed.
+// actuatedIn returns a copy of status with the resources of the checkpoint, so that a
+// resize that the runtime does not report is not repeated. status is not modified.
 func (rec *podCheckpoint) actuatedIn(status *runtime.PodStatus) *runtime.PodStatus {
 	var changed *runtime.PodStatus
 	for i := range status.Containers {

@@ -11,9 +11,9 @@ import (
 )
 
 // Admit implements podworker.Admitter: it rejects a pod whose security settings this
-// node does not honor. Those are sysctls that pods may not set (se-16), AppArmor
-// profiles that the kernel does not enforce (se-3), and strict supplemental groups
-// that the runtime does not support (se-6). A pod with strict groups is Deferred while
+// node does not support. Those are sysctls that pods may not set, AppArmor profiles
+// that the kernel does not enforce, and strict supplemental groups that the runtime does
+// not support. A pod with strict groups is Deferred while
 // the runtime does not report its features.
 func (r *Runtime) Admit(ctx context.Context, pod *v1.Pod) *runtime.Rejection {
 	if rejection := r.sysctls.Admit(ctx, pod); rejection != nil {

@@ -12,29 +12,29 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A CallInfo tells of one call of the CRI.
+// A CallInfo describes one call of the CRI.
 type CallInfo struct {
-	// Operation is named as in the kubelet's metrics (rt-152):
-	// "run_podsandbox", "list_containers", "pull_image" …
+	// Operation is the name in the kubelet's metrics: "run_podsandbox",
+	// "list_containers", "pull_image".
 	Operation string
 
 	Duration time.Duration
 
-	// Err that the call failed with; nil: it did not.
+	// Err is the error of the call, nil if it succeeded.
 	Err error
 }
 
-// calls makes each call of the CRI with a deadline of its own, tells Hooks.Called
-// of it, and gives errors their class.
+// calls decorates the calls of the CRI: it sets a deadline, reports the call to
+// Hooks.Called, and classifies errors.
 type calls struct {
 	timeout time.Duration
 	hook    func(CallInfo)
 }
 
-// forever is the limit of a call that has none.
+// forever is the limit of calls without a time limit.
 const forever time.Duration = -1
 
-// call makes one call that may take as long as limit.
+// call makes one call, which may take up to limit.
 func call[T any](ctx context.Context, c *calls, operation string, limit time.Duration, do func(ctx context.Context) (T, error)) (T, error) {
 	begun := time.Now()
 	own := ctx
@@ -53,20 +53,21 @@ func call[T any](ctx context.Context, c *calls, operation string, limit time.Dur
 	return out, err
 }
 
-// do is call for what answers nothing.
+// do is call for calls without a result.
 func (c *calls) do(ctx context.Context, operation string, limit time.Duration, do func(ctx context.Context) error) error {
 	_, err := call(ctx, c, operation, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }
 
-// limitOfStop is how long a StopContainer may take: the grace and then some.
+// limitOfStop returns the time limit of a StopContainer: the grace period and the
+// timeout.
 func (c *calls) limitOfStop(graceSeconds int64) time.Duration {
-	const most = 1 << 31 // seconds; more would overflow
+	const most = 1 << 31 // seconds; more would overflow a time.Duration
 	return time.Duration(min(max(graceSeconds, 0), most))*time.Second + c.timeout
 }
 
-// limitOfExec is how long an ExecSync may take. One that has no timeout runs
-// until its context ends.
+// limitOfExec returns the time limit of an ExecSync. Without a timeout it is limited by
+// its context only.
 func (c *calls) limitOfExec(timeout time.Duration) time.Duration {
 	if timeout <= 0 {
 		return forever
@@ -74,9 +75,8 @@ func (c *calls) limitOfExec(timeout time.Duration) time.Duration {
 	return timeout + c.timeout
 }
 
-// commandsTime says of an ExecSync that failed because the command's own time was
-// up that it did (rt-149). The client of a socket has put it into words already,
-// and no code is left.
+// classifyExec adds context.DeadlineExceeded to the error of an ExecSync whose command
+// exceeded its timeout. The client of a socket reports it as text, without a code.
 func classifyExec(ctx context.Context, cmd []string, timeout time.Duration, err error) error {
 	switch {
 	case err == nil || timeout <= 0 || ctx.Err() != nil || errors.Is(err, runtime.ErrUnavailable):

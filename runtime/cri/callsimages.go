@@ -7,8 +7,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// imageCalls is an image service whose calls are made as [calls] says. A pull has
-// no deadline but its caller's (rt-148).
+// imageCalls decorates an image service with [calls]. A pull has only the deadline of
+// its caller.
 type imageCalls struct {
 	calls
 	service internalapi.ImageManagerService
@@ -16,7 +16,7 @@ type imageCalls struct {
 
 var _ internalapi.ImageManagerService = (*imageCalls)(nil)
 
-// Close is not a call of the CRI.
+// Close closes the decorated service.
 func (c *imageCalls) Close(ctx context.Context) error { return c.service.Close(ctx) }
 
 func (c *imageCalls) ListImages(ctx context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {

@@ -8,9 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeCalls is a runtime service whose calls are made as [calls] says. A
-// sandbox, which may have to fetch an image and wait for a network, has twice
-// the usual time.
+// runtimeCalls decorates a runtime service with [calls]. RunPodSandbox, which may pull an
+// image and wait for the network, has twice the timeout.
 type runtimeCalls struct {
 	calls
 	service internalapi.RuntimeService
@@ -18,7 +17,7 @@ type runtimeCalls struct {
 
 var _ internalapi.RuntimeService = (*runtimeCalls)(nil)
 
-// Close is not a call of the CRI.
+// Close closes the decorated service.
 func (c *runtimeCalls) Close(ctx context.Context) error { return c.service.Close(ctx) }
 
 func (c *runtimeCalls) Version(ctx context.Context, apiVersion string) (*runtimeapi.VersionResponse, error) {

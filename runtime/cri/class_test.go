@@ -26,7 +26,7 @@ func TestAClassIsResolvedOrThePodIsNotRun(t *testing.T) { // rt-20
 		{"rt-20 resolved", "sandboxed", classes, ""},
 		{"rt-20 none named", "", nil, ""},
 		{"rt-20 unknown", "other", classes, `failed to get RuntimeClass "other": not found`},
-		{"rt-20 no source", "sandboxed", nil, `failed to get RuntimeClass "sandboxed": no source of runtime classes`},
+		{"rt-20 no source", "sandboxed", nil, `failed to get RuntimeClass "sandboxed": Providers.RuntimeClass is nil`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake()

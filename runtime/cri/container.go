@@ -13,11 +13,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// An imageUser is who an image says its containers run as.
+// An imageUser is the default user of an image.
 type imageUser = podconfig.User
 
-// input returns what the pod's sandbox and containers are made from, without
-// what only a sandbox needs.
+// input returns the common input of the pod's sandbox and containers.
 func (s *podSync) input(ctx context.Context) (podconfig.Input, error) {
 	in := podconfig.Input{
 		Pod: s.pod, Node: s.r.cfg.Node.facts(s.r.cfg.Dirs.Root),
@@ -33,7 +32,7 @@ func (s *podSync) input(ctx context.Context) (podconfig.Input, error) {
 	}
 	if users := s.pod.Spec.HostUsers; users != nil && !*users && in.Handler.UserNamespaces {
 		if s.r.cfg.Providers.UserNamespaces == nil {
-			return in, errors.New("hostUsers: false: no source of user IDs")
+			return in, errors.New("hostUsers: false: Providers.UserNamespaces is nil")
 		}
 		m, err := s.r.cfg.Providers.UserNamespaces.Allocate(s.pod.UID)
 		if err != nil {
@@ -52,15 +51,15 @@ func idMappings(list []userns.Mapping) []*runtimeapi.IDMapping {
 	return out
 }
 
-// handlerName returns the runtime handler of the pod's class (rt-20, se-13); ""
-// is the runtime's default.
+// handlerName returns the runtime handler of the pod's class; "" is the runtime's
+// default.
 func (s *podSync) handlerName() (string, error) {
 	class := s.pod.Spec.RuntimeClassName
 	if class == nil || *class == "" {
 		return "", nil
 	}
 	if s.r.cfg.Providers.RuntimeClass == nil {
-		return "", fmt.Errorf("failed to get RuntimeClass %q: no source of runtime classes", *class)
+		return "", fmt.Errorf("failed to get RuntimeClass %q: Providers.RuntimeClass is nil", *class)
 	}
 	name, err := s.r.cfg.Providers.RuntimeClass(*class)
 	if err != nil {
@@ -69,8 +68,8 @@ func (s *podSync) handlerName() (string, error) {
 	return name, nil
 }
 
-// handler returns the handler of the pod's class. What it can do is asked only
-// for a pod that needs to know.
+// handler returns the runtime handler of the pod's class, with its features only if the
+// pod depends on them.
 func (s *podSync) handler(ctx context.Context) (podconfig.Handler, error) {
 	name, err := s.handlerName()
 	h := podconfig.Handler{Name: name}
@@ -93,8 +92,8 @@ func (s *podSync) handler(ctx context.Context) (podconfig.Handler, error) {
 	return h, nil
 }
 
-// containerConfig returns what an instance of container c is made from (sections
-// 4.2, 4.10). It writes the files that are mounted into it.
+// containerConfig returns the configuration of an instance of container c, and writes
+// the files that are mounted into it.
 func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartCount int32, image *runtimeapi.ImageSpec, user imageUser) (*runtimeapi.ContainerConfig, error) {
 	env, err := s.environment(ctx, c)
 	if err != nil {
@@ -114,24 +113,24 @@ func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartC
 	if inst.BlockDevices, err = s.devicesOf(c); err != nil {
 		return nil, err
 	}
-	if podconfig.WantsHosts(s.pod, c, s.ips) { // pe-14
+	if podconfig.WantsHosts(s.pod, c, s.ips) {
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
 			return nil, err
 		}
 	}
-	// Refused before a file is made that nothing would remove.
+	// An invalid configuration fails before the termination message file is created.
 	if _, err := podconfig.Container(in, inst); err != nil {
 		return nil, err
 	}
 	if c.TerminationMessagePath != "" {
-		if inst.MessageFile, err = s.messageFile(c, restartCount); err != nil { // no reason not to run (rt-124)
-			s.r.log.Warn("no file for a termination message", "pod", s.name(), "uid", s.pod.UID, "container", c.Name, "err", err)
+		if inst.MessageFile, err = s.messageFile(c, restartCount); err != nil { // the container can run without it
+			s.r.log.Warn("Failed to create termination message file, the container starts without it", "pod", s.pod.Namespace+"/"+s.pod.Name, "podUID", s.pod.UID, "containerName", c.Name, "err", err)
 		}
 	}
 	return podconfig.Container(in, inst)
 }
 
-// podIPs returns the addresses that the containers see as their own.
+// podIPs returns the addresses of the pod, those of the node in the host network.
 func (s *podSync) podIPs() []string {
 	if s.pod.Spec.HostNetwork {
 		return s.r.cfg.Node.IPs()
@@ -139,8 +138,8 @@ func (s *podSync) podIPs() []string {
 	return s.ips
 }
 
-// targetID returns the runtime's ID of the container that the ephemeral one of
-// that name looks into (rt-84), or "".
+// targetID returns the runtime's ID of the target of the named ephemeral container, or
+// "".
 func (s *podSync) targetID(name string) string {
 	for i := range s.pod.Spec.EphemeralContainers {
 		e := &s.pod.Spec.EphemeralContainers[i]
@@ -154,7 +153,7 @@ func (s *podSync) targetID(name string) string {
 	return ""
 }
 
-// containerSpec returns the spec of the named container, of any kind.
+// containerSpec returns the spec of the named container of any kind, or nil.
 func containerSpec(pod *v1.Pod, name string) *v1.Container {
 	return podspec.Container(pod, name)
 }

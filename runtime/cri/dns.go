@@ -12,10 +12,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// DNS is what the containers' resolv.conf is made from.
+// DNS configures the resolv.conf of containers.
 type DNS = podconfig.DNS
 
-// podDNS returns the DNS configuration of pod, from the node's file as it is now.
+// podDNS returns the DNS configuration of pod, based on the current file of the node.
 func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
 	host, err := ReadResolvConf(r.cfg.Node.DNS)
 	if err != nil && !os.IsNotExist(err) {
@@ -24,29 +24,29 @@ func (r *Runtime) podDNS(pod *v1.Pod) (podconfig.PodDNS, error) {
 	return r.cfg.Node.DNS.For(pod, host, r.cfg.Node.IPs())
 }
 
-// warnOfDNS records what there is to say of a pod's DNS configuration when its
-// sandbox is made (dn-1, dn-3, dn-7).
+// recordDNSWarnings records the warnings about a pod's DNS configuration when its sandbox
+// is created.
 func (s *podSync) recordDNSWarnings(dns podconfig.PodDNS) {
 	if dns.UnknownPolicy {
-		s.r.log.Warn("unknown DNS policy, taken for ClusterFirst", "pod", s.name(), "uid", s.pod.UID, "policy", s.pod.Spec.DNSPolicy)
+		s.r.log.Warn("Unknown DNS policy, using ClusterFirst", "pod", s.pod.Namespace+"/"+s.pod.Name, "podUID", s.pod.UID, "policy", s.pod.Spec.DNSPolicy)
 	}
 	for _, w := range dns.Warnings {
 		ref := runtime.PodRef(s.pod)
 		if w.OfNode {
 			if s.pod.Spec.NodeName == "" {
-				continue // nobody has given this machine a name
+				continue // the node has no name
 			}
-			// kubectl describe node looks for this UID.
+			// kubectl describe node selects events by this UID.
 			ref = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: s.pod.Spec.NodeName, UID: types.UID(s.pod.Spec.NodeName)}
 		}
 		s.event(ref, v1.EventTypeWarning, w.Reason, w.Message)
 	}
 }
 
-// ReadResolvConf reads the node's file that d names (dn-5), and nothing with
-// d.NoResolvConf. Its error is for d.Check too, which an agent asks once when it
-// starts (dn-9); that of a file that does not exist Is fs.ErrNotExist, and pods
-// then get no servers of the node's.
+// ReadResolvConf reads the resolv.conf of the node that d names; with d.NoResolvConf it
+// returns an empty one. Pass both results to d.Check when an agent starts. If the file
+// does not exist, errors.Is(err, fs.ErrNotExist) is true, and pods get no name servers of
+// the node.
 func ReadResolvConf(d DNS) (podconfig.ResolvConf, error) {
 	if d.NoResolvConf {
 		return podconfig.ResolvConf{}, nil

@@ -13,24 +13,24 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// early is how much sooner than our own clock a runtime may find that the
-// deadline which we sent it has passed.
+// early is how much earlier than this process a runtime may detect that the deadline of a
+// call has passed.
 const early = 100 * time.Millisecond
 
-// calledOff adds why ctx ended to the failure of a call that was made with it,
-// so that callers need not know gRPC's codes.
+// joinContextErr adds ctx's error to the error of a call that failed because of it, so
+// that callers do not depend on gRPC codes.
 func joinContextErr(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	why := contextErr(ctx, err)
-	if why == nil || errors.Is(err, why) {
+	cause := contextErr(ctx, err)
+	if cause == nil || errors.Is(err, cause) {
 		return err
 	}
-	return errors.Join(why, err)
+	return errors.Join(cause, err)
 }
 
-// ended returns why ctx ended, if that is what made a call with it fail.
+// contextErr returns the error of ctx if the call that returned err failed because of it.
 func contextErr(ctx context.Context, err error) error {
 	why := ctx.Err()
 	if deadline, ok := ctx.Deadline(); why == nil && ok && time.Until(deadline) < early && hasCode(err, codes.DeadlineExceeded) {
@@ -39,7 +39,7 @@ func contextErr(ctx context.Context, err error) error {
 	return why
 }
 
-// A classified error says what was said, and is what callers branch on.
+// A classified error has the text of error and also matches class with errors.Is.
 type classified struct {
 	error
 	class error
@@ -47,15 +47,15 @@ type classified struct {
 
 func (c *classified) Unwrap() []error { return []error{c.error, c.class} }
 
-// classify adds to the failure of a call its class: why the caller's ctx ended,
-// or one of the runtime's. own is the context that the call was made with; if
-// only that has ended, the runtime hangs.
+// classify adds the class of a call's error: the error of the caller's ctx, or a sentinel
+// of package runtime. own is the context with the call's deadline; if only own is done,
+// the runtime did not respond.
 func classify(ctx, own context.Context, err error) error {
 	class := contextErr(ctx, err)
 	switch {
 	case class != nil:
 	case own.Err() != nil:
-		return &classified{fmt.Errorf("no answer in time: %w", err), runtime.ErrUnavailable}
+		return &classified{fmt.Errorf("timed out: %w", err), runtime.ErrUnavailable}
 	case hasCode(err, codes.NotFound):
 		class = runtime.ErrNotFound
 	case hasCode(err, codes.Unimplemented), errors.Is(err, errors.ErrUnsupported):
@@ -69,13 +69,13 @@ func classify(ctx, own context.Context, err error) error {
 	return &classified{err, class}
 }
 
-// A statusError is an error that came over gRPC.
+// A statusError is a gRPC error.
 type statusError interface {
 	error
 	GRPCStatus() *status.Status
 }
 
-// isNotFound reports whether the runtime does not know what it was asked for.
+// isNotFound reports whether the object does not exist in the runtime.
 func isNotFound(err error) bool {
 	return errors.Is(err, runtime.ErrNotFound) || hasCode(err, codes.NotFound)
 }
@@ -85,11 +85,10 @@ func hasCode(err error, code codes.Code) bool {
 	return ok && over.GRPCStatus().Code() == code
 }
 
-// words returns what the runtime said of a failure, without gRPC's prefix
-// (rt-78).
+// errorMessage returns the message of the runtime, without gRPC's prefix.
 func errorMessage(err error) string {
 	if other, ok := errors.AsType[*renamedError](err); ok {
-		return other.said
+		return other.text
 	}
 	if over, ok := errors.AsType[statusError](err); ok {
 		return over.GRPCStatus().Message()
@@ -97,12 +96,12 @@ func errorMessage(err error) string {
 	return err.Error()
 }
 
-// A startError is why a container could not be started, with the waiting reason
-// that kubectl shows.
+// A startError is the error of a container start, with the reason and message of the
+// waiting state.
 type startError struct {
 	reason  string
 	message string
-	until   time.Time // when it may be tried again; zero: not known
+	until   time.Time // the earliest time of the next attempt; zero if unknown
 	err     error
 }
 

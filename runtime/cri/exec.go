@@ -13,8 +13,8 @@ import (
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	bounded := ctx
 	if whole := timeout.Truncate(time.Second); whole != timeout {
-		// The CRI counts in seconds, and none is for ever: a fraction is
-		// rounded up there and kept here.
+		// The CRI has seconds, and 0 means no timeout: the fraction is rounded up for
+		// the runtime and enforced by the context.
 		var cancel context.CancelFunc
 		bounded, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -22,8 +22,7 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 	}
 	stdout, stderr, err := r.cfg.Runtime.ExecSync(r.quiet(bounded), bare(containerID), cmd, timeout)
 	result := runtime.ExecResult{Stdout: stdout, Stderr: stderr}
-	// The services of the CRI report a command that failed as an error that
-	// knows the exit code (rt-149).
+	// The CRI services report a failed command as an error with the exit status.
 	if exit, ok := errors.AsType[interface {
 		error
 		ExitStatus() int

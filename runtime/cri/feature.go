@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Features implements [runtime.FeatureReporter]. containerd 1.6 tells of none.
+// Features implements [runtime.FeatureReporter]. containerd 1.6 reports none.
 func (r *Runtime) Features(ctx context.Context) (runtime.Features, error) {
 	answer, err := r.cfg.Runtime.Status(r.quiet(ctx), false)
 	if err != nil {

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// finishTime is how long a call that makes or starts something may still take
-// when its context has ended.
+// finishTime is how long a call that creates or starts something may continue after its
+// context is done.
 const finishTime = 5 * time.Second
 
-// finish returns a context for a call that should not be broken off in the
-// middle: it ends only some time after ctx. A runtime that loses its client while
-// it starts something may lose the thread: containerd 2 then calls the container
-// exited, keeps its task, and refuses to remove either. What takes long, such as
-// a pull, gets ctx itself.
+// finishContext returns a context that is done finishTime after ctx, for calls that must
+// not be interrupted. If containerd 2 loses its client during a start, it reports the
+// container as exited, keeps its task, and fails to remove either. Long calls, such as
+// pulls, use ctx itself.
 func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {

@@ -16,10 +16,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// CollectGarbage implements [runtime.GarbageCollector] (section 4.17): dead
-// containers, then sandboxes that hold nothing, then the directories of removed
-// pods. A sandbox that cannot be removed is tried again after a while that doubles
-// (F-38).
+// CollectGarbage implements [runtime.GarbageCollector]: it removes dead containers, then
+// sandboxes without containers, then the directories of removed pods. Attempts to remove
+// a sandbox that cannot be removed are delayed, with doubling delays.
 func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
 	policy = withDefaults(policy)
 	pods, err := r.Pods(ctx)
@@ -34,7 +33,7 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 			continue
 		}
 		r.log.Debug("Removed dead container", "pod", d.pod.Namespace+"/"+d.pod.Name, "podUID", d.pod.UID,
-			"containerName", d.container.Name, "containerID", d.container.ID, "reason", d.why)
+			"containerName", d.container.Name, "containerID", d.container.ID, "reason", d.reason)
 		gone[d.container.ID] = true
 	}
 	sandboxes := deadSandboxes(pods, gone, policy)
@@ -52,9 +51,9 @@ func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) e
 	return errors.Join(errs...)
 }
 
-// never fills in the functions that are not there.
+// withDefaults replaces nil functions of the policy.
 func withDefaults(policy runtime.GCPolicy) runtime.GCPolicy {
-	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Terminated} {
+	for _, f := range []*func(types.UID) bool{&policy.Removed, &policy.Ended} {
 		if *f == nil {
 			*f = func(types.UID) bool { return false }
 		}
@@ -62,36 +61,36 @@ func withDefaults(policy runtime.GCPolicy) runtime.GCPolicy {
 	return policy
 }
 
-// A dead container may be removed.
+// A deadContainer is a container to remove.
 type deadContainer struct {
 	pod       *runtime.Pod
 	container runtime.Container
-	why       string
+	reason    string
 }
 
-// Why a container goes, in words.
+// Reasons to remove a container, for the log.
 const (
-	reasonPodRemoved     = "its pod is gone"
-	reasonPodTerminated  = "its pod has ended, and room is needed"
-	reasonNewerInstances = "there are newer ones of it"
-	reasonAboveShare     = "there are too many on the node, and its container has more than its share"
-	reasonOldest         = "there are too many on the node, and it is among the oldest"
+	reasonPodRemoved     = "pod removed"
+	reasonPodTerminated  = "pod terminated, and space is needed"
+	reasonNewerInstances = "newer instances exist"
+	reasonAboveShare     = "too many dead containers on the node, and more than its share of this container"
+	reasonOldest         = "too many dead containers on the node, and among the oldest"
 )
 
-// deadContainers returns which containers go (rt-128 … rt-130), the oldest first.
+// deadContainers returns the containers to remove, the oldest first.
 func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time) []deadContainer {
 	policy = withDefaults(policy)
 	var goes []deadContainer
-	units := map[unit][]deadContainer{} // what is kept of each container, the newest first
+	units := map[unit][]deadContainer{} // the retained instances of each container, newest first
 	for _, pod := range pods {
 		why := ""
 		switch {
 		case policy.Removed(pod.UID):
 			why = reasonPodRemoved
-		case policy.Terminated(pod.UID):
+		case policy.Ended(pod.UID):
 			why = reasonPodTerminated
 		}
-		newer := map[string]bool{} // names of which a newer instance was seen
+		newer := map[string]bool{} // containers with a newer instance
 		for _, c := range pod.Containers {
 			d, u, old := deadContainer{pod, c, why}, unit{pod.UID, c.Name}, newer[c.Name]
 			newer[c.Name] = true
@@ -101,9 +100,9 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 				goes = append(goes, d)
 			case now.Sub(c.CreatedAt) < policy.MinAge:
 			case c.State == runtime.ContainerCreated && !old:
-				// About to be started. Superseded by a newer instance, it is not.
+				// It is about to be started, unless a newer instance exists.
 			case policy.MaxPerContainer >= 0 && len(units[u]) >= policy.MaxPerContainer:
-				d.why = reasonNewerInstances
+				d.reason = reasonNewerInstances
 				goes = append(goes, d)
 			default:
 				units[u] = append(units[u], d)
@@ -115,15 +114,15 @@ func deadContainers(pods []*runtime.Pod, policy runtime.GCPolicy, now time.Time)
 	return goes
 }
 
-// A unit is one container of one pod, over all its instances (cg-1).
+// A unit is all instances of one container of one pod.
 type unit struct {
 	pod  types.UID
 	name string
 }
 
-// beyond returns what has to go for no more than limit to be kept on the node:
-// first what units hold beyond an equal share, of which each has at least one,
-// then the oldest of all (cg-4).
+// aboveLimit returns the instances to remove so that at most limit remain on the node:
+// first those above an equal share per unit, which is at least one, then the oldest (rule
+// cg-4).
 func aboveLimit(units map[unit][]deadContainer, limit int) []deadContainer {
 	total := 0
 	for _, kept := range units {
@@ -144,29 +143,30 @@ func aboveLimit(units map[unit][]deadContainer, limit int) []deadContainer {
 
 func withReason(why string, all []deadContainer) []deadContainer {
 	for i := range all {
-		all[i].why = why
+		all[i].reason = why
 	}
 	return all
 }
 
-// oldest orders by creation time, then by ID.
+// oldest compares by creation time, then by ID.
 func oldest(a, b deadContainer) int {
 	return cmp.Or(a.container.CreatedAt.Compare(b.container.CreatedAt), cmp.Compare(a.container.ID, b.container.ID))
 }
 
-// deadSandboxes returns which sandboxes go (rt-133): those that are not ready
-// and hold no container that stays, but not the newest of a pod that lives.
+// deadSandboxes returns the IDs of the sandboxes to remove: those that are not ready and
+// contain no remaining container, except the newest of a pod that has not been removed or
+// terminated.
 func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCPolicy) []string {
 	policy = withDefaults(policy)
 	var ids []string
 	for _, pod := range pods {
-		held := map[string]bool{}
+		used := map[string]bool{}
 		for _, c := range pod.Containers {
-			held[c.SandboxID] = held[c.SandboxID] || !gone[c.ID]
+			used[c.SandboxID] = used[c.SandboxID] || !gone[c.ID]
 		}
 		for i, s := range pod.Sandboxes {
 			newest := i == 0
-			if s.State == runtime.SandboxReady || held[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Terminated(pod.UID) {
+			if s.State == runtime.SandboxReady || used[s.ID] || newest && !policy.Removed(pod.UID) && !policy.Ended(pod.UID) {
 				continue
 			}
 			ids = append(ids, s.ID)
@@ -175,12 +175,12 @@ func deadSandboxes(pods []*runtime.Pod, gone map[string]bool, policy runtime.GCP
 	return ids
 }
 
-// remove removes a dead container and its log (rt-131, rt-132).
+// collect removes a dead container and its log.
 func (r *Runtime) collect(ctx context.Context, d deadContainer) error {
 	id := bare(d.container.ID)
 	if d.container.State == runtime.ContainerUnknown {
 		if err := r.cfg.Runtime.StopContainer(r.quiet(ctx), id, leastGrace); err != nil && !isNotFound(err) {
-			return fmt.Errorf("cri: stop container %s, whose state is unknown: %w", id, err)
+			return fmt.Errorf("cri: stop container %s in unknown state: %w", id, err)
 		}
 	}
 	status, err := r.containerStatus(ctx, id)
@@ -193,7 +193,7 @@ func (r *Runtime) collect(ctx context.Context, d deadContainer) error {
 	if err := r.releaseContainer(ctx, id); err != nil {
 		return err
 	}
-	// The log goes first: a container that is gone can't tell where it was.
+	// The log is removed first, because only the container's status contains its path.
 	if isBelow(r.podLogsOf(d.pod), status.LogPath) {
 		if err := removeRotated(status.LogPath); err != nil {
 			return fmt.Errorf("cri: remove the log of container %s: %w", id, err)
@@ -203,19 +203,18 @@ func (r *Runtime) collect(ctx context.Context, d deadContainer) error {
 	return r.removeContainer(ctx, d.pod.UID, status)
 }
 
-// giveBack tells resource managers that a container will not run again.
+// releaseContainer notifies Managers that a container will not run again.
 func (r *Runtime) releaseContainer(ctx context.Context, id string) error {
 	if r.cfg.Providers.Managers == nil {
 		return nil
 	}
 	if err := r.cfg.Providers.Managers.PostStop(ctx, r.id(id)); err != nil {
-		return fmt.Errorf("cri: what container %s had can't be given back: %w", id, err)
+		return fmt.Errorf("cri: release resources of container %s: %w", id, err)
 	}
 	return nil
 }
 
-// discard removes a container from the runtime, and the file that it wrote its
-// last words to. Its log stays.
+// removeContainer removes a container and its termination message file, but not its log.
 func (r *Runtime) removeContainer(ctx context.Context, pod types.UID, status *runtimeapi.ContainerStatus) error {
 	for _, m := range status.Mounts {
 		if m.GetContainerPath() == status.Annotations[podconfig.AnnotationMessagePath] && isBelow(r.messageDirOf(pod), m.GetHostPath()) {

@@ -9,28 +9,27 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// Hooks are called as things happen, on the goroutine they happen on; they must
-// not block. Any may be nil.
+// Hooks observe a Runtime. They are called on the goroutine of the operation and must not
+// block. Each may be nil.
 type Hooks struct {
-	// Acted is called after each action of a SyncPod.
+	// Acted is called after each action of SyncPod.
 	Acted func(ActInfo)
 
-	// Hooked is called after each run of a container's lifecycle hook.
+	// Hooked is called after each execution of a lifecycle hook.
 	Hooked func(HookInfo)
 
-	// Called is called after each call of the CRI, from many goroutines.
+	// Called is called after each call of the CRI. It must be safe for concurrent use.
 	Called func(CallInfo)
 
-	// Traced is called at the end of each SyncPod that did something.
+	// Traced is called at the end of each SyncPod that performed an action.
 	Traced func(Trace)
 
-	// Synced is called at the end of each SyncPod, also of one that found nothing
-	// to do.
+	// Synced is called at the end of each SyncPod, also if its plan was empty.
 	Synced func(SyncInfo)
 }
 
-// A SyncInfo tells what a SyncPod meant to do, and what came of it. Its Plan points
-// into the pod and what was observed of it: who keeps it keeps those.
+// A SyncInfo contains the plan and the result of one SyncPod. The plan has pointers to the
+// pod and its status, which must not be modified.
 type SyncInfo struct {
 	Pod        *v1.Pod
 	Plan       plan.Plan
@@ -38,35 +37,35 @@ type SyncInfo struct {
 	Begin, End time.Time
 }
 
-// An ActInfo tells of one action of a SyncPod.
+// An ActInfo describes one action of SyncPod.
 type ActInfo struct {
 	Pod      *v1.Pod
 	Action   runtime.Action
 	Duration time.Duration
 
-	// Handler of a CreatePodSandbox: the runtime handler of the pod's class; ""
-	// is the default.
+	// Handler is the runtime handler of a CreatePodSandbox action; "" is the default
+	// handler.
 	Handler string
 }
 
-// A HookInfo tells of one run of a lifecycle hook.
+// A HookInfo describes one execution of a lifecycle hook.
 type HookInfo struct {
 	Pod       *v1.Pod
 	Container string
 	Kind      string // PostStart or PreStop
 	Duration  time.Duration
 
-	// Err is nil if the hook succeeded. It holds the context's error if the
-	// hook was cut off, as a sleep that is longer than the grace period.
+	// Err is nil if the hook succeeded. It wraps the context's error if the hook was
+	// interrupted, for example by the end of the grace period.
 	Err error
 
-	// Insecure: a request over HTTPS was answered without TLS, and sent again
-	// without.
+	// Insecure reports whether an HTTPS request succeeded only after it was repeated
+	// without TLS.
 	Insecure bool
 }
 
-// A Trace tells where the time of one SyncPod went (L-54). Each span begins
-// where the one before it ended, so that together they are the whole of it.
+// A Trace contains the durations of the parts of one SyncPod. Each span begins at the end
+// of the previous one.
 type Trace struct {
 	Pod        *v1.Pod
 	Begin, End time.Time
@@ -75,15 +74,15 @@ type Trace struct {
 
 // A Span is one part of a SyncPod.
 type Span struct {
-	// Step is what was done: Plan, KillPod, KillContainer, RemoveContainer,
+	// Step is the operation: Plan, KillPod, KillContainer, RemoveContainer,
 	// CreatePodSandbox, PullImages, EnsureImage, ConfigContainer,
 	// CreateContainer, StartContainer, PostStart, Resize.
 	Step       string
-	Target     string // the container, or "" for the pod
+	Target     string // the container; "" for the pod
 	Begin, End time.Time
 }
 
-// begin ends the span that is open, if any, and opens the next.
+// begin ends the current span, if any, and begins the next.
 func (t *Trace) begin(step, target string) {
 	now := time.Now()
 	t.close(now)

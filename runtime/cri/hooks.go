@@ -19,19 +19,18 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A hook is one run of a container's hook.
+// A hook is one execution of a lifecycle hook.
 type hook struct {
 	kind      string // PostStart or PreStop, as events and HookInfo have it
 	pod       *v1.Pod
 	container *v1.Container
 	handler   *v1.LifecycleHandler
-	id        string   // of the instance, the runtime's own
+	id        string   // of the instance, without prefix
 	ips       []string // of the pod
 	event     eventFunc
 }
 
-// postStart runs a container's postStart hook; a container whose hook fails is
-// stopped (rt-103).
+// postStart runs a container's postStart hook. A container whose hook fails is stopped.
 func (s *podSync) postStart(ctx context.Context, c *v1.Container, id string) error {
 	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil {
 		return nil
@@ -44,8 +43,8 @@ func (s *podSync) postStart(ctx context.Context, c *v1.Container, id string) err
 	err := s.r.runHook(bounded, hook{
 		kind: "PostStart", pod: s.pod, container: c, handler: c.Lifecycle.PostStart, id: id, ips: s.ips, event: s.event,
 	})
-	// Only a success takes it off the record: whether it is called off here, or
-	// its container is not stopped in the end, who comes after finds it unfinished.
+	// The hook remains pending in the checkpoint unless it succeeds: after a cancellation
+	// or a failure to stop the container it is repeated.
 	switch {
 	case err == nil:
 		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { delete(rec.PendingPostStart, c.Name) })
@@ -53,10 +52,10 @@ func (s *podSync) postStart(ctx context.Context, c *v1.Container, id string) err
 	case ctx.Err() != nil:
 		return err
 	case bounded.Err() != nil:
-		err = fmt.Errorf("the hook did not end within %v: %v", s.r.cfg.Containers.PostStartTimeout, err)
+		err = fmt.Errorf("the hook timed out after %v: %v", s.r.cfg.Containers.PostStartTimeout, err)
 	case errors.Is(err, runtime.ErrUnavailable):
-		// The runtime went away, and how the hook ended with it: that is no
-		// failure of the hook, which is run again when the runtime is back.
+		// The result of the hook is unknown because the runtime is unavailable: the
+		// hook is repeated when the runtime is available again.
 		return &startError{reason: "PostStartHookError", message: err.Error(), err: err}
 	}
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
@@ -66,9 +65,8 @@ func (s *podSync) postStart(ctx context.Context, c *v1.Container, id string) err
 	return &startError{reason: "PostStartHookError", message: err.Error(), err: errors.Join(err, stopErr)}
 }
 
-// unfinishedHook runs the postStart hook of an instance that was started and
-// whose hook was not seen to end: an answer was lost, a sync called off, or the
-// agent is another one now (lq-14).
+// unfinishedHook runs the postStart hook of a started instance if it is still pending:
+// after a lost response, a canceled sync or a restart of the agent.
 func (s *podSync) unfinishedHook(ctx context.Context, c *v1.Container, id string) error {
 	if s.r.checkpoints.get(s.pod.UID).PendingPostStart[c.Name] != id {
 		return nil
@@ -77,8 +75,8 @@ func (s *podSync) unfinishedHook(ctx context.Context, c *v1.Container, id string
 	return s.postStart(ctx, c, id)
 }
 
-// unfinishedHooks does that for all that runs and was not just stopped, in the
-// order of the spec, before anything that comes after it in the pod is started.
+// unfinishedHooks runs the pending hooks of all running containers except the stopped
+// ones, in the order of the spec, before further containers are started.
 func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 	for c := range podspec.Containers(s.pod) {
 		inst := running(s.status, c.Name)
@@ -95,8 +93,8 @@ func (s *podSync) unfinishedHooks(ctx context.Context, stopped []plan.Kill) {
 	}
 }
 
-// preStop runs a container's preStop hook, until the deadline at most. Its
-// failure does not keep the container from being stopped.
+// preStop runs a container's preStop hook, until the deadline at most. The container is
+// stopped even if the hook fails.
 func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
 	if t.spec == nil || t.spec.Lifecycle == nil || t.spec.Lifecycle.PreStop == nil {
 		return
@@ -110,11 +108,11 @@ func (r *Runtime) preStop(ctx context.Context, t target, deadline time.Time) {
 		t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 	}
 	if err != nil && ctx.Err() == nil {
-		r.log.Info("a preStop hook failed", "pod", t.pod.Namespace+"/"+t.pod.Name, "uid", t.pod.UID, "container", t.name, "err", err)
+		r.log.Info("PreStop hook failed, stopping the container", "pod", t.pod.Namespace+"/"+t.pod.Name, "podUID", t.pod.UID, "containerName", t.name, "err", err)
 	}
 }
 
-// runHook runs a hook to its end, or until ctx ends.
+// runHook runs a hook until it returns or ctx is done.
 func (r *Runtime) runHook(ctx context.Context, h hook) error {
 	begun := time.Now()
 	insecure, err := r.handle(ctx, h)
@@ -130,8 +128,8 @@ func (r *Runtime) runHook(ctx context.Context, h hook) error {
 	return err
 }
 
-// handle runs the one handler that is set (rt-98 … rt-102), and reports whether
-// it was a request that had to go without TLS.
+// handle runs the handler that is set. insecure reports whether an HTTPS request
+// succeeded only after it was repeated without TLS.
 func (r *Runtime) handle(ctx context.Context, h hook) (insecure bool, err error) {
 	switch {
 	case h.handler.Exec != nil:
@@ -154,11 +152,10 @@ func (r *Runtime) handle(ctx context.Context, h hook) (insecure bool, err error)
 	}
 }
 
-// maxOutput is how much of what a hook printed is told, in bytes.
+// maxOutput is the maximum size of the output of a hook in errors, in bytes.
 const maxOutput = 2048
 
-// excerpt returns the end of what a hook printed, standard output first
-// (rt-149).
+// excerpt returns the end of the output of a hook, stdout first.
 func excerpt(stdout, stderr []byte) []byte {
 	last := func(b []byte, n int) []byte { return b[max(len(b)-n, 0):] }
 	errs := last(stderr, maxOutput)
@@ -172,9 +169,9 @@ const userAgent = "kube-lifecycle/1.36"
 // connection is closed.
 const maxHookBody = 10 << 10
 
-// httpHook sends the request of a hook. Every response is a success (rt-101). If
+// httpHook sends the request of a hook. Every response is a success. If
 // the server does not support TLS, the request is repeated without it, and without
-// the credentials in it; insecure reports whether that succeeded (rt-100).
+// the credentials in it; insecure reports whether that succeeded.
 func httpHook(ctx context.Context, g *v1.HTTPGetAction, c *v1.Container, ips []string) (insecure bool, err error) {
 	ip := ""
 	if len(ips) > 0 {

@@ -13,14 +13,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// ReadFacts reads from a Linux machine what the configuration of containers
-// depends on, for [Node].Facts: memory and swap, the version of its cgroups, the
-// sizes of its huge pages, the release of its kernel, whether AppArmor and SELinux
-// are enabled, and where it shows its temperature. What is a matter of
-// configuration is left at its default. root is the machine's, os.DirFS("/").
+// ReadFacts reads the properties of a Linux machine for [Node].Facts: memory and swap, the
+// cgroup version, the huge page sizes, the kernel release, whether AppArmor and SELinux
+// are enabled, and the directories of thermal throttling. Fields that are configuration
+// are left zero. root is the root file system, os.DirFS("/").
 //
-// What a machine does not have reads as nothing. The error is a file that is
-// there and cannot be read.
+// Fields of missing files are left zero. It returns an error if an existing file cannot
+// be read.
 func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	var n podconfig.Node
 	memory, err := readMemInfo(root)
@@ -29,8 +28,7 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	}
 	n.MemoryBytes, n.Swap.Bytes = memory["MemTotal"], memory["SwapTotal"]
 
-	// The root of the tree has no limits: whether swap can be limited is seen in
-	// any group below it.
+	// The root cgroup has no limits, so the swap controller is detected in a child.
 	limits := "sys/fs/cgroup/*/memory.swap.max"
 	switch {
 	case exists(root, "sys/fs/cgroup/cgroup.controllers"):
@@ -50,11 +48,11 @@ func ReadFacts(root fs.FS) (podconfig.Node, error) {
 	}
 	n.HugePageSizes = slices.Sorted(maps.Keys(pages))
 
-	hot, err := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
+	throttles, err := fs.Glob(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle")
 	if err != nil {
 		return n, fmt.Errorf("cri: %w", err)
 	}
-	for _, dir := range hot {
+	for _, dir := range throttles {
 		n.ThermalThrottle = append(n.ThermalThrottle, "/"+dir)
 	}
 	n.Kernel = content(root, "proc/sys/kernel/osrelease")

@@ -87,8 +87,8 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 			w.containers = func(l []*runtimeapi.Container) []*runtimeapi.Container { return append(l, l...) }
 			w.sandboxes = func(l []*runtimeapi.PodSandbox) []*runtimeapi.PodSandbox { return append(l, l...) }
 		}, ""},
-		{"a container without an ID", each(func(c *runtimeapi.Container) { c.Id = "" }), "cri: list containers: the runtime gave one without an ID"},
-		{"a sandbox without an ID", eachSandbox(func(s *runtimeapi.PodSandbox) { s.Id = "" }), "cri: list sandboxes: the runtime gave one without an ID"},
+		{"a container without an ID", each(func(c *runtimeapi.Container) { c.Id = "" }), "cri: list containers: sandbox or container without ID"},
+		{"a sandbox without an ID", eachSandbox(func(s *runtimeapi.PodSandbox) { s.Id = "" }), "cri: list sandboxes: sandbox or container without ID"},
 		{"states from nowhere", func(w *twister) {
 			each(func(c *runtimeapi.Container) { c.State = -7 })(w)
 			eachSandbox(func(s *runtimeapi.PodSandbox) { s.State = 99 })(w)
@@ -104,13 +104,13 @@ func TestARuntimeThatAnswersNonsense(t *testing.T) {
 		}, noSandbox},
 		{"no metadata of a sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Metadata = nil }), noSandbox},
 		{"the status of another sandbox", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) { s.Id = "foreign-s" }),
-			`status of sandbox OURS: the runtime told of "foreign-s" instead`},
+			`status of sandbox OURS: runtime returned the status of "foreign-s"`},
 		{"no status of a container", func(w *twister) {
 			w.containerStatus = func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse { return nil }
 		}, noContainer},
 		{"no metadata of a container", status(func(s *runtimeapi.ContainerStatus) { s.Metadata = nil }), noContainer},
 		{"the status of another container", status(func(s *runtimeapi.ContainerStatus) { s.Id = "foreign-runs" }),
-			`status of container WEB: the runtime told of "foreign-runs" instead`},
+			`status of container WEB: runtime returned the status of "foreign-runs"`},
 		{"addresses that are none", sandboxStatus(func(s *runtimeapi.PodSandboxStatus) {
 			s.Network = &runtimeapi.PodSandboxNetworkStatus{Ip: "10.0.0.7", AdditionalIps: []*runtimeapi.PodIP{nil, {Ip: "not one"}}}
 		}), ""},

@@ -13,13 +13,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// maxNodeHosts is the size of the node's /etc/hosts, in bytes, up to which pods of
-// the host network get a copy. Lists of blocked names have some megabytes.
+// maxNodeHosts is the maximum size of the node's /etc/hosts for pods in the host network,
+// in bytes. Block lists have several megabytes.
 const maxNodeHosts = 16 << 20
 
-// writeHosts writes the pod's /etc/hosts and returns its path on this machine
-// (pe-14). A file that is right is left as it is: other containers of the pod have
-// it mounted, and writing it again would leave it empty on a full disk.
+// writeHosts writes the pod's hosts file and returns its host path. A file with the
+// desired content is not written: running containers have it mounted, and a write would
+// leave it empty on a full disk.
 func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	var ofNode []byte
 	if pod.Spec.HostNetwork {
@@ -39,7 +39,7 @@ func (r *Runtime) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	if err := makeEqual(path, []byte(content)); err != nil {
 		return "", fmt.Errorf("write the pod's hosts file: %w", err)
 	}
-	return path, os.Chmod(path, 0o644) // whatever the umask
+	return path, os.Chmod(path, 0o644) // independent of the umask
 }
 
 func readNodeHosts(path string) ([]byte, error) {
@@ -51,9 +51,8 @@ func readNodeHosts(path string) ([]byte, error) {
 	return untrusted.Read(f, maxNodeHosts)
 }
 
-// makeEqual gives a file the content unless it has it. It writes in place, because
-// containers have the file mounted, and they may have made it any size. Anything
-// that is not a regular file is replaced.
+// makeEqual writes content to a file unless it is equal. It writes in place, because
+// containers have the file mounted. A file that is not regular is replaced.
 func makeEqual(path string, content []byte) error {
 	same, err := untrusted.Equal(path, content)
 	if same {
@@ -72,13 +71,13 @@ func makeEqual(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Entries of a pod's directory that this package makes; journalFile is another.
+// Entries of a pod's directory that this package creates, in addition to checkpointFile.
 const (
 	hostsFile   = "etc-hosts"  // mounted into the pod's containers
 	messagesDir = "containers" // the termination messages, a directory for each container
 )
 
-// podDir is the directory of a pod's files (sl-33).
+// podDir returns the directory of a pod's files.
 func (r *Runtime) podDir(pod *v1.Pod) string {
 	return filepath.Join(r.cfg.Dirs.Root, "pods", string(pod.UID))
 }

@@ -14,15 +14,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// ensure sees that the image of container c is present as its pull policy says,
-// and returns how the runtime names it and who it runs as. The error is a
-// *startError.
+// ensure pulls the image of container c if its pull policy requires it, and returns the
+// image's name in the runtime and its default user. The error is a *startError.
 func (s *podSync) ensure(ctx context.Context, c *v1.Container) (*runtimeapi.ImageSpec, imageUser, error) {
 	image, err := s.prefetch.get(c.Name, func() (images.Image, error) { return s.r.images.Ensure(ctx, s.imageOf(c)) })
 	return image.Spec, imageUser{UID: image.UID, Name: image.Username}, imageError(err)
 }
 
-// imageOf asks for the image of container c.
+// imageOf returns the request for the image of container c.
 func (s *podSync) imageOf(c *v1.Container) images.Request {
 	ref := runtime.ContainerRef(s.pod, c.Name)
 	return images.Request{
@@ -31,9 +30,8 @@ func (s *podSync) imageOf(c *v1.Container) images.Request {
 	}
 }
 
-// imageHandler returns the runtime handler that images are for, if the runtime
-// tells them apart by that. Of a class that is not known there is no sandbox, and
-// nothing is pulled for one.
+// imageHandler returns the runtime handler of image requests, "" unless images are stored
+// per handler. An unknown class is an error of the sandbox, before any pull.
 func (s *podSync) imageHandler() string {
 	if !s.r.cfg.Pulls.ByRuntimeHandler {
 		return ""
@@ -42,8 +40,7 @@ func (s *podSync) imageHandler() string {
 	return name
 }
 
-// imageError puts what the image manager says of a failure in the terms of a
-// start.
+// imageError converts an error of the image manager to a *startError.
 func imageError(err error) error {
 	if why, ok := errors.AsType[*images.Error](err); ok {
 		return &startError{reason: why.Reason, message: why.Message, until: why.Until, err: why}
@@ -51,8 +48,8 @@ func imageError(err error) error {
 	return err
 }
 
-// volumeImages sees that the images which are volumes of the pod are present.
-// What is missing is the matter of the containers that mount it (img-16).
+// volumeImages pulls the images of the pod's image volumes. A failed pull fails the
+// containers that mount the volume.
 func (s *podSync) volumeImages(ctx context.Context) {
 	s.imageVolumes = s.r.images.EnsureVolumes(ctx, images.Request{
 		Pod: s.pod, Sandbox: s.config, RuntimeHandler: s.imageHandler(),
@@ -62,23 +59,22 @@ func (s *podSync) volumeImages(ctx context.Context) {
 	})
 }
 
-// An ahead is the images of a pod that are pulled before their containers'
-// turn. The zero value has none.
+// A prefetch contains the pulls of a pod that run ahead of the starts of its containers.
+// The zero value has none.
 type prefetch struct {
 	all  sync.WaitGroup
-	stop context.CancelFunc // calls off what has not come yet
+	stop context.CancelFunc // cancels the remaining pulls
 	each map[string]*fetch  // by container
 }
 
-// A fetch is one such image. What came of it may be read once done is closed.
+// A fetch is one pull. Its result may be read when done is closed.
 type fetch struct {
 	done  chan struct{}
 	image images.Image
 	err   error
 }
 
-// pullAhead begins to pull the images of all containers of a pod that is new
-// (lq-15, L-50).
+// pullAhead starts to pull the images of all containers of a new pod.
 func (s *podSync) pullAhead(ctx context.Context, starts []plan.Start) {
 	ctx, s.prefetch.stop = context.WithCancel(ctx)
 	s.prefetch.each = map[string]*fetch{}
@@ -104,8 +100,7 @@ func (s *podSync) pullAhead(ctx context.Context, starts []plan.Start) {
 	}
 }
 
-// wait returns when nothing is being pulled any more. Without a sandbox there is
-// nothing to pull for.
+// wait blocks until all pulls have returned. Without a sandbox it cancels them.
 func (a *prefetch) wait(sandboxed bool) {
 	if a.stop == nil {
 		return
@@ -117,19 +112,19 @@ func (a *prefetch) wait(sandboxed bool) {
 	a.stop()
 }
 
-// of returns what came of an image that is pulled ahead, or else of getting it
-// now.
+// get returns the result of the container's pull, or of calling get if none was
+// started.
 func (a *prefetch) get(container string, get func() (images.Image, error)) (images.Image, error) {
 	if e := a.each[container]; e != nil {
-		<-e.done // it ends with ctx
+		<-e.done // returns when ctx is done
 		return e.image, e.err
 	}
 	return get()
 }
 
-// ResetBackoff lets a container that crashes, or whose image could not be pulled,
-// be tried again at the next sync (L-51, L-52); an empty container means all of
-// the pod's.
+// ResetBackoff ends the back-off of a container that crashes or whose image could not be
+// pulled: the next SyncPod starts it. An empty container means all containers of the
+// pod.
 func (r *Runtime) ResetBackoff(pod *v1.Pod, container string) {
 	r.backoff.Reset(pod.UID, container, time.Now())
 	image := ""

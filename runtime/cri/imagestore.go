@@ -20,7 +20,7 @@ func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 	images := make([]runtime.Image, 0, len(list))
 	for _, i := range list {
 		if i.GetId() == "" {
-			continue // it can be neither used nor removed
+			continue // without an ID it can be neither used nor removed
 		}
 		images = append(images, runtime.Image{
 			ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned,
@@ -30,8 +30,8 @@ func (r *Runtime) Images(ctx context.Context) ([]runtime.Image, error) {
 	return images, nil
 }
 
-// ImageUses implements [runtime.ImageStore]. Only the status of a container tells
-// of its image volumes, so that each is asked for, one after the other.
+// ImageUses implements [runtime.ImageStore]. Image volumes are only in the status of a
+// container, so it makes one call per container, sequentially.
 func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
 	ctx = r.quiet(ctx)
 	containers, err := r.cfg.Runtime.ListContainers(ctx, nil)
@@ -50,7 +50,7 @@ func (r *Runtime) ImageUses(ctx context.Context) ([]runtime.ImageUse, error) {
 		uses = append(uses, use)
 		answer, err := r.cfg.Runtime.ContainerStatus(ctx, c.Id, false)
 		if isNotFound(err) || err != nil && c.State != runtimeapi.ContainerState_CONTAINER_RUNNING {
-			continue // it has gone meanwhile, or has ended and mounts nothing
+			continue // removed meanwhile, or exited and without mounts
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cri: container status: %w", err)
@@ -74,9 +74,9 @@ func (r *Runtime) RemoveImage(ctx context.Context, image runtime.Image) error {
 	return nil
 }
 
-// ForgetImages drops what is on record of the pulls of images that are gone:
-// present are the IDs of those that are there, listed after before. Whoever
-// removes images calls it.
+// ForgetImages deletes the pull records of removed images. present contains the IDs of all
+// images in the runtime, listed after the time before. It must be called after images were
+// removed.
 func (r *Runtime) ForgetImages(present []string, before time.Time) error {
 	return r.images.Prune(present, before)
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// PodStatus implements [runtime.Lister]: two list calls for the pod, and one
-// status call for each sandbox and container, but for what has exited one in its
-// life.
+// PodStatus implements [runtime.Lister] with two list calls and a status call for each
+// sandbox and container. The status of an exited container is cached.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	st := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
 	sandboxes, containers, err := r.list(ctx, uid)
@@ -28,7 +27,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	for _, s := range sandboxes {
 		one, err := r.sandboxStatus(ctx, s.Id)
 		if isNotFound(err) {
-			continue // removed since it was listed (rt-7)
+			continue // removed since it was listed
 		}
 		if err != nil {
 			return nil, err
@@ -40,7 +39,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	rec := r.checkpoints.get(uid)
 	for _, c := range containers {
 		if st.Name == "" {
-			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace] // rt-6
+			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace]
 		}
 		if was, ok := r.terminations.get(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
 			st.Containers = append(st.Containers, was)
@@ -62,7 +61,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		return made{c.Name, int64(c.RestartCount), c.CreatedAt, c.ID}
 	})
 	if len(st.Sandboxes) > 0 && st.Sandboxes[0].State == runtime.SandboxReady {
-		st.IPs = slices.Clone(st.Sandboxes[0].IPs) // rt-8
+		st.IPs = slices.Clone(st.Sandboxes[0].IPs)
 	}
 	r.terminations.update(st)
 	return st, nil
@@ -74,8 +73,8 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: %w", id, err)
 	}
 	s := answer.GetStatus()
-	if s.Id != id { // what is done next is done to what the answer names
-		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: the runtime told of %q instead", id, s.Id)
+	if s.Id != id { // later calls use the ID of the response
+		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: runtime returned the status of %q", id, s.Id)
 	}
 	network := s.GetLinux().GetNamespaces().GetOptions().GetNetwork()
 	return runtime.SandboxStatus{
@@ -86,8 +85,8 @@ func (r *Runtime) sandboxStatus(ctx context.Context, id string) (runtime.Sandbox
 	}, nil
 }
 
-// addresses returns the sandbox's addresses, the primary one first. One that is
-// not an address makes the whole answer worthless (rt-8).
+// addresses returns the sandbox's addresses, the primary one first; nil if one of them is
+// invalid (rule rt-8).
 func addresses(n *runtimeapi.PodSandboxNetworkStatus) []string {
 	if n.GetIp() == "" {
 		return nil
@@ -112,12 +111,12 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 		return nil, fmt.Errorf("cri: status of container %s: %w", id, err)
 	}
 	if answer.Status.Id != id {
-		return nil, fmt.Errorf("cri: status of container %s: the runtime told of %q instead", id, answer.Status.Id)
+		return nil, fmt.Errorf("cri: status of container %s: runtime returned the status of %q", id, answer.Status.Id)
 	}
 	return answer.Status, nil
 }
 
-// describe puts what the list and the status said of a container in our terms.
+// describe converts the listed container and its status.
 func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *podCheckpoint) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{
 		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
@@ -127,27 +126,27 @@ func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.Container
 		CreatedAt:  nanos(s.CreatedAt), LogPath: s.LogPath,
 	}
 	if c.ImageID == "" {
-		c.ImageID = s.ImageRef // rt-12
+		c.ImageID = s.ImageRef
 	}
 	if asked := s.GetImage().GetUserSpecifiedImage(); asked != "" {
 		c.Image = asked
 	}
 	if c.State != runtime.ContainerCreated {
-		c.StartedAt = nanos(s.StartedAt) // rt-11
+		c.StartedAt = nanos(s.StartedAt)
 	}
 	if c.State == runtime.ContainerExited {
 		c.FinishedAt, c.ExitCode, c.Reason = nanos(s.FinishedAt), s.ExitCode, bounded(s.Reason, maxEventBytes)
 		c.Message = terminationMessage(s)
 	}
 	if given, ok := rec.Actuated[c.Name]; ok && given.ID == s.Id {
-		c.Resources = &given.Resources // rt-13: to the unit, as the runtime's are not
+		c.Resources = &given.Resources // exact, unlike the rounded values of the runtime
 	} else {
 		c.Resources = reported(s.GetResources().GetLinux())
 	}
 	return c
 }
 
-// userOf returns who a container runs as; nil if the runtime does not tell.
+// userOf returns the user of a container; nil if the runtime does not report it.
 func userOf(u *runtimeapi.ContainerUser) *v1.ContainerUser {
 	linux := u.GetLinux()
 	if linux == nil {

@@ -21,14 +21,14 @@ import (
 
 // Grace periods in seconds.
 const (
-	unknownGrace = 2 // of a container of which nothing says how long it may take (rt-108)
-	leastGrace   = 2 // that is left of a longer one for TERM, whatever the hook took (rt-112)
+	unknownGrace = 2 // if neither the pod nor the container specifies one (rule rt-108)
+	leastGrace   = 2 // between TERM and KILL, whatever the hook took (rule rt-112)
 
-	// mostGrace is as good as for ever, and not too long for a time.Duration.
+	// mostGrace is the maximum; more would overflow a time.Duration.
 	mostGrace = math.MaxInt32
 )
 
-// KillPod implements [runtime.Syncer] (sections 4.13 … 4.15).
+// KillPod implements [runtime.Syncer].
 func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("cri: KillRequest.UID is empty")
@@ -50,12 +50,12 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	return nil
 }
 
-// settling is for how long a runtime may still show what it said it has stopped:
-// containerd 2 answers StopPodSandbox a moment before its list knows of the end.
+// stopDelay is how long a runtime may still list a stopped container as running:
+// containerd 2 returns from StopPodSandbox before it updates its list.
 const stopDelay = 2 * time.Second
 
-// nothingRuns looks again: a success that left something running is none
-// (sl-43).
+// verifyStopped lists the pod again and returns an error if a container or sandbox still
+// runs.
 func (r *Runtime) verifyStopped(ctx context.Context, uid types.UID) error {
 	end := time.Now().Add(stopDelay)
 	for pause := 5 * time.Millisecond; ; pause *= 2 {
@@ -75,7 +75,8 @@ func (r *Runtime) verifyStopped(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// stillRuns names what runs although all has been stopped, if anything does.
+// stillRuns returns an error that names a running container or sandbox; nil if there is
+// none.
 func stillRuns(sandboxes []*runtimeapi.PodSandbox, containers []*runtimeapi.Container) error {
 	for _, c := range containers {
 		if containerState(c.State) == runtime.ContainerRunning {
@@ -97,8 +98,8 @@ func (r *Runtime) record(ref v1.ObjectReference, eventType, reason, message stri
 // An eventFunc records an event.
 type eventFunc func(ref v1.ObjectReference, eventType, reason, message string)
 
-// A stopRequest says which pod to stop. A nil pod is restored from what the
-// runtime recorded of it.
+// A stopRequest specifies the pod to stop. A nil pod is restored from the annotations in
+// the runtime.
 type stopRequest struct {
 	uid      types.UID
 	pod      *v1.Pod
@@ -107,10 +108,9 @@ type stopRequest struct {
 	event    eventFunc
 }
 
-// stop stops every container of the pod at the same time, sidecars after the
-// others (rt-115 … rt-120), and then its sandboxes (rt-121). When it returns nil
-// the runtime shows nothing of the pod that runs: an old sandbox that still looks
-// ready would condemn the one made after it.
+// stop stops all containers of the pod in parallel, sidecars after the others, and then
+// its sandboxes. When it returns nil, the runtime lists nothing of the pod as running: an
+// old sandbox that is listed as ready would make the next plan replace the new one.
 func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 	var running []*runtime.ContainerStatus
 	for i := range req.status.Containers {
@@ -137,9 +137,9 @@ func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 	if err := errors.Join(errs...); ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return errors.Join(ctx.Err(), err)
 	}
-	// A container that could not be stopped does not keep the sandbox up
-	// (rt-122): stopping that ends what is in it.
-	for _, sb := range req.status.Sandboxes { // also those that are not ready: they may hold a network
+	// The sandbox is stopped even if a container could not be stopped: that stops the
+	// container too.
+	for _, sb := range req.status.Sandboxes { // also if not ready: it may have network resources
 		if err := r.cfg.Runtime.StopPodSandbox(r.quiet(ctx), sb.ID); err != nil && !isNotFound(err) {
 			errs = append(errs, fmt.Errorf("cri: stop sandbox %s: %w", sb.ID, err))
 		}
@@ -152,23 +152,22 @@ func (r *Runtime) stop(ctx context.Context, req stopRequest) error {
 
 // A target is one instance to stop.
 type target struct {
-	pod      *v1.Pod // nil: restored from what the runtime recorded
+	pod      *v1.Pod // nil: restored from the annotations in the runtime
 	spec     *v1.Container
-	id       string // as seen above the runtime
+	id       string // with prefix
 	name     string
-	message  string // of the event; "" is the usual one
-	grace    *int64 // of the probe that condemned it, in seconds; nil: the pod's (rt-108)
+	message  string // of the event; "" is the default
+	grace    *int64 // of the probe that failed, in seconds; nil: the pod's
 	override *int64
 	ips      []string // of the pod, for hooks
 	event    eventFunc
 
-	// wait, if set, holds the TERM back until it is the container's turn, or
-	// the deadline.
+	// wait, if not nil, blocks until the container may be stopped, or the deadline.
 	wait func(ctx context.Context, deadline time.Time)
 }
 
-// stopOne stops one instance (section 4.13): event, preStop hook, turn, TERM,
-// and KILL when its grace has run out. All of that has one deadline (L-19).
+// stopOne stops one instance: event, preStop hook, wait for other containers, TERM, and
+// KILL at the end of the grace period. All of them share one deadline.
 func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	if t.spec == nil && t.pod != nil {
 		t.spec = containerSpec(t.pod, t.name)
@@ -183,7 +182,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	}
 	grace := graceOf(t.pod, t.grace)
 	if t.override != nil {
-		grace = *t.override // rt-110
+		grace = *t.override
 	}
 	message := t.message
 	if message == "" {
@@ -192,7 +191,7 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 	t.event(runtime.ContainerRef(t.pod, t.name), v1.EventTypeNormal, "Killing", message)
 	deadline := time.Now().Add(time.Duration(min(grace, mostGrace)) * time.Second)
 	if grace > 0 {
-		r.preStop(ctx, t, deadline) // rt-105
+		r.preStop(ctx, t, deadline)
 	}
 	if t.wait != nil {
 		t.wait(ctx, deadline)
@@ -216,13 +215,13 @@ func (r *Runtime) stopOne(ctx context.Context, t target) error {
 // period that a hook or the wait for other containers may have used up (rule rt-112).
 func minTermGrace(grace int64) int64 { return min(max(grace, 0), leastGrace) }
 
-// askAgain is how long after it did not answer a runtime is asked again to stop a
-// container, within its grace: who gave up at once would have the container killed
-// with its sandbox by the time the runtime is back, without ever a TERM.
+// stopRetryPeriod is the delay between attempts to stop a container while the runtime is
+// unavailable, within the grace period. Without these attempts the container would later
+// be killed with its sandbox, without a TERM.
 const stopRetryPeriod = time.Second / 2
 
-// pause waits for askAgain, and reports whether that ended before the deadline and
-// ctx did.
+// pause waits for stopRetryPeriod. It returns false if that exceeds the deadline or ctx is
+// done.
 func pause(ctx context.Context, deadline time.Time) bool {
 	if !time.Now().Add(stopRetryPeriod).Before(deadline) {
 		return false
@@ -237,8 +236,8 @@ func pause(ctx context.Context, deadline time.Time) bool {
 	}
 }
 
-// graceOf returns how long a container of pod may take to stop, in seconds; own
-// is that of the probe that condemned it, or nil (rt-108, rt-109).
+// graceOf returns the grace period of a container in seconds. own is that of the probe
+// that failed, or nil.
 func graceOf(pod *v1.Pod, own *int64) int64 {
 	switch {
 	case pod.DeletionGracePeriodSeconds != nil:
@@ -252,9 +251,8 @@ func graceOf(pod *v1.Pod, own *int64) int64 {
 	}
 }
 
-// restore fills in what is needed to stop a container of which the spec says
-// nothing, from what the runtime recorded when it was created (rt-107): its pod
-// is an orphan, or the pod's spec has it no more.
+// restore restores the spec of a container that is not in the pod's spec, or whose pod is
+// orphaned, from the annotations written at its creation.
 func (r *Runtime) restore(ctx context.Context, t *target) error {
 	s, err := r.containerStatus(ctx, bare(t.id))
 	if err != nil {
@@ -280,11 +278,11 @@ func (r *Runtime) restore(ctx context.Context, t *target) error {
 	return nil
 }
 
-// A stopOrder lets sidecars wait for all regular containers, and for the
-// sidecars that started after them (rt-116).
+// A stopOrder makes sidecars wait for all regular containers and for the sidecars that
+// started after them (rule rt-116).
 type stopOrder struct {
-	after map[string][]string      // whom a sidecar waits for
-	done  map[string]chan struct{} // closed when no instance of the container is left
+	after map[string][]string      // the containers a sidecar waits for
+	done  map[string]chan struct{} // closed when all instances of the container have stopped
 
 	mu   sync.Mutex
 	left map[string]int // instances that have not stopped yet; guarded by mu
@@ -313,8 +311,8 @@ func newStopOrder(pod *v1.Pod, running []*runtime.ContainerStatus) *stopOrder {
 	return o
 }
 
-// await returns when it is the container's turn, at the deadline, or when ctx
-// ends. What was not running counts as stopped (rt-117).
+// await blocks until the container may be stopped, the deadline, or ctx is done.
+// Containers that were not running count as stopped.
 func (o *stopOrder) await(ctx context.Context, name string, deadline time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
@@ -331,7 +329,7 @@ func (o *stopOrder) await(ctx context.Context, name string, deadline time.Time) 
 	}
 }
 
-// finished tells that one instance of the container has stopped.
+// finished records that one instance of the container has stopped.
 func (o *stopOrder) finished(name string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

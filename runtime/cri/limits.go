@@ -10,21 +10,19 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// How much of what a runtime says goes on to others, in bytes.
+// Maximum sizes of texts of the runtime, in bytes.
 const (
-	// maxWords is the limit of an error of a call, and of the message of an
-	// action, which becomes a container's waiting message. It is that of
-	// termination messages.
+	// maxErrorBytes limits errors of calls and messages of actions, which become the
+	// waiting messages of containers. It equals the limit of termination messages.
 	maxErrorBytes = 4 << 10
 
-	// maxNote is the limit of the message of an event. The API refuses events
-	// of events.k8s.io with more, and nobody would see them.
+	// maxEventBytes limits event messages: the API server rejects longer ones in
+	// events.k8s.io.
 	maxEventBytes = 1 << 10
 )
 
-// bounded returns text if it has no more than limit bytes, which are more than a
-// hundred; else its beginning, which says what failed, and its end, which mostly
-// says why.
+// bounded returns text if it has at most limit bytes, else its beginning and its end,
+// which usually contain the operation and the cause. limit must be above 100.
 func bounded(text string, limit int) string {
 	if len(text) <= limit {
 		return strings.ToValidUTF8(text, "?")
@@ -35,31 +33,30 @@ func bounded(text string, limit int) string {
 	return strings.ToValidUTF8(text[:head], "") + left + strings.ToValidUTF8(text[len(text)-tail:], "")
 }
 
-// shorten returns the error of a call with what it says bounded. Classes and
-// codes stay.
+// limitError returns err with a bounded text and the same class and gRPC code.
 func limitError(err error) error {
-	said := err.Error()
-	if len(said) <= maxErrorBytes {
+	text := err.Error()
+	if len(text) <= maxErrorBytes {
 		return err
 	}
 	if over, ok := errors.AsType[statusError](err); ok {
 		if full := over.GRPCStatus(); len(full.Message()) > maxErrorBytes {
-			return status.Error(full.Code(), bounded(full.Message(), maxErrorBytes)) // and the rest is let go of
+			return status.Error(full.Code(), bounded(full.Message(), maxErrorBytes))
 		}
 	}
-	return &limitedError{said: bounded(said, maxErrorBytes), err: err}
+	return &limitedError{text: bounded(text, maxErrorBytes), err: err}
 }
 
-// A shortened error says less than the one it wraps.
+// A limitedError is an error with a bounded text.
 type limitedError struct {
-	said string
+	text string
 	err  error
 }
 
-func (e *limitedError) Error() string { return e.said }
+func (e *limitedError) Error() string { return e.text }
 func (e *limitedError) Unwrap() error { return e.err }
 
-// brief is a Config.Record whose events have messages that the API takes.
+// limitMessages returns a Config.Record that limits event messages to maxEventBytes.
 func limitMessages(record func(runtime.Event)) func(runtime.Event) {
 	return func(e runtime.Event) {
 		e.Message = bounded(e.Message, maxEventBytes)

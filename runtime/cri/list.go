@@ -15,7 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Pods implements [runtime.Lister] with two list calls (rt-1 … rt-6).
+// Pods implements [runtime.Lister] with two list calls.
 func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	sandboxes, containers, err := r.list(ctx, "")
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	for _, s := range sandboxes {
 		p := pod(s.Metadata.Uid, s.Metadata.Name, s.Metadata.Namespace, s.CreatedAt)
 		if p.Source == "" {
-			p.Source = s.Annotations[runtime.ConfigSourceAnnotation] // of a pod, all sandboxes have the same
+			p.Source = s.Annotations[runtime.SourceAnnotation] // the same in all sandboxes of a pod
 		}
 		p.Sandboxes = append(p.Sandboxes, runtime.Sandbox{
 			ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
@@ -63,11 +63,10 @@ func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	return pods, nil
 }
 
-// list returns the sandboxes and containers of one pod, or, if uid is empty, of
-// all. What has no metadata (rt-4), or not our labels, was not made by an agent
-// of this kind, and is nobody's to touch here: it is left out. What is ours and
-// has no ID fails the whole list, since it can't be stopped, and left out it
-// would read as gone.
+// list returns the sandboxes and containers of one pod, or of all pods if uid is empty.
+// Objects without metadata or without Kubernetes' labels were not created by an agent and
+// are skipped. An object with the labels but without an ID is an error: it cannot be
+// stopped, and without it the pod would appear to have been removed.
 func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSandbox, []*runtimeapi.Container, error) {
 	ctx = r.quiet(ctx)
 	var sandboxFilter runtimeapi.PodSandboxFilter
@@ -84,39 +83,39 @@ func (r *Runtime) list(ctx context.Context, uid types.UID) ([]*runtimeapi.PodSan
 	if err != nil {
 		return nil, nil, fmt.Errorf("cri: list containers: %w", err)
 	}
-	seen := map[string]bool{} // a runtime that lists one thing twice means it once
+	listed := map[string]bool{} // IDs; duplicates are skipped
 	sandboxes = slices.DeleteFunc(sandboxes, func(s *runtimeapi.PodSandbox) bool {
 		of := s.GetMetadata().GetUid()
-		if of == "" || s.GetLabels()[podconfig.LabelPodUID] != of || uid != "" && of != string(uid) || seen[s.Id] {
+		if of == "" || s.GetLabels()[podconfig.LabelPodUID] != of || uid != "" && of != string(uid) || listed[s.Id] {
 			return true
 		}
-		seen[s.Id] = true
+		listed[s.Id] = true
 		return false
 	})
-	if seen[""] {
-		return nil, nil, errors.New("cri: list sandboxes: the runtime gave one without an ID")
+	if listed[""] {
+		return nil, nil, errors.New("cri: list sandboxes: sandbox or container without ID")
 	}
-	clear(seen)
+	clear(listed)
 	containers = slices.DeleteFunc(containers, func(c *runtimeapi.Container) bool {
 		of := c.GetLabels()[podconfig.LabelPodUID]
-		if c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid) || seen[c.Id] {
+		if c.GetMetadata() == nil || of == "" || uid != "" && of != string(uid) || listed[c.Id] {
 			return true
 		}
-		seen[c.Id] = true
+		listed[c.Id] = true
 		return false
 	})
-	if seen[""] {
-		return nil, nil, errors.New("cri: list containers: the runtime gave one without an ID")
+	if listed[""] {
+		return nil, nil, errors.New("cri: list containers: sandbox or container without ID")
 	}
 	return sandboxes, containers, nil
 }
 
-// newest orders by creation time, the newest first, then by ID (rt-3).
+// newest compares by creation time, newest first, then by ID.
 func newest(a, b time.Time, aID, bID string) int {
 	return cmp.Or(b.Compare(a), cmp.Compare(aID, bID))
 }
 
-// made tells when an instance of a container was made.
+// made identifies the order of an instance.
 type made struct {
 	name    string
 	attempt int64
@@ -124,9 +123,9 @@ type made struct {
 	id      string
 }
 
-// newestFirst orders instances as newest does, but for those of one container
-// goes by the attempt: a clock that was set back makes the latest instance look
-// older than what is long over, which would then be taken for its state.
+// newestFirst sorts instances as newest does, and those of one container by attempt: if
+// the clock was set back, the latest instance has an earlier creation time than
+// terminated ones.
 func newestFirst[T any](list []T, of func(*T) made) {
 	slices.SortFunc(list, func(a, b T) int {
 		x, y := of(&a), of(&b)
@@ -141,12 +140,12 @@ func newestFirst[T any](list []T, of func(*T) made) {
 	}
 }
 
-// newestSandbox orders by attempt, the highest first, then as newest (rt-3).
+// newestSandbox compares by attempt, highest first, then as newest.
 func newestSandbox(aAttempt, bAttempt uint32, a, b time.Time, aID, bID string) int {
 	return cmp.Or(cmp.Compare(bAttempt, aAttempt), newest(a, b, aID, bID))
 }
 
-// nanos turns a CRI timestamp into a time; the CRI has 0 for "not yet".
+// nanos converts a CRI timestamp to a time. 0 is the zero time.
 func nanos(n int64) time.Time {
 	if n <= 0 {
 		return time.Time{}

@@ -8,15 +8,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// LogPath implements [runtime.LogReader]: it is where the runtime says it writes
-// the log, also if another agent chose the path.
+// LogPath implements [runtime.LogReader]. It returns the path that the runtime reports,
+// which another agent may have chosen.
 func (r *Runtime) LogPath(ctx context.Context, containerID string) (string, error) {
 	st, err := r.containerStatus(ctx, bare(containerID))
 	if err != nil {
 		return "", err
 	}
 	if !filepath.IsAbs(st.LogPath) {
-		return "", fmt.Errorf("cri: log of container %s: the runtime gave no path of this host: %w", containerID, runtime.ErrUnsupported)
+		return "", fmt.Errorf("cri: log of container %s: runtime reported no absolute path: %w", containerID, runtime.ErrUnsupported)
 	}
 	return st.LogPath, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// Where logs are is the kubelet's layout (lg-1), which log collectors know:
+// Logs have the kubelet's layout, which log collectors depend on:
 //
 //	<PodLogsDir>/<namespace>_<pod>_<uid>/<container>/<restart count>.log
 //	<ContainerLogsDir>/<pod>_<namespace>_<container>-<id>.log, a link to it
 
-// podLogDir returns the directory of a pod's logs (rt-17).
+// podLogDir returns the directory of a pod's logs.
 func (r *Runtime) podLogDir(pod *v1.Pod) string {
 	return filepath.Join(r.cfg.Dirs.PodLogs, strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_"))
 }
@@ -30,8 +30,8 @@ func (r *Runtime) logDir(pod *v1.Pod, container string) string {
 	return filepath.Join(r.podLogDir(pod), container)
 }
 
-// nextLog returns the restart count that follows from the log files of
-// containers that are gone: one more than the highest (rt-75, rt-76).
+// nextLog returns the restart count derived from the log files of removed instances: one
+// more than the highest.
 func nextLog(names []string) int32 {
 	next := int32(0)
 	for _, name := range names {
@@ -47,12 +47,12 @@ func nextLog(names []string) int32 {
 	return next
 }
 
-// maxLogEntries bounds the directory of a container's logs, in entries.
+// maxLogEntries is the maximum number of entries read from a log directory.
 const maxLogEntries = 10_000
 
 // restartsLogged reads the directory of a container's logs for nextLog.
 func (r *Runtime) restartsLogged(pod *v1.Pod, container string) int32 {
-	// An error usually means that the container never ran.
+	// The directory usually does not exist because the container never ran.
 	entries, _ := untrusted.ReadDir(r.logDir(pod, container), maxLogEntries)
 	var names []string
 	for _, e := range entries {
@@ -63,11 +63,10 @@ func (r *Runtime) restartsLogged(pod *v1.Pod, container string) int32 {
 	return nextLog(names)
 }
 
-// maxLinkName is how long the name of a legacy link may be, its suffix included.
+// maxLinkName is the maximum length of the name of a legacy link, in bytes.
 const maxLinkName = 255
 
-// linkLog makes the link by which log collectors find a container's log (rt-86).
-// Failing in that is not failing to start.
+// linkLog creates the legacy link to a container's log. A failure is logged only.
 func (s *podSync) linkLog(container string, inst *instance) {
 	if s.r.cfg.Dirs.ContainerLogs == "" {
 		return
@@ -82,13 +81,13 @@ func (s *podSync) linkLog(container string, inst *instance) {
 		err = os.Symlink(log, link)
 	}
 	if err != nil && !os.IsExist(err) {
-		s.r.log.Warn("no link to a container's log", "pod", s.name(), "uid", s.pod.UID, "container", container, "err", err)
+		s.r.log.Warn("Failed to create link to container log", "pod", s.pod.Namespace+"/"+s.pod.Name, "podUID", s.pod.UID, "containerName", container, "err", err)
 	}
 }
 
 func linkName(pod, namespace, container, id string) string {
 	const suffix = ".log"
 	name := fmt.Sprintf("%s_%s_%s-%s", pod, namespace, container, id)
-	name = strings.NewReplacer("/", "_", `\`, "_").Replace(name) // an ID is the runtime's word, and must not lead elsewhere
+	name = strings.NewReplacer("/", "_", `\`, "_").Replace(name) // the runtime chooses the ID, which must not change the directory
 	return name[:min(len(name), maxLinkName-len(suffix))] + suffix
 }

@@ -7,31 +7,31 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Managers hand out what the node has few of, such as CPUs and devices, to the
-// containers that a [Runtime] makes. Its methods are called by SyncPod, which
-// they may keep waiting until its context ends; calls for one pod don't overlap.
+// Managers assigns resources of the node, such as CPUs and devices, to containers. SyncPod
+// calls its methods, which may block until ctx is done. Calls for one pod do not
+// overlap.
 type Managers interface {
-	// PreparePod gets ready what the pod has claimed, before its sandbox is
-	// made. An error is a CreatePodSandboxError with the event
-	// FailedPrepareDynamicResources, and the pod is tried again.
+	// PreparePod prepares the claimed resources of the pod before its sandbox is
+	// created. An error is reported as CreatePodSandboxError with the event
+	// FailedPrepareDynamicResources, and the sync is retried.
 	PreparePod(ctx context.Context, pod *v1.Pod) error
 
-	// PreCreate may change what the container is made from: pin it to CPUs,
-	// add devices, mounts, variables, annotations. An error is a
+	// PreCreate may change the configuration of the container: set CPUs, add devices,
+	// mounts, environment variables, annotations. An error is reported as
 	// PreCreateHookError.
 	PreCreate(ctx context.Context, pod *v1.Pod, c *v1.Container, config *runtimeapi.ContainerConfig) error
 
-	// PreStart is told of a container that was created and is about to be
-	// started. An error is a PreStartHookError.
+	// PreStart is called after the container was created and before it is started. An
+	// error is reported as PreStartHookError.
 	PreStart(ctx context.Context, pod *v1.Pod, c *v1.Container, containerID string) error
 
-	// PostStop is told that a container is about to be removed, also of one
-	// whose pod is gone. It must take being told again.
+	// PostStop is called before a container is removed, also if its pod was removed.
+	// It must be idempotent.
 	PostStop(ctx context.Context, containerID string) error
 }
 
-// ExclusiveCPUs is an optional interface of Managers that give containers CPUs
-// which no other container may use. Without it all containers have CPU quotas.
+// ExclusiveCPUs is an optional interface of Managers that assign exclusive CPUs to
+// containers. Without it all containers have CPU quotas.
 type ExclusiveCPUs interface {
 	// ExclusiveCPUs returns the names of the pod's containers that have such CPUs.
 	// These containers and the pod have no CPU quota, as in Kubernetes since 1.33
@@ -39,8 +39,7 @@ type ExclusiveCPUs interface {
 	ExclusiveCPUs(pod *v1.Pod) []string
 }
 
-// exclusiveCPUs returns the names of the pod's containers that have CPUs of their
-// own.
+// exclusiveCPUs returns the names of the pod's containers with exclusive CPUs.
 func (r *Runtime) exclusiveCPUs(pod *v1.Pod) []string {
 	if m, ok := r.cfg.Providers.Managers.(ExclusiveCPUs); ok {
 		return m.ExclusiveCPUs(pod)

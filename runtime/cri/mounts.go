@@ -17,14 +17,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// volumesOf returns what the volumeMounts of container c lead to, sub-paths
-// included (vol-69 … vol-71).
+// volumesOf returns the volumes of container c's volumeMounts, with sub-paths resolved.
 func (s *podSync) volumesOf(ctx context.Context, c *v1.Container, env *podenv.Env) ([]podconfig.Volume, error) {
 	var volumes []podconfig.Volume
 	for i := range c.VolumeMounts {
 		v, err := s.volume(ctx, c, i, env)
 		if sub, ok := errors.AsType[subPathError](err); ok {
-			return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, sub.error) // vol-69
+			return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, sub.error)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("volumeMount %q of container %q: %w", c.VolumeMounts[i].Name, c.Name, err)
@@ -34,21 +33,21 @@ func (s *podSync) volumesOf(ctx context.Context, c *v1.Container, env *podenv.En
 	return volumes, nil
 }
 
-// A SubPath is the part of a volume that one volumeMount of a container wants.
+// A SubPath is the sub-path of a volume in one volumeMount of a container.
 type SubPath struct {
 	Pod       *v1.Pod
 	Container string
 	Index     int    // of the volumeMount in the container
 	Name      string // of the volume
 	Volume    runtime.Volume
-	Path      string // in the volume, its variables expanded
+	Path      string // in the volume, with variables expanded
 	ReadOnly  bool
 }
 
-// A subPathError is about the part of a volume, not the volume.
+// A subPathError is an error of a sub-path, not of its volume.
 type subPathError struct{ error }
 
-// volume returns what a volumeMount leads to.
+// volume returns the volume of a volumeMount.
 func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *podenv.Env) (podconfig.Volume, error) {
 	m := &c.VolumeMounts[index]
 	sub := m.SubPath
@@ -63,7 +62,7 @@ func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *p
 			return podconfig.Volume{}, imageError(got.Err)
 		}
 		if sub != "" && !filepath.IsLocal(sub) {
-			return podconfig.Volume{}, subPathError{fmt.Errorf("%q leads out of the volume", sub)}
+			return podconfig.Volume{}, subPathError{fmt.Errorf("%q is outside of the volume", sub)}
 		}
 		return podconfig.Volume{Image: got.Image.Spec, ImageSubPath: sub}, nil
 	}
@@ -72,7 +71,7 @@ func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *p
 	case err != nil:
 		return podconfig.Volume{}, err
 	case v.Path == "":
-		return podconfig.Volume{}, fmt.Errorf("volume %q is a block device: it belongs to volumeDevices", m.Name)
+		return podconfig.Volume{}, fmt.Errorf("volume %q is a block device: use volumeDevices", m.Name)
 	}
 	host := v.Path
 	if sub != "" {
@@ -90,7 +89,7 @@ func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *p
 	return podconfig.Volume{HostPath: host, ReadOnly: v.ReadOnly, Relabel: v.SELinuxRelabel}, nil
 }
 
-// devicesOf returns what the volumeDevices of container c lead to (vol-74).
+// devicesOf returns the block devices of container c's volumeDevices.
 func (s *podSync) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
 	var devices []podconfig.BlockDevice
 	for _, d := range c.VolumeDevices {
@@ -98,10 +97,10 @@ func (s *podSync) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
 		switch {
 		case err != nil:
 		case v.Device == "":
-			err = fmt.Errorf("volume %q is a directory: it belongs to volumeMounts", d.Name)
+			err = fmt.Errorf("volume %q is a directory: use volumeMounts", d.Name)
 		default:
 			if _, err := os.Stat(v.Device); errors.Is(err, fs.ErrNotExist) {
-				v.Device = "" // left out
+				v.Device = "" // skipped
 			}
 		}
 		if err != nil {
@@ -112,7 +111,7 @@ func (s *podSync) devicesOf(c *v1.Container) ([]podconfig.BlockDevice, error) {
 	return devices, nil
 }
 
-// ready returns where one of the pod's volumes is on this machine.
+// ready returns one of the pod's volumes, or an error if the caller did not mount it.
 func (s *podSync) ready(volume string) (runtime.Volume, error) {
 	v, ok := s.volumes[volume]
 	if !ok || v.Path == "" && v.Device == "" {
@@ -121,8 +120,7 @@ func (s *podSync) ready(volume string) (runtime.Volume, error) {
 	return v, nil
 }
 
-// expandAll expands a subPathExpr. In a path, a variable that does not exist
-// must not stay as it is (vol-71).
+// expandAll expands a subPathExpr. Undefined variables are an error.
 func expandAll(expr string, env *podenv.Env) (string, error) {
 	var missing []string
 	path, err := podenv.Expand(expr, func(name string) (string, bool) {
@@ -141,14 +139,13 @@ func expandAll(expr string, env *podenv.Env) (string, error) {
 	return path, nil
 }
 
-// inVolume returns the real path of a sub-path of a volume, which it makes if
-// it is not there. Neither "..", nor a link that a container has put there,
-// leads out of the volume. The path is the runtime's to open: who can write to
-// the volume between this look and that one can still mislead it; closing that
-// gap takes a bind mount, which is what Config.SubPath is for (vol-70).
+// inVolume returns the real path of a sub-path of a volume. It creates missing
+// directories. Neither ".." nor symbolic links may lead out of the volume. A process that
+// writes to the volume before the runtime opens the path can still redirect it;
+// Providers.SubPath, with a bind mount, prevents that.
 func inVolume(volume, sub string) (string, error) {
 	if !filepath.IsLocal(sub) {
-		return "", fmt.Errorf("%q leads out of the volume", sub)
+		return "", fmt.Errorf("%q is outside of the volume", sub)
 	}
 	root, err := os.OpenRoot(volume)
 	if err != nil {
@@ -175,24 +172,24 @@ func inVolume(volume, sub string) (string, error) {
 		return "", err
 	}
 	if rel, err := filepath.Rel(real, path); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("%q leads out of the volume", sub)
+		return "", fmt.Errorf("%q is outside of the volume", sub)
 	}
 	return path, nil
 }
 
-// messageFile makes the empty file that an instance of a container writes its last
-// words to (rt-124). Every instance has its own, so that none shows another's; the
-// tries to make one instance share it, so that they don't fill the disk.
+// messageFile creates the empty termination message file of an instance and returns its
+// path. Each instance has its own file; the attempts to create one instance share it, so
+// that they do not fill the disk.
 func (s *podSync) messageFile(c *v1.Container, restartCount int32) (string, error) {
 	dir := filepath.Join(s.r.podDir(s.pod), messagesDir, c.Name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("%08x", restartCount))
-	// Not truncated: the instance may be there already, and have said something.
+	// It is not truncated: the instance may already exist and have written to it.
 	f, err := untrusted.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(f.Close(), os.Chmod(path, 0o666)) // whatever the umask
+	return path, errors.Join(f.Close(), os.Chmod(path, 0o666)) // independent of the umask
 }

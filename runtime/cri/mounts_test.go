@@ -80,7 +80,7 @@ func TestVolumeMounts(t *testing.T) {
 	assert.Error(t, err)
 
 	_, err = s.volumesOf(t.Context(), &v1.Container{Name: "c", VolumeMounts: []v1.VolumeMount{{Name: "data", SubPath: "../x"}}}, env)
-	assert.EqualError(t, err, `failed to prepare subPath for volumeMount "data" of container "c": "../x" leads out of the volume`) // vol-69
+	assert.EqualError(t, err, `failed to prepare subPath for volumeMount "data" of container "c": "../x" is outside of the volume`) // vol-69
 
 	s.r.cfg.Providers.SubPath = func(_ context.Context, sub SubPath) (string, error) { // vol-70
 		assert.Equal(t, SubPath{Pod: s.pod, Container: "c", Name: "secret", Volume: s.volumes["secret"], Path: "x/y", ReadOnly: true}, sub)

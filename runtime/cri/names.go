@@ -10,22 +10,21 @@ import (
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// checkNames refuses a pod whose UID or names lead out of the directories that
-// are made of them. An API server lets no such pod through; a manifest or another
-// source may.
+// checkNames rejects a pod whose UID or names are not valid in paths. The API server
+// rejects such pods; other sources may not.
 func checkNames(pod *v1.Pod) error {
 	uid := string(pod.UID)
-	if !isPathElement(uid) || strings.Contains(uid, "_") { // which ends the name in that of a log directory (rt-134)
-		return fmt.Errorf("cri: the pod's UID %q can't be part of a path", uid)
+	if !isPathElement(uid) || strings.Contains(uid, "_") { // the separator in the names of log directories
+		return fmt.Errorf("cri: pod UID %q is not valid in a path", uid)
 	}
 	if name := pod.Namespace + "_" + pod.Name; !isPathElement(name) {
-		return fmt.Errorf("cri: pod %q of namespace %q: its name can't be part of a path", pod.Name, pod.Namespace)
+		return fmt.Errorf("cri: pod %q of namespace %q: name is not valid in a path", pod.Name, pod.Namespace)
 	}
 	check := func(name string) error {
 		if isPathElement(name) {
 			return nil
 		}
-		return fmt.Errorf("cri: pod %s/%s: the container name %q can't be part of a path", pod.Namespace, pod.Name, name)
+		return fmt.Errorf("cri: pod %s/%s: container name %q is not valid in a path", pod.Namespace, pod.Name, name)
 	}
 	for c := range podspec.AllContainers(pod) {
 		if err := check(c.Name); err != nil {
@@ -35,8 +34,7 @@ func checkNames(pod *v1.Pod) error {
 	return nil
 }
 
-// plain reports whether name is that of a file or directory, and leads nowhere
-// else.
+// isPathElement reports whether name is a single path element.
 func isPathElement(name string) bool {
 	return name != "" && name != "." && filepath.IsLocal(name) && !strings.ContainsAny(name, "/\\\x00")
 }

@@ -38,7 +38,7 @@ func TestAPodWhoseNamesLeadElsewhereIsRefused(t *testing.T) { // rt-17, rt-85, r
 			pod := podOf(container("web"))
 			change(pod)
 			_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
-			require.ErrorContains(t, err, "can't be part of a path")
+			require.ErrorContains(t, err, "is not valid in a path")
 			assert.Empty(t, f.did(), "nothing is asked of the runtime")
 			made, err := os.ReadDir(dir)
 			require.NoError(t, err)

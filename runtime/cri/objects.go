@@ -8,26 +8,24 @@ import (
 	"github.com/kubeparts/kubeparts/podenv"
 )
 
-// Objects get what pods refer to by name. Their methods are called by SyncPod,
-// once for each object and container that is about to be made, and may wait until
-// ctx ends. What they return is shared: it isn't changed.
+// Objects provides the objects that pods refer to by name. SyncPod calls its methods once
+// per object and container to create. They may block until ctx is done. The returned
+// objects are not modified.
 //
-// Of an object that does not exist the error is one that the API server gives
-// (StatusReasonNotFound), or that Is fs.ErrNotExist: what is optional is then
-// left out (pe-6).
+// If an object does not exist, the error must have the API status reason NotFound, or
+// errors.Is(err, fs.ErrNotExist) must be true: optional references are then skipped.
 type Objects interface {
 	ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error)
 	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
 
-	// Services returns those that variables are made from: all of the
-	// namespace, and the one called kubernetes in the namespace default
-	// (pe-12). ok is false as long as they have not been read once: then no
-	// container is made (pe-1), but those of static pods.
+	// Services returns the services for environment variables: all of the namespace,
+	// and the service kubernetes of the namespace default. ok is false until they
+	// have been read once: until then only containers of static pods are created.
 	Services(ctx context.Context, namespace string) (list []*v1.Service, ok bool)
 }
 
-// environment makes the environment of container c, for which it fetches what it
-// refers to.
+// environment returns the environment of container c. It reads the objects and files that
+// it refers to.
 func (s *podSync) environment(ctx context.Context, c *v1.Container) (*podenv.Env, error) {
 	facts := podenv.Facts{
 		Pod: s.pod, PodIPs: s.podIPs(), HostIPs: s.r.cfg.Node.IPs(), Allocatable: s.r.cfg.Node.Allocatable,

@@ -17,9 +17,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// logsOf and messagesOf return the directories of a pod that hold its logs and
-// the messages of its containers. "" is for a pod whose name leads elsewhere: it
-// is the runtime's word, as the paths of files are that are to be removed.
+// podLogsOf and messageDirOf return the directories of a pod's logs and termination
+// messages. They return "" if the name, which the runtime reports, is not a valid file
+// name.
 func (r *Runtime) podLogsOf(pod *runtime.Pod) string {
 	name := strings.Join([]string{pod.Namespace, pod.Name, string(pod.UID)}, "_")
 	if !isPathElement(name) {
@@ -35,19 +35,19 @@ func (r *Runtime) messageDirOf(pod types.UID) string {
 	return filepath.Join(r.cfg.Dirs.Root, "pods", string(pod), messagesDir)
 }
 
-// below reports whether path is inside of dir, and not dir itself.
+// isBelow reports whether path is inside dir and not dir itself.
 func isBelow(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return dir != "" && err == nil && rel != "." && filepath.IsLocal(rel)
 }
 
-// removeRotated removes a log and what was rotated from it (lg-8).
+// removeRotated removes a log and its rotated files.
 func removeRotated(path string) error {
 	entries, err := untrusted.ReadDir(filepath.Dir(path), maxLogEntries)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	errs := []error{err} // of too large a directory, some entries are known
+	errs := []error{err} // of a directory that is too large, the first entries are returned
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), filepath.Base(path)) {
 			if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !os.IsNotExist(err) {
@@ -65,20 +65,19 @@ func (r *Runtime) removeLink(labels map[string]string, id string) {
 	}
 	link := filepath.Join(r.cfg.Dirs.ContainerLogs, linkName(labels[podconfig.LabelPodName], labels[podconfig.LabelPodNamespace], labels[podconfig.LabelContainerName], id))
 	if err := os.Remove(link); err != nil && !os.IsNotExist(err) {
-		r.log.Warn("a link to a container's log can't be removed", "path", link, "err", err)
+		r.log.Warn("Failed to remove link to container log", "path", link, "err", err)
 	}
 }
 
-// removeDeadLinks removes the links that lead nowhere, but not those of
-// containers that have not exited: their log may be about to be written, or
-// rotated (rt-135).
+// removeDeadLinks removes dangling links, except those of containers that have not exited:
+// their log may be created or rotated at the moment.
 func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 	if r.cfg.Dirs.ContainerLogs == "" {
 		return nil
 	}
 	entries, err := os.ReadDir(r.cfg.Dirs.ContainerLogs)
 	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("cri: links to logs: %w", err)
+		return fmt.Errorf("cri: read log links: %w", err)
 	}
 	alive := map[string]bool{}
 	for _, pod := range pods {
@@ -96,37 +95,37 @@ func (r *Runtime) removeDeadLinks(pods []*runtime.Pod) error {
 		}
 		if _, err := os.Stat(path); os.IsNotExist(err) {
 			if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-				errs = append(errs, fmt.Errorf("cri: a link to a log: %w", err))
+				errs = append(errs, fmt.Errorf("cri: remove log link: %w", err))
 			}
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeDirs removes the log directories of removed pods (rt-134), and the entries
-// of the pods' directories that this package makes. It keeps both for a pod of
-// which the runtime still has anything.
+// removeDirs removes the log directories of removed pods, and the entries of the pods'
+// directories that this package creates. It keeps both while the runtime has a container
+// or sandbox of the pod.
 func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) error {
 	pods, err := r.Pods(ctx)
 	if err != nil {
 		return err
 	}
-	held := map[types.UID]bool{}
+	present := map[types.UID]bool{}
 	for _, p := range pods {
-		held[p.UID] = true
+		present[p.UID] = true
 	}
-	gone := func(uid types.UID) bool { return uid != "" && !held[uid] && removed(uid) }
+	gone := func(uid types.UID) bool { return uid != "" && !present[uid] && removed(uid) }
 	r.checkpoints.prune(gone)
 	r.terminations.prune(gone)
 	r.unsupported.prune(gone)
-	r.backoff.ForgetGone(gone) // also of pods that ended without a KillPod
+	r.backoff.ForgetGone(gone) // also of pods that terminated without KillPod
 	var errs []error
 	logs, err := os.ReadDir(r.cfg.Dirs.PodLogs)
 	if err != nil && !os.IsNotExist(err) {
 		errs = append(errs, err)
 	}
 	for _, e := range logs {
-		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // all of the name, in an old layout
+		uid := e.Name()[strings.LastIndex(e.Name(), "_")+1:] // the whole name in an old layout
 		if e.IsDir() && gone(types.UID(uid)) {
 			errs = append(errs, removeTree(ctx, filepath.Join(r.cfg.Dirs.PodLogs, e.Name())))
 		}
@@ -143,9 +142,9 @@ func (r *Runtime) removeDirs(ctx context.Context, removed func(types.UID) bool) 
 	return errors.Join(errs...)
 }
 
-// removeOwn removes the entries of a pod's directory that this package makes, and
-// the directory itself if that leaves it empty. The other entries belong to the
-// volume manager and to whatever else has put them there.
+// removePodDir removes the entries of a pod's directory that this package creates, and the
+// directory if it is then empty. Other entries belong to the volume manager or to other
+// components.
 func removePodDir(ctx context.Context, dir string) error {
 	errs := []error{removeTree(ctx, filepath.Join(dir, messagesDir))}
 	for _, name := range []string{hostsFile, checkpointFile, checkpointFile + checkpoint.Temporary} {

@@ -72,7 +72,7 @@ func TestAnUnknownRuntimeClassFailsTheSandbox(t *testing.T) { // rt-20, rt-24
 		want string
 	}{
 		{"not there", classes, `failed to get RuntimeClass "gone": not found`},
-		{"nobody knows classes", nil, `failed to get RuntimeClass "gone": no source of runtime classes`},
+		{"nobody knows classes", nil, `failed to get RuntimeClass "gone": Providers.RuntimeClass is nil`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			pod := podOf(container("a"))
@@ -123,7 +123,7 @@ func TestAPodGetsItsUserNamespace(t *testing.T) { // se-13, se-17, se-20
 		want  string
 	}{
 		"not from a handler that can't": {"", cri.Config{Providers: cri.Providers{UserNamespaces: ids}}, "can't set `spec.hostUsers: false`, runtime does not support user namespaces"},
-		"not without who gives them":    {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: no source of user IDs"},
+		"not without who gives them":    {"sandboxed", cri.Config{Providers: cri.Providers{RuntimeClass: classes}}, "hostUsers: false: Providers.UserNamespaces is nil"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &handlersCRI{fakeCRI: newFake()}

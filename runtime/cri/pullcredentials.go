@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 )
 
-// A keyring finds what a pod may pull with: what its imagePullSecrets have, then
-// what the node has.
+// pullCredentials returns the credentials of a pod: those in its imagePullSecrets, then
+// those of the node.
 type pullCredentials struct{ *Runtime }
 
 // Lookup implements [images.Credentials].
@@ -35,22 +35,22 @@ func (k pullCredentials) Lookup(ctx context.Context, image string, pod *v1.Pod) 
 	return list, errors.Join(missing, broken, err)
 }
 
-// pullSecrets gets the secrets that the pod names. One that can't be had is an
-// event; the others may do.
+// pullSecrets returns the imagePullSecrets of the pod. Secrets that cannot be read are
+// reported as an event and an error; the others are returned.
 func (k pullCredentials) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Secret, error) {
 	var secrets []v1.Secret
 	var names []string
 	var errs []error
 	for _, ref := range pod.Spec.ImagePullSecrets {
 		if ref.Name == "" {
-			continue // the API server lets that through
+			continue // the API server permits empty names
 		}
 		secret, err := (*v1.Secret)(nil), podenv.ErrNoObjects
 		if k.cfg.Providers.Objects != nil {
 			secret, err = k.cfg.Providers.Objects.Secret(ctx, pod.Namespace, ref.Name)
 		}
 		if err == nil && secret == nil {
-			err = errors.New("the source of objects gave none")
+			err = errors.New("Objects returned no secret")
 		}
 		if err != nil {
 			names = append(names, ref.Name)
@@ -66,8 +66,8 @@ func (k pullCredentials) pullSecrets(ctx context.Context, pod *v1.Pod) ([]v1.Sec
 	return secrets, errors.Join(errs...)
 }
 
-// credential puts a credential in the terms of those who use it. The content of
-// what a plugin gave changes without anybody's doing, so that it has no hash.
+// credential converts a credential. A credential of a plugin has no hash, because its
+// content changes with every token.
 func credential(c credentials.Credential) images.Credential {
 	out := images.Credential{
 		Auth: &runtimeapi.AuthConfig{

@@ -15,12 +15,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// resize gives what runs the resources that it was granted (al-16 … al-21). What
-// starts again with other resources than it had, stopped for that (al-15) or ended
-// meanwhile, is left out; but the pod's cgroup is made to fit it first: on cgroup v1
-// nothing starts in one that is narrower. A runtime that can't do it fails one sync of
-// the pod, which says so, and is not asked for the same again: the pod runs on with
-// what it has.
+// resize sets the allocated resources on running containers. Containers that are
+// restarted with other resources are skipped, but the pod's cgroup is resized for them
+// first: on cgroup v1 no container starts with limits above those of its parent. If the
+// runtime does not support the resize, one sync fails, the same resize is not repeated,
+// and the pod keeps its resources.
 func (s *podSync) resize(ctx context.Context, p plan.Plan) {
 	given := s.r.checkpoints.get(s.pod.UID).Pod
 	had := s.statusBeforeRestarts(p)
@@ -50,11 +49,11 @@ func (s *podSync) resize(ctx context.Context, p plan.Plan) {
 	default:
 		s.retryable = true
 	}
-	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
+	s.done(runtime.Action{Kind: runtime.ResizePodInPlace, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "ResizePodInPlaceError"}, begun)
 }
 
-// had returns the pod's status as if what starts again still ran: what its cgroup was
-// last made for. It is the status itself if nothing does.
+// statusBeforeRestarts returns the pod's status with the containers to restart as running,
+// for which its cgroup was last sized. It is s.status if no container restarts.
 func (s *podSync) statusBeforeRestarts(p plan.Plan) *runtime.PodStatus {
 	if p.CreateSandbox || p.KillPod || len(p.Start) == 0 {
 		return s.status
@@ -69,8 +68,8 @@ func (s *podSync) statusBeforeRestarts(p plan.Plan) *runtime.PodStatus {
 	return &had
 }
 
-// settled records as given what the plan found to differ, also where no step had
-// to change it: requests that leave no trace in the kernel.
+// checkpointResize stores all resized resources, including requests without an effect in
+// the kernel.
 func (s *podSync) checkpointResize(p plan.Plan) {
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		for i := range p.Resize {
@@ -82,8 +81,8 @@ func (s *podSync) checkpointResize(p plan.Plan) {
 	})
 }
 
-// usage asks how much memory is in use where less is to be allowed (al-18). What
-// the runtime does not tell is no reason to refuse.
+// usage returns the memory usage of containers whose memory limit decreases. Containers
+// without a reported usage are omitted and do not prevent the resize.
 func (s *podSync) usage(ctx context.Context, steps []allocation.Step, observed *runtime.PodStatus) allocation.Usage {
 	now := allocation.Usage{Containers: map[string]int64{}}
 	for i := range steps {
@@ -102,7 +101,7 @@ func (s *podSync) usage(ctx context.Context, steps []allocation.Step, observed *
 	return now
 }
 
-// A resizer carries steps out on the runtime.
+// A resizer carries out resize steps on the runtime.
 type resizer struct {
 	*podSync
 	observed *runtime.PodStatus
@@ -134,12 +133,12 @@ func (r *resizer) SetContainer(ctx context.Context, name string, all v1.Resource
 		return err
 	}
 	r.r.checkpoints.update(r.pod, func(rec *podCheckpoint) {
-		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.Compute(&all)} // al-21
+		rec.Actuated[name] = actuated{ID: bare(inst.ID), Resources: allocation.Compute(&all)}
 	})
 	return nil
 }
 
-// running returns the instance of the container that runs, or nil.
+// running returns the running instance of the container, or nil.
 func running(st *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	for i := range st.Containers {
 		if c := &st.Containers[i]; c.Name == name && c.State == runtime.ContainerRunning {
@@ -149,8 +148,7 @@ func running(st *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	return nil
 }
 
-// podLevel returns what the pod as a whole asks for, CPU and memory; nil if that
-// is nothing.
+// podLevel returns the pod-level CPU and memory resources; nil if the spec has none.
 func podLevel(pod *v1.Pod) *v1.ResourceRequirements {
 	if pod.Spec.Resources == nil {
 		return nil

@@ -8,10 +8,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// startOver removes every instance of a pod of which one asked for that by its
-// exit (rt-140). The sandbox stays, and so do addresses, volumes and logs; the
-// next sync finds a pod that has not run yet. What fails ends it there: the last
-// of the list are what it is done for.
+// restartAll removes every instance of a pod after a container exited with the restart
+// rule action RestartAllContainers. The sandbox with its addresses, the volumes and the
+// logs are kept; the next sync starts all containers. It stops at the first failure,
+// because the last instances in list are the trigger.
 func (s *podSync) restartAll(ctx context.Context, list []plan.Removal) {
 	for i := range list {
 		begun := time.Now()
@@ -22,7 +22,7 @@ func (s *podSync) restartAll(ctx context.Context, list []plan.Removal) {
 			return
 		}
 	}
-	s.retryAt(time.Now()) // what goes is no news to a list's reader, but now the pod begins
+	s.retryAt(time.Now()) // removals cause no event, so the next sync is requested
 }
 
 func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
@@ -47,8 +47,8 @@ func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
 	return s.r.removeContainer(ctx, s.pod.UID, status)
 }
 
-// noteEnd writes down the exit of an instance that goes, if it delays the next;
-// else that of an earlier one does no more.
+// checkpointExit stores the exit of a removed instance if it delays the next start, or else
+// deletes the stored exit.
 func (s *podSync) checkpointExit(gone *plan.Removal) {
 	inst := gone.Ended
 	if inst == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// sandboxConfig returns what a pod's sandbox is made from (section 4.3), the name
-// of the handler that runs it, and what there is to say of its DNS configuration.
+// sandboxConfig returns the configuration of a pod's sandbox, its runtime handler, and
+// its DNS configuration with warnings.
 func (s *podSync) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeapi.PodSandboxConfig, string, podconfig.PodDNS, error) {
 	in, err := s.input(ctx)
 	if err != nil {
@@ -29,14 +29,14 @@ func (s *podSync) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeap
 	return config, in.Handler.Name, dns, err
 }
 
-// createSandbox makes the pod's sandbox, and returns its ID.
+// createSandbox creates the pod's sandbox and returns its ID.
 func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, err error) {
 	config, handler, dns, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
 		return "", err
 	}
 	s.recordDNSWarnings(dns)
-	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil { // rt-17
+	if err := os.MkdirAll(config.LogDirectory, 0o755); err != nil {
 		return "", err
 	}
 	s.config = config
@@ -55,12 +55,12 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 	return id, err
 }
 
-// sandboxMade returns the pod's sandbox of that attempt if it is ready: the
-// answer of the call that made it was lost, perhaps long ago.
+// sandboxMade returns the ID of the pod's sandbox with the attempt if it is ready: the
+// response of the call that created it was lost.
 func (s *podSync) sandboxMade(ctx context.Context, attempt uint32) string {
 	sandboxes, _, err := s.r.list(ctx, s.pod.UID)
 	if err != nil {
-		return "" // the next sync looks again
+		return "" // the next sync lists again
 	}
 	for _, sb := range sandboxes {
 		if sb.Metadata.Attempt == attempt && sb.State == runtimeapi.PodSandboxState_SANDBOX_READY {
@@ -70,8 +70,8 @@ func (s *podSync) sandboxMade(ctx context.Context, attempt uint32) string {
 	return ""
 }
 
-// existingSandbox takes the sandbox that is there already as the one to start
-// containers in.
+// existingSandbox sets the configuration of the existing sandbox, for containers started
+// in it.
 func (s *podSync) existingSandbox(ctx context.Context, p plan.Plan) error {
 	config, _, _, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {

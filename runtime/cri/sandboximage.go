@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// SandboxImage returns the name of the image that sandboxes are made of, by what the
-// runtime tells of its configuration, so that who collects images can keep it where
-// the runtime doesn't pin it (ig-19), as containerd 1.6. "": it doesn't tell.
+// SandboxImage returns the image of sandboxes in the runtime's configuration, "" if the
+// runtime does not report it. Image garbage collection must keep it if the runtime does
+// not pin it, as containerd 1.6.
 func (r *Runtime) SandboxImage(ctx context.Context) (string, error) {
 	answer, err := r.cfg.Runtime.Status(r.quiet(ctx), true)
 	if err != nil {
@@ -18,7 +18,7 @@ func (r *Runtime) SandboxImage(ctx context.Context) (string, error) {
 		SandboxImage string `json:"sandboxImage"`
 	}
 	if json.Unmarshal([]byte(answer.GetInfo()["config"]), &config) != nil {
-		return "", nil // of a runtime that has something else there
+		return "", nil // another runtime's format
 	}
 	return config.SandboxImage, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// start starts one container, and reports whether that succeeded.
+// start starts one container and reports whether it succeeded.
 func (s *podSync) start(ctx context.Context, st *plan.Start) bool {
 	begun := time.Now()
 	action := runtime.Action{Kind: runtime.StartContainer, Target: st.Name}
@@ -40,21 +40,21 @@ func (s *podSync) start(ctx context.Context, st *plan.Start) bool {
 			}
 		}
 		if ctx.Err() != nil {
-			action.Err = errors.Join(ctx.Err(), err) // called off, not failed
+			action.Err = errors.Join(ctx.Err(), err) // canceled, not failed
 		}
 		s.retryable = true
 	}
 	return s.done(action, begun)
 }
 
-// An instance is what a start works on.
+// An instance is the instance that is started.
 type instance struct {
 	id      string
 	attempt uint32
-	runs    bool // already: there is nothing left to do
+	runs    bool // it already runs
 }
 
-// bringUp takes a container from its image to running (section 4.10).
+// startContainer pulls the image, and creates and starts an instance.
 func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 	inst := &instance{id: bare(st.Resume), attempt: uint32(st.RestartCount)}
 	if st.Resume == "" {
@@ -66,10 +66,10 @@ func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 			return s.unfinishedHook(ctx, st.Container, inst.id)
 		}
 	} else if s.r.checkpoints.get(s.pod.UID).Actuated[st.Name].ID != inst.id {
-		s.checkpointInstance(st, inst) // whose answer was lost, or the agent before it could note it
+		s.checkpointInstance(st, inst) // created before a lost response or a restart of the agent
 	}
 	if err := ctx.Err(); err != nil {
-		return err // made, and found again by the next look; not started any more (inv-2)
+		return err // the next sync finds the created instance
 	}
 	s.trace.begin("StartContainer", st.Name)
 	if m := s.r.cfg.Providers.Managers; m != nil {
@@ -86,9 +86,8 @@ func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 	return s.postStart(ctx, st.Container, inst.id)
 }
 
-// startFailed records the warning that goes with a failure (rt-78), and returns
-// the failure as the container's waiting reason shows it (rt-77). What was
-// called off has not failed.
+// startFailed records the event of a failure and returns it with the container's waiting
+// reason. Without an event if ctx is done.
 func (s *podSync) startFailed(ctx context.Context, c *v1.Container, reason, prefix string, err error) error {
 	message := errorMessage(err)
 	if ctx.Err() == nil {
@@ -101,13 +100,13 @@ func (s *podSync) startFailed(ctx context.Context, c *v1.Container, reason, pref
 	return &startError{reason: reason, message: message, err: err}
 }
 
-// sayName puts a container's name in the place of IDs in what the runtime says,
-// so that events of one failure are one (rt-80). Where making it fails the runtime
-// has used an ID that nobody else hears of, a new one each time: whatever looks
-// like an ID, and not like the digest of an image, is taken for it.
+// replaceIDs replaces container IDs in the runtime's message by the container's name, so
+// that repeated failures have equal events. A failed creation has a new, unknown ID in
+// each attempt, so every string of idLength hexadecimal digits is replaced that is not an
+// image digest.
 func replaceIDs(err error, id, name string) error {
-	said := errorMessage(err)
-	named := said
+	text := errorMessage(err)
+	named := text
 	if id != "" {
 		named = strings.ReplaceAll(named, id, name)
 	}
@@ -119,31 +118,30 @@ func replaceIDs(err error, id, name string) error {
 		}
 		at += max(n, 1)
 	}
-	if named == said {
+	if named == text {
 		return err
 	}
-	return &renamedError{said: named, err: err}
+	return &renamedError{text: named, err: err}
 }
 
-// idLength is how many hexadecimal digits runtimes make IDs of.
+// idLength is the length of container IDs, in hexadecimal digits.
 const idLength = 64
 
-// A renamed error says something else than the one it wraps.
+// A renamedError wraps an error with another text.
 type renamedError struct {
-	said string
+	text string
 	err  error
 }
 
-func (e *renamedError) Error() string { return e.said }
+func (e *renamedError) Error() string { return e.text }
 func (e *renamedError) Unwrap() error { return e.err }
 
-// create makes the instance, or finds the one that is there.
+// create creates the instance, or returns an existing one.
 //
-// The plan was made from an observation, and a call whose answer was lost may
-// have taken effect after it. So the runtime is asked once more before anything
-// is made, and again if making it failed: a time-out is no proof, and a name
-// that is reserved is the opposite of one (lq-12, lq-13). Only a sandbox that is
-// fresh can hold nothing: its name was free, so no call for it was lost.
+// A call whose response was lost may have taken effect after the status was observed. So
+// the containers are listed before the creation, and again if it failed: after a timeout
+// the container may exist, and a reserved name means that it does. A new sandbox is
+// empty.
 func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error) {
 	c := st.Container
 	s.trace.begin("EnsureImage", c.Name)
@@ -154,10 +152,10 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	s.trace.begin("ConfigContainer", c.Name)
 	config, err := s.containerConfig(ctx, c, s.nextCount(st), image, user)
 	if err == nil {
-		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755) // rt-85
+		err = os.MkdirAll(s.r.logDir(s.pod, c.Name), 0o755)
 	}
 	if why, ok := errors.AsType[*startError](err); ok {
-		return nil, s.noImage(ctx, c, why) // of a volume (img-16)
+		return nil, s.noImage(ctx, c, why) // of an image volume
 	}
 	if err != nil {
 		return nil, s.startFailed(ctx, c, "CreateContainerConfigError", "", err)
@@ -166,7 +164,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 		if err := m.PreCreate(ctx, s.pod, c, config); err != nil {
 			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
 		}
-		podconfig.MapIDs(config) // of the mounts that it added
+		podconfig.MapIDs(config) // for the mounts that Managers added
 	}
 	s.trace.begin("CreateContainer", c.Name)
 	var inst *instance
@@ -175,7 +173,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	}
 	if inst != nil {
 		if s.r.checkpoints.get(s.pod.UID).Actuated[c.Name].ID != inst.id {
-			s.checkpointInstance(st, inst) // whose answer was lost
+			s.checkpointInstance(st, inst) // its response was lost
 		}
 		return inst, nil
 	}
@@ -200,8 +198,7 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	return inst, nil
 }
 
-// noImage records the warning that goes with an image that is not there (img-10),
-// and returns why it isn't.
+// noImage records the event of a missing image and returns err.
 func (s *podSync) noImage(ctx context.Context, c *v1.Container, err error) error {
 	if why, ok := errors.AsType[*startError](err); ok && ctx.Err() == nil {
 		s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeWarning, "Failed", "Error: "+why.reason)
@@ -209,9 +206,8 @@ func (s *podSync) noImage(ctx context.Context, c *v1.Container, err error) error
 	return err
 }
 
-// nextCount returns the restart count of the instance that is about to be made.
-// Where neither the runtime nor the journal knows of an instance, logs may have
-// been left (rt-75).
+// nextCount returns the restart count of the instance to create. If neither the runtime nor
+// the checkpoint has an instance, it is derived from the log directory.
 func (s *podSync) nextCount(st *plan.Start) int32 {
 	if _, ok := s.r.checkpoints.get(s.pod.UID).Restarts[st.Name]; st.NoStatus && !ok {
 		return s.r.restartsLogged(s.pod, st.Name)
@@ -219,7 +215,7 @@ func (s *podSync) nextCount(st *plan.Start) int32 {
 	return st.RestartCount
 }
 
-// made notes of an instance what has to be known when the agent is another one.
+// checkpointInstance stores the state of an instance that a restarted agent needs.
 func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 	c := st.Container
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
@@ -235,12 +231,9 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 	})
 }
 
-// standing returns the instance of c that stands in the way of another one: one
-// that runs, or one in the sandbox that was made from the same definition and
-// never started. Nil if there is none. One that runs in another sandbox is an
-// error: the plan should have stopped it. With Compat.ReplaceCreated, one that
-// never started counts only if it is of the attempt that is wanted: its answer
-// was lost, and its name is taken.
+// findInstance returns the existing instance of c to use instead of a new one: a running
+// one, or one in the sandbox that was created from the same spec and not started. It
+// returns nil if there is none, and an error if an instance runs in another sandbox.
 func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance, error) {
 	containers, err := s.r.cfg.Runtime.ListContainers(s.r.quiet(ctx), &runtimeapi.ContainerFilter{
 		LabelSelector: map[string]string{podconfig.LabelPodUID: string(s.pod.UID), podconfig.LabelContainerName: c.Name},
@@ -251,7 +244,7 @@ func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance,
 	var created *instance
 	for _, o := range containers {
 		if o.GetMetadata().GetName() != c.Name || o.GetLabels()[podconfig.LabelPodUID] != string(s.pod.UID) {
-			continue // a runtime that does not filter
+			continue // the runtime ignored the filter
 		}
 		inst := &instance{id: o.Id, attempt: o.Metadata.Attempt}
 		switch {
@@ -268,8 +261,8 @@ func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance,
 	return created, nil
 }
 
-// run starts an instance that was created. If the runtime says that it could
-// not, the instance itself is asked: it may run (#139670).
+// run starts a created instance. If the call fails, the status of the instance decides: it
+// may be running (kubernetes/kubernetes#139670).
 func (s *podSync) run(ctx context.Context, id string) error {
 	patient, done := finishContext(ctx)
 	defer done()

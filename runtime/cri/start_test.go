@@ -130,7 +130,7 @@ func TestAnInstanceThatDidNotStartIsStartedAgain(t *testing.T) {
 		attempts  []uint32
 		instances int
 	}{
-		"rt-82 lq-13 resumed": {[]uint32{0}, 1},
+		"rt-52 rt-82 lq-13 resumed": {[]uint32{0}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake()
@@ -310,7 +310,7 @@ func TestAPostStartHookHasADeadlineWhereThatIsWanted(t *testing.T) {
 				require.NotErrorIs(t, err, context.DeadlineExceeded, "the sync was not called off")
 				assert.Equal(t, 20*time.Second, time.Since(begun))
 				assert.Equal(t, "PostStartHookError", res.Actions[1].Reason)
-				assert.Contains(t, res.Actions[1].Message, "the hook did not end within 20s: ")
+				assert.Contains(t, res.Actions[1].Message, "the hook timed out after 20s: ")
 				assert.Equal(t, []string{"db"}, f.running())
 				assert.Contains(t, seen.take(), "Warning FailedPostStartHook spec.containers{web}: PostStartHook failed")
 			})

@@ -19,16 +19,15 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 		return nil, fmt.Errorf("cri: stats of container %s: %w", containerID, err)
 	}
 	if answer.GetAttributes().GetId() == "" {
-		return nil, fmt.Errorf("cri: stats of container %s: the runtime gave none: %w", containerID, runtime.ErrNotFound)
+		return nil, fmt.Errorf("cri: stats of container %s: runtime returned none: %w", containerID, runtime.ErrNotFound)
 	}
 	s := r.containerStats(answer)
 	return &s, nil
 }
 
-// PodStats implements [runtime.StatsProvider] with one call. A runtime that has
-// no stats of pods, or fails to give any because it has none of one of them (as
-// containerd does for a pod without CgroupParent), is asked for those of
-// containers, and what the pods use in all is left out.
+// PodStats implements [runtime.StatsProvider] with one call. If the runtime has no stats of
+// pods, or fails because one pod has none (as containerd does for a pod without
+// CgroupParent), it returns the stats of containers without those of the pods.
 func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	list, err := r.cfg.Runtime.ListPodSandboxStats(r.quiet(ctx), nil)
 	if err != nil {
@@ -46,7 +45,7 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	for _, s := range list {
 		meta := s.GetAttributes().GetMetadata()
 		if meta.GetUid() == "" {
-			continue // not a pod's (rt-4)
+			continue // not of a pod
 		}
 		linux := s.GetLinux()
 		p := runtime.PodStats{
@@ -73,8 +72,8 @@ func (r *Runtime) PodStats(ctx context.Context) ([]runtime.PodStats, error) {
 	return pods, nil
 }
 
-// runs reports whether a container of stats does: of one that has ended its files
-// are all that is left.
+// runs reports whether the container runs: stats of an exited container have only the
+// writable layer.
 func runs(c *runtimeapi.ContainerStats) bool { return c.Cpu != nil || c.Memory != nil }
 
 func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, error) {
@@ -88,7 +87,7 @@ func (r *Runtime) podStatsByContainer(ctx context.Context) ([]runtime.PodStats, 
 		labels := c.GetAttributes().GetLabels()
 		uid := labels[podconfig.LabelPodUID]
 		if uid == "" || c.Attributes.Id == "" || !runs(c) {
-			continue // not a pod's, or it has ended
+			continue // not of a pod, or exited
 		}
 		i, ok := at[uid]
 		if !ok {

@@ -13,29 +13,28 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Streamer connects to the streaming server of a runtime at URLs that the
-// runtime gave for these very streams: streaming.Client is one. It may be used
-// by many goroutines, obeys contexts, and does as the powers of package runtime
-// of the same names say.
+// A Streamer connects to the streaming server of a runtime, at a URL that the runtime
+// returned for this stream; streaming.Client is an implementation. It must be safe for
+// concurrent use and return when ctx is done. The methods have the semantics of the
+// optional interfaces of package runtime with the same names.
 type Streamer interface {
 	Exec(ctx context.Context, u *url.URL, s runtime.Streams) (exitCode int32, err error)
 	Attach(ctx context.Context, u *url.URL, s runtime.Streams) error
 	PortForward(ctx context.Context, u *url.URL, port int32, conn io.ReadWriteCloser) error
 }
 
-// LocalStreams is a service of the CRI that is in this program and has streams
-// in hand, without a server: process.Runtime is one. It is looked for in
-// Config.Runtime itself, so a wrapper around that has to pass it on. IDs are the
-// service's own. What it does not support is an error that is
-// errors.ErrUnsupported or has the gRPC code Unimplemented.
+// LocalStreams is an optional interface of Config.Runtime for a runtime in the same
+// program, which serves streams without a server; process.Runtime implements it. A wrapper
+// of Config.Runtime must implement it too. IDs have no prefix. Unsupported operations
+// return an error that is errors.ErrUnsupported or has the gRPC code Unimplemented.
 type LocalStreams interface {
 	StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (exitCode int32, err error)
 	StreamAttach(ctx context.Context, containerID string, s runtime.Streams) error
 	StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error
 }
 
-// errNoStreamer is why there are no streams although the runtime serves them.
-var errNoStreamer = fmt.Errorf("Config.Streams is nil: %w", runtime.ErrUnsupported)
+// errNoStreamer is the error of streams without a Streamer.
+var errNoStreamer = fmt.Errorf("Config.Calls.Streams is nil: %w", runtime.ErrUnsupported)
 
 // StreamExec implements [runtime.StreamExecer].
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
@@ -88,7 +87,7 @@ func (r *Runtime) PortForward(ctx context.Context, uid types.UID, port int32, co
 	defer conn.Close()
 	wrap := func(err error) error { return fmt.Errorf("cri: forward to port %d of pod %s: %w", port, uid, err) }
 	if port < 1 || port > 65535 {
-		return wrap(errors.New("there is no such port"))
+		return wrap(errors.New("invalid port"))
 	}
 	if r.local == nil && r.cfg.Calls.Streams == nil {
 		return wrap(errNoStreamer)
@@ -114,10 +113,10 @@ func (r *Runtime) PortForward(ctx context.Context, uid types.UID, port int32, co
 }
 
 // ExecURL implements [runtime.StreamServer].
-func (r *Runtime) ExecURL(ctx context.Context, containerID string, cmd []string, want runtime.StreamOptions) (*url.URL, error) {
+func (r *Runtime) ExecURL(ctx context.Context, containerID string, cmd []string, opts runtime.StreamOptions) (*url.URL, error) {
 	answer, err := r.cfg.Runtime.Exec(r.quiet(ctx), &runtimeapi.ExecRequest{
 		ContainerId: bare(containerID), Cmd: cmd,
-		Stdin: want.Stdin, Stdout: want.Stdout, Stderr: want.Stderr && !want.TTY, Tty: want.TTY,
+		Stdin: opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr && !opts.TTY, Tty: opts.TTY,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cri: exec %q in container %s: %w", cmd, containerID, err)
@@ -126,10 +125,10 @@ func (r *Runtime) ExecURL(ctx context.Context, containerID string, cmd []string,
 }
 
 // AttachURL implements [runtime.StreamServer].
-func (r *Runtime) AttachURL(ctx context.Context, containerID string, want runtime.StreamOptions) (*url.URL, error) {
+func (r *Runtime) AttachURL(ctx context.Context, containerID string, opts runtime.StreamOptions) (*url.URL, error) {
 	answer, err := r.cfg.Runtime.Attach(r.quiet(ctx), &runtimeapi.AttachRequest{
 		ContainerId: bare(containerID),
-		Stdin:       want.Stdin, Stdout: want.Stdout, Stderr: want.Stderr && !want.TTY, Tty: want.TTY,
+		Stdin:       opts.Stdin, Stdout: opts.Stdout, Stderr: opts.Stderr && !opts.TTY, Tty: opts.TTY,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cri: attach to container %s: %w", containerID, err)
@@ -158,7 +157,7 @@ func (r *Runtime) portForwardURL(ctx context.Context, sandbox string, ports []in
 	return streamURL("port-forward", answer.GetUrl())
 }
 
-// readySandbox returns the newest sandbox of a pod, which must be up.
+// readySandbox returns the ID of the newest sandbox of a pod, which must be ready.
 func (r *Runtime) readySandbox(ctx context.Context, uid types.UID) (string, error) {
 	if uid == "" {
 		return "", errors.New("no pod UID")
@@ -175,19 +174,19 @@ func (r *Runtime) readySandbox(ctx context.Context, uid types.UID) (string, erro
 	}
 	switch {
 	case best == nil:
-		return "", fmt.Errorf("its sandbox: %w", runtime.ErrNotFound)
+		return "", fmt.Errorf("sandbox: %w", runtime.ErrNotFound)
 	case best.State != runtimeapi.PodSandboxState_SANDBOX_READY:
-		return "", fmt.Errorf("its sandbox %s is not ready", best.Id)
+		return "", fmt.Errorf("sandbox %s is not ready", best.Id)
 	}
 	return best.Id, nil
 }
 
-// streamURL checks what the runtime answered. The URL itself is a secret, and is
-// not in the error.
+// streamURL parses the URL in a response. The URL contains a token, so it is not part of
+// the error.
 func streamURL(what, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return nil, fmt.Errorf("cri: the runtime gave no URL to %s at", what)
+		return nil, fmt.Errorf("cri: runtime returned no URL for %s", what)
 	}
 	return u, nil
 }

@@ -136,9 +136,9 @@ func TestStreamsThatCannotBe(t *testing.T) {
 	for _, bad := range []string{"", "::", "/exec/secret", "%zz"} {
 		s.url = bad
 		_, err = rt.StreamExec(t.Context(), "c", nil, runtime.Streams{})
-		require.ErrorContains(t, err, "no URL to exec at", bad)
+		require.ErrorContains(t, err, "no URL for exec", bad)
 		assert.NotContains(t, err.Error(), "secret")
-		require.ErrorContains(t, forward(rt, 80), "no URL to port-forward at")
+		require.ErrorContains(t, forward(rt, 80), "no URL for port-forward")
 	}
 	s.fail = status.Error(codes.NotFound, "no such container")
 	_, err = rt.StreamExec(t.Context(), "c", nil, runtime.Streams{})

@@ -14,34 +14,32 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A step is one SyncPod: the plan is carried out with it, and it collects what
-// came of that.
+// A podSync is the state of one SyncPod: it carries out the plan and collects the result.
 type podSync struct {
 	r       *Runtime
 	pod     *v1.Pod
 	status  *runtime.PodStatus
 	volumes map[string]runtime.Volume
 
-	config   *runtimeapi.PodSandboxConfig // of the sandbox that containers go into
+	config   *runtimeapi.PodSandboxConfig // of the sandbox in which containers start
 	sandbox  string                       // its ID
-	fresh    bool                         // it was made by this sync, and nothing of the pod was there before
-	ips      []string                     // and addresses
+	fresh    bool                         // created by this sync, and the pod had no containers before
+	ips      []string                     // of the sandbox
 	result   runtime.SyncResult
 	trace    Trace
 	prefetch prefetch
 
 	imageVolumes map[string]images.Result // by name
 
-	retryable bool // something failed that may be put right from outside
+	retryable bool // a failure may be resolved externally
 }
 
-// lookAgain is how soon a pod is looked at again of which something failed that
-// may be mended from outside: an image may be imported, a volume appear. Only a
-// crash back-off is nobody else's to end.
+// resyncPeriod is the delay of the next sync after a failure that may be resolved
+// externally: an image may be imported, a volume mounted.
 const resyncPeriod = 10 * time.Second
 
-// SyncPod implements [runtime.Syncer]: it computes the plan and carries it out,
-// in the kubelet's order (section 4.9).
+// SyncPod implements [runtime.Syncer]: it computes the plan and carries it out, in the
+// kubelet's order.
 func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod == nil || req.Pod.UID == "" {
 		return runtime.SyncResult{}, errors.New("cri: SyncRequest.Pod is nil or has no UID")
@@ -72,7 +70,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		IgnoreRestartAll: r.cfg.Containers.IgnoreRestartAll, Now: time.Now(),
 	})
 	if !p.Empty() {
-		r.log.Debug("plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "uid", req.Pod.UID, "steps", p.String())
+		r.log.Debug("Computed plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.Pod.UID, "steps", p.String())
 	}
 	s.execute(ctx, p)
 	s.prefetch.wait(s.sandbox != "")
@@ -88,7 +86,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	return s.result, s.result.Err()
 }
 
-// traced tells where the time went.
+// endTrace ends the trace and reports it.
 func (s *podSync) endTrace() {
 	if len(s.result.Actions) == 0 || s.r.cfg.Hooks.Traced == nil {
 		return
@@ -98,8 +96,8 @@ func (s *podSync) endTrace() {
 	s.r.cfg.Hooks.Traced(s.trace)
 }
 
-// carryOut does what the plan says, and stops where going on could do harm
-// (section 4.9).
+// execute carries out the plan. It stops at the first failure after which further
+// operations would be wrong.
 func (s *podSync) execute(ctx context.Context, p plan.Plan) {
 	switch {
 	case p.KillPod:
@@ -110,7 +108,7 @@ func (s *podSync) execute(ctx context.Context, p plan.Plan) {
 			return
 		}
 	case !s.stopContainers(ctx, p.Kill):
-		return // its name may be among those to start
+		return // its container may be in p.Start
 	case len(p.Remove) > 0:
 		s.restartAll(ctx, p.Remove)
 		return
@@ -129,7 +127,7 @@ func (s *podSync) execute(ctx context.Context, p plan.Plan) {
 	s.startAll(ctx, p.Start)
 }
 
-// placed sees to the sandbox that containers are to go into.
+// ensureSandbox creates or configures the sandbox in which containers start.
 func (s *podSync) ensureSandbox(ctx context.Context, p plan.Plan) bool {
 	if p.CreateSandbox {
 		if !s.newSandbox(ctx, p) {
@@ -142,9 +140,8 @@ func (s *podSync) ensureSandbox(ctx context.Context, p plan.Plan) bool {
 	return true
 }
 
-// startAll starts containers one after the other (rt-70), and reports whether
-// what comes after them may go on: not if ctx has ended, nor after an init
-// container that the others wait for has failed to start.
+// startAll starts containers sequentially. It returns false if ctx is done, or if an init
+// container that the others depend on failed to start.
 func (s *podSync) startAll(ctx context.Context, starts []plan.Start) bool {
 	for i := range starts {
 		if ctx.Err() != nil {
@@ -158,17 +155,16 @@ func (s *podSync) startAll(ctx context.Context, starts []plan.Start) bool {
 	return ctx.Err() == nil
 }
 
-// stopPod stops all of the pod, and reports whether that succeeded.
+// stopPod stops the pod and reports whether it succeeded.
 func (s *podSync) stopPod(ctx context.Context) bool {
 	begun := time.Now()
 	s.trace.begin("KillPod", "")
 	err := s.r.stop(ctx, stopRequest{uid: s.pod.UID, pod: s.pod, status: s.status, event: s.event})
-	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.name(), Err: err, Reason: "KillPodSandboxError"}, begun)
+	s.done(runtime.Action{Kind: runtime.KillPodSandbox, Target: s.fullName(), Err: err, Reason: "KillPodSandboxError"}, begun)
 	return err == nil
 }
 
-// stopContainers stops single instances, and reports whether all of that
-// succeeded.
+// stopContainers stops instances and reports whether all succeeded.
 func (s *podSync) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 	ok := true
 	for _, k := range kills {
@@ -184,16 +180,15 @@ func (s *podSync) stopContainers(ctx context.Context, kills []plan.Kill) bool {
 	return ok
 }
 
-// newSandbox creates the pod's sandbox, and reports whether that succeeded and
-// containers can go into it.
+// newSandbox creates the pod's sandbox and reports whether containers can start in it.
 func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
 	s.trace.begin("CreatePodSandbox", "")
 	if m := s.r.cfg.Providers.Managers; m != nil {
-		if err := m.PreparePod(ctx, s.pod); err != nil { // lq-18: it is an error of the sync, too
+		if err := m.PreparePod(ctx, s.pod); err != nil {
 			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPrepareDynamicResources",
 				"Failed to prepare dynamic resources: "+errorMessage(err))
-			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun)
+			return s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun)
 		}
 	}
 	id, err := s.createSandbox(ctx, p)
@@ -201,35 +196,35 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
 	}
 	if err != nil && ctx.Err() == nil {
-		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+errorMessage(err)) // rt-24
+		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+errorMessage(err))
 	}
 	s.sandbox = id
-	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
+	if !s.done(runtime.Action{Kind: runtime.CreatePodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "CreatePodSandboxError"}, begun) {
 		return false
 	}
 	made, err := s.r.sandboxStatus(ctx, id)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+errorMessage(err)) // rt-25
+			s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+errorMessage(err))
 		}
-		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
 	s.ips = made.IPs
 	return true
 }
 
-// configured works out the configuration of the sandbox that is there, which
-// creating a container in it needs.
+// configureSandbox computes the configuration of the existing sandbox, which the creation
+// of containers requires.
 func (s *podSync) configureSandbox(ctx context.Context, p plan.Plan) bool {
 	begun := time.Now()
 	if err := s.existingSandbox(ctx, p); err != nil {
-		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.name(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
+		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
 	return true
 }
 
-// done adds an action to the result, and reports whether it succeeded. An action
-// that failed has its error's words for a message unless it has others.
+// done adds an action to the result and reports whether it succeeded. The default message
+// of a failed action is that of its error.
 func (s *podSync) done(a runtime.Action, begun time.Time) bool {
 	if a.Err == nil {
 		a.Reason, a.Message = "", ""
@@ -241,22 +236,22 @@ func (s *podSync) done(a runtime.Action, begun time.Time) bool {
 	if s.r.cfg.Hooks.Acted != nil {
 		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}
 		if a.Kind == runtime.CreatePodSandbox {
-			info.Handler, _ = s.handlerName() // its error is the action's
+			info.Handler, _ = s.handlerName() // its error is that of the action
 		}
 		s.r.cfg.Hooks.Acted(info)
 	}
 	return a.Err == nil
 }
 
-// retryAt notes when something that was put off may be tried again.
+// retryAt sets the time of the next attempt if it is earlier.
 func (s *podSync) retryAt(at time.Time) {
 	if s.result.RetryAt.IsZero() || at.Before(s.result.RetryAt) {
 		s.result.RetryAt = at
 	}
 }
 
-// name is how the kubelet's results name a pod.
-func (s *podSync) name() string { return s.pod.Name + "_" + s.pod.Namespace }
+// fullName returns the pod's name in the form of the kubelet's results.
+func (s *podSync) fullName() string { return s.pod.Name + "_" + s.pod.Namespace }
 
 func (s *podSync) event(ref v1.ObjectReference, eventType, reason, message string) {
 	s.r.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})

@@ -7,15 +7,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// noteOver writes down which regular containers of a pod have exited for good, as
-// status shows them, and returns the record. Without that an operator who removes
-// what is left of such a container would have it run a second time, which nobody
-// could be told (st-50). It costs one write for each such container.
+// checkpointTerminated stores which regular containers of a pod have terminated and will
+// not restart, and returns the checkpoint. Without it, removing such a container from the
+// runtime would run it a second time. It writes once per container.
 func (r *Runtime) checkpointTerminated(pod *v1.Pod, status *runtime.PodStatus) *podCheckpoint {
 	rec := r.checkpoints.get(pod.UID)
 	if restart.MayRestartAll(pod) || runtime.IsStatic(pod) {
-		// Any container may come back; or the next agent would not know what was
-		// said of it: static pods are not read back.
+		// Any container may restart; and the status of static pods is not read back from
+		// the API server.
 		return rec
 	}
 	for i := range pod.Spec.Containers {

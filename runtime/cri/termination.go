@@ -12,44 +12,43 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Limits of a termination message (rt-125, rt-126).
+// Limits of a termination message.
 const (
-	maxMessage    = 4096 // bytes, the last ones
-	maxMessageLog = 80   // lines of log, the last ones
+	maxMessage    = 4096 // bytes from the end
+	maxMessageLog = 80   // lines from the end of the log
 
-	maxMessageTail = 256 << 10 // bytes of log that are searched for these lines
+	maxMessageTail = 256 << 10 // bytes of the log that are read for these lines
 )
 
-// terminationMessage returns what an exited container said at its end, after
-// what the runtime says of it (rt-125 … rt-127).
+// terminationMessage returns the runtime's message and the termination message of an
+// exited container.
 func terminationMessage(s *runtimeapi.ContainerStatus) string {
-	said := ""
+	text := ""
 	if path := s.Annotations[podconfig.AnnotationMessagePath]; path != "" {
 		path = podconfig.AbsolutePath(path)
 		for _, m := range s.Mounts {
 			if m.GetContainerPath() == path {
-				said = string(tail(untrusted.Open, m.GetHostPath(), maxMessage))
+				text = string(tail(untrusted.Open, m.GetHostPath(), maxMessage))
 			}
 		}
 	}
-	wantsLog := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
-	if said == "" && wantsLog && s.ExitCode != 0 && s.Reason != "ContainerCannotRun" {
-		// A link, because some runtimes keep the log in another directory.
-		said = lastLines(tail(untrusted.OpenFollow, s.LogPath, maxMessageTail))
+	fallback := s.Annotations[podconfig.AnnotationMessagePolicy] == string(v1.TerminationMessageFallbackToLogsOnError)
+	if text == "" && fallback && s.ExitCode != 0 && s.Reason != "ContainerCannotRun" {
+		// It may be a link: some runtimes store the log in another directory.
+		text = lastLines(tail(untrusted.OpenFollow, s.LogPath, maxMessageTail))
 	}
 	switch {
-	case said == "":
+	case text == "":
 		return s.Message
 	case s.Message == "":
-		return said
+		return text
 	default:
-		return s.Message + ": " + said
+		return s.Message + ": " + text
 	}
 }
 
-// tail returns the last n bytes of a regular file, or nothing if it cannot be
-// opened or read. The path comes from the runtime and the content from the
-// container, so the file may be anything.
+// tail returns the last n bytes of a regular file; nil if it cannot be read. The path is
+// from the runtime and the content from the container, so neither is trusted.
 func tail(open func(string) (*os.File, error), path string, n int64) []byte {
 	f, err := open(path)
 	if err != nil {
@@ -63,13 +62,12 @@ func tail(open func(string) (*os.File, error), path string, n int64) []byte {
 	return data
 }
 
-// lastLines returns the last lines that a container wrote, from a log in the
-// CRI's format: "<time> <stream> <tags> <text>", where the tag P joins a line to
-// the next.
+// lastLines returns the last lines of a log in the CRI's format, "<time> <stream> <tags>
+// <text>". The tag P joins a line with the next.
 func lastLines(log []byte) string {
 	lines := bytes.SplitAfter(log, []byte("\n"))
 	if len(lines) > maxMessageLog+1 {
-		lines = lines[len(lines)-maxMessageLog-1:] // one is the empty end
+		lines = lines[len(lines)-maxMessageLog-1:] // the last one is empty
 	}
 	var b strings.Builder
 	for _, line := range lines {

@@ -19,8 +19,7 @@ func (r *Runtime) UpdateResources(ctx context.Context, containerID string, resou
 	return r.updateContainer(ctx, bare(containerID), podconfig.LinuxResources(r.cfg.Node.facts(r.cfg.Dirs.Root), resources))
 }
 
-// updateContainer gives a running container other resources. id is the runtime's
-// own.
+// updateContainer changes the resources of a running container. id has no prefix.
 func (r *Runtime) updateContainer(ctx context.Context, id string, resources *runtimeapi.LinuxContainerResources) error {
 	err := r.cfg.Runtime.UpdateContainerResources(r.quiet(ctx), id, &runtimeapi.ContainerResources{Linux: resources})
 	if err != nil {
@@ -29,9 +28,9 @@ func (r *Runtime) updateContainer(ctx context.Context, id string, resources *run
 	return nil
 }
 
-// updateSandbox tells the runtime what the pod's containers may use in all, and
-// what the sandbox takes itself. It is a courtesy to runtimes that run a machine
-// per pod; one that has no use for it does not fail (rt-150).
+// updateSandbox reports the total resources of the pod's containers and the overhead to
+// runtimes with a virtual machine per pod. It is not an error if the runtime does not
+// support it.
 func (r *Runtime) updateSandbox(ctx context.Context, id string, overhead, resources *runtimeapi.LinuxContainerResources) error {
 	_, err := r.cfg.Runtime.UpdatePodSandboxResources(r.quiet(ctx), &runtimeapi.UpdatePodSandboxResourcesRequest{
 		PodSandboxId: id, Overhead: overhead, Resources: resources,

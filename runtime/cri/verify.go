@@ -8,7 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// verifyVersion refuses an answer that does not say who speaks what (rt-145).
+// verifyVersion returns an error if a required field is empty.
 func verifyVersion(v *runtimeapi.VersionResponse) error {
 	return missing(
 		field{"version", v.GetVersion() == ""}, field{"runtime name", v.GetRuntimeName() == ""},
@@ -16,8 +16,8 @@ func verifyVersion(v *runtimeapi.VersionResponse) error {
 	)
 }
 
-// verifySandbox and verifyContainer refuse a status that could not be told from
-// another's (rt-146).
+// verifySandbox and verifyContainer return an error if a field that identifies the object
+// is empty.
 func verifySandbox(answer *runtimeapi.PodSandboxStatusResponse) error {
 	s := answer.GetStatus()
 	if s.GetMetadata() == nil {
@@ -40,7 +40,7 @@ func verifyContainer(answer *runtimeapi.ContainerStatusResponse) error {
 	)
 }
 
-// verifyID refuses to take for made what has no ID (rt-147).
+// verifyID returns an error if a created object has no ID.
 func verifyID(what, id string) error {
 	if id == "" {
 		return fmt.Errorf("the runtime gave the new %s no ID", what)
@@ -50,17 +50,17 @@ func verifyID(what, id string) error {
 
 var errNoMetadata = errors.New("the runtime gave no metadata")
 
-// A lack is something that an answer should have.
+// A field is a required field of a response.
 type field struct {
-	what string
-	is   bool
+	name  string
+	empty bool
 }
 
-func missing(lacks ...field) error {
+func missing(fields ...field) error {
 	var names []string
-	for _, l := range lacks {
-		if l.is {
-			names = append(names, l.what)
+	for _, l := range fields {
+		if l.empty {
+			names = append(names, l.name)
 		}
 	}
 	if names == nil {

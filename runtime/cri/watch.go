@@ -11,13 +11,13 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
-// Watch implements [runtime.Watcher] with the CRI's container events. A runtime
-// that has none, such as containerd 1.6, answers with an error at once.
+// Watch implements [runtime.Watcher] with the CRI's container events. It returns an error
+// immediately if the runtime has none, as containerd 1.6.
 func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error {
 	events := make(chan *runtimeapi.ContainerEventResponse, 64)
 	ended := make(chan error, 1)
 	go func() { ended <- r.cfg.Runtime.GetContainerEvents(r.quiet(ctx), events, nil) }()
-	for { // until the stream has ended, so that its sender is never left blocked
+	for { // until the stream has ended, so that its sender does not block forever
 		select {
 		case e := <-events:
 			if uid := podOfEvent(e); uid != "" && ctx.Err() == nil {
@@ -35,8 +35,8 @@ func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error 
 	}
 }
 
-// podOfEvent returns whom an event is about, or "" if it does not say: the
-// sandbox may be gone, and its containers still tell.
+// podOfEvent returns the pod of an event, "" if unknown. Without a sandbox status it is
+// taken from the containers.
 func podOfEvent(e *runtimeapi.ContainerEventResponse) types.UID {
 	if uid := e.GetPodSandboxStatus().GetMetadata().GetUid(); uid != "" {
 		return types.UID(uid)
