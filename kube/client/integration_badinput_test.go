@@ -141,7 +141,7 @@ func clusterLease(t *testing.T, c *cluster) {
 	begun := time.Now()
 	n, err := node.New(node.Config{
 		Spec: node.Spec{Name: m.node}, Nodes: m.conn.Heartbeats.CoreV1().Nodes(), Leases: m.conn.Heartbeats.CoordinationV1().Leases(v1.NamespaceNodeLease),
-		LeaseDuration: 4 * time.Second,
+		Timing: node.Timing{LeaseDuration: 4 * time.Second},
 	})
 	require.NoError(t, err)
 	stopsWithin(t, patience, n.Run)

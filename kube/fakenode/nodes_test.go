@@ -96,7 +96,7 @@ func TestABadConfigurationIsToldByName(t *testing.T) {
 	rest := new(apitest.Server).RESTConfig()
 	_, err = fakenode.New(rest, fakenode.Config{Nodes: make([]fakenode.Node, 2)})
 	assert.ErrorContains(t, err, `two of Config.Nodes are called "fake-0"`)
-	_, err = fakenode.New(rest, fakenode.Config{Period: -time.Second})
+	_, err = fakenode.New(rest, fakenode.Config{Heartbeat: fakenode.Heartbeat{StatusPeriod: -time.Second}})
 	assert.ErrorContains(t, err, "Period")
 }
 

@@ -165,4 +165,4 @@ func (c *cluster) components(b base) []component {
 }
 
 // errNoCluster is the reason why an option that requires an API server is an error.
-var errNoCluster = errors.New("there is no API server: Config.Cluster and Config.Client are empty")
+var errNoCluster = errors.New("there is no API server: Config.Cluster is empty")

@@ -56,8 +56,8 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
 	}
-	if b.cfg.MemoryCgroup != "" {
-		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.MemoryCgroup)), 0
+	if b.cfg.Host.MemoryCgroup != "" {
+		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.Host.MemoryCgroup)), 0
 	}
 	if b.k.KernelMemcgNotification {
 		if cfg.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
@@ -115,7 +115,7 @@ func evictionGCPolicy(p pods) runtime.GCPolicy {
 func newNotifiers(b base, groups podCgroups, thresholds []eviction.Threshold) (map[eviction.Signal]eviction.Notifier, error) {
 	all := map[eviction.Signal]eviction.Notifier{}
 	for signal, dir := range map[eviction.Signal]string{
-		eviction.MemoryAvailable: or(b.cfg.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
+		eviction.MemoryAvailable: or(b.cfg.Host.MemoryCgroup, rootMemoryDir()), eviction.AllocatableMemoryAvailable: groups.memoryDir(),
 	} {
 		if dir == "" || !slices.ContainsFunc(thresholds, func(t eviction.Threshold) bool { return t.Signal == signal }) {
 			continue

@@ -29,7 +29,7 @@ type nodeObject struct {
 // select them.
 func newNodeObject(b base) *nodeObject {
 	o := &nodeObject{known: make(chan struct{}), logger: b.logger}
-	if !b.cfg.RememberPods {
+	if !b.cfg.Cluster.CheckpointPods {
 		return o
 	}
 	checkpoint, err := node.OpenCheckpoint(filepath.Join(b.cfg.RootDir, "node.json"), b.cfg.NodeName)
@@ -41,8 +41,8 @@ func newNodeObject(b base) *nodeObject {
 	return o
 }
 
-// seen is called with each object that the API server returns, by one goroutine.
-func (o *nodeObject) seen(n *v1.Node) {
+// observed is called with each object that the API server returns, by one goroutine.
+func (o *nodeObject) observed(n *v1.Node) {
 	o.latest.Store(n)
 	if o.checkpoint != nil {
 		if err := o.checkpoint.Save(n); err != nil {

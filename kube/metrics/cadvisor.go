@@ -48,27 +48,27 @@ func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 	m.container.machine(s.Machine, out)
 	var summary *statsapi.Summary
 	var err error
-	if s.Summary != nil {
-		summary, err = s.Summary(ctx, false)
+	if s.Stats.Summary != nil {
+		summary, err = s.Stats.Summary(ctx, false)
 	}
 	out.gauge(m.container.scrapeError, number(err != nil))
 	if summary == nil {
 		return
 	}
 	scrape := scrape{c: &m.container, s: s, out: out, wanted: map[types.UID]*v1.Pod{}, held: map[types.UID]*runtime.Pod{}, devices: map[[2]uint32]string{}}
-	if s.Wanted != nil {
-		for _, pod := range s.Wanted() {
+	if s.DesiredPods != nil {
+		for _, pod := range s.DesiredPods() {
 			scrape.wanted[pod.UID] = pod
 		}
 	}
-	if s.Held != nil {
-		for _, pod := range s.Held() {
+	if s.RuntimePods != nil {
+		for _, pod := range s.RuntimePods() {
 			scrape.held[pod.UID] = pod
 		}
 	}
-	if s.Root != nil && s.Dirs != nil {
+	if s.Root != nil && s.Stats.Dirs != nil {
 		mounts, _ := fs.ReadFile(s.Root, "proc/self/mountinfo") // without it they have no name
-		node, containers := s.Dirs()
+		node, containers := s.Stats.Dirs()
 		scrape.nodeDisk, scrape.containerDisk = deviceOf(mounts, node), deviceOf(mounts, containers)
 	}
 	scrape.node(&summary.Node)
@@ -91,8 +91,8 @@ func (s *scrape) node(n *statsapi.NodeStats) {
 func (s *scrape) pod(p *statsapi.PodStats) {
 	uid := types.UID(p.PodRef.UID)
 	r := row{id: "/pod" + p.PodRef.UID, namespace: p.PodRef.Namespace, pod: p.PodRef.Name}
-	if s.s.PodCgroup != nil {
-		if name, ok := s.s.PodCgroup(uid); ok {
+	if s.s.Stats.PodCgroup != nil {
+		if name, ok := s.s.Stats.PodCgroup(uid); ok {
 			r.id = name.String()
 		}
 	}
@@ -235,10 +235,10 @@ func (s *scrape) disk(r row, device string, fs *statsapi.FsStats) {
 // group sends what only the cgroup of a row tells. It returns the PID of a process
 // right in it, 0 if none is known.
 func (s *scrape) group(r row, uid types.UID, id string, leaf bool) (pid int) {
-	if s.s.Group == nil {
+	if s.s.Stats.Cgroup == nil {
 		return 0
 	}
-	g, _ := s.s.Group(uid, id) // a cgroup that has gone, or is read in part, is no news
+	g, _ := s.s.Stats.Cgroup(uid, id) // a cgroup that has gone, or is read in part, is no news
 	c, labels, at := s.c, r.labels(), g.At
 	if g.CPU != nil {
 		s.total(c.cpuUser, at, &g.CPU.UserNanos, 1e-9, labels)

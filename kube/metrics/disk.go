@@ -25,14 +25,14 @@ func (d *diskMetrics) declare(s *family.Set) {
 	claim := func(from, name, help string) *prometheus.Desc {
 		return s.Desc(from, "kubelet_volume_stats_"+name, "gauge", help, "namespace", "persistentvolumeclaim")
 	}
-	d.capacity = claim("Sources.Summary", "capacity_bytes", "Size of the volume's file system.")
-	d.available = claim("Sources.Summary", "available_bytes", "What is left of the volume's file system.")
-	d.used = claim("Sources.Summary", "used_bytes", "What is in use of the volume's file system.")
-	d.inodes = claim("Sources.Summary", "inodes", "Inodes that the volume's file system can have.")
-	d.inodesFree = claim("Sources.Summary", "inodes_free", "Inodes that are left in the volume.")
-	d.inodesUsed = claim("Sources.Summary", "inodes_used", "Inodes in use in the volume.")
+	d.capacity = claim("Sources.Stats.Summary", "capacity_bytes", "Size of the volume's file system.")
+	d.available = claim("Sources.Stats.Summary", "available_bytes", "What is left of the volume's file system.")
+	d.used = claim("Sources.Stats.Summary", "used_bytes", "What is in use of the volume's file system.")
+	d.inodes = claim("Sources.Stats.Summary", "inodes", "Inodes that the volume's file system can have.")
+	d.inodesFree = claim("Sources.Stats.Summary", "inodes_free", "Inodes that are left in the volume.")
+	d.inodesUsed = claim("Sources.Stats.Summary", "inodes_used", "Inodes in use in the volume.")
 	d.abnormal = claim("volume.Hooks.Measured", "health_status_abnormal", "1 if the volume's driver says that something is wrong with it.")
-	d.logs = s.Desc("Sources.Summary", "kubelet_container_log_filesystem_used_bytes", "gauge", "What the container's logs take.", "uid", "namespace", "pod", "container")
+	d.logs = s.Desc("Sources.Stats.Summary", "kubelet_container_log_filesystem_used_bytes", "gauge", "What the container's logs take.", "uid", "namespace", "pod", "container")
 	d.sick = map[statsapi.PVCReference]bool{}
 }
 
@@ -47,10 +47,10 @@ func (d *diskMetrics) measured(i volume.MeasuredInfo) {
 }
 
 func (m *Metrics) collectDisks(ctx context.Context, s *Sources, out sink) {
-	if s.Summary == nil {
+	if s.Stats.Summary == nil {
 		return
 	}
-	summary, _ := s.Summary(ctx, false) // its error is told by resource_scrape_error
+	summary, _ := s.Stats.Summary(ctx, false) // its error is told by resource_scrape_error
 	if summary == nil {
 		return
 	}

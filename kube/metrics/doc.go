@@ -16,7 +16,7 @@
 //	m, err := metrics.New(metrics.Config{NodeName: "n1"})
 //	gen, err := pleg.New(pleg.Config{Hooks: m.PLEG(), …})  // and so on for each part
 //	…
-//	for path, handler := range m.Handlers(metrics.Sources{Held: gen.Pods, …}) {
+//	for path, handler := range m.Handlers(metrics.Sources{RuntimePods: gen.Pods, …}) {
 //		mux.Handle(path, handler)                          // or server.Config.Metrics
 //	}
 //

@@ -29,13 +29,13 @@ func (d *stateMetrics) declare(s *family.Set) {
 	gauge := func(from, name, help string, labels ...string) *prometheus.Desc {
 		return s.Desc("Sources."+from, name, "gauge", help, labels...)
 	}
-	d.runningPods = gauge("Held", "kubelet_running_pods", "Pods with a sandbox that is ready.")
-	d.runningContainers = gauge("Held", "kubelet_running_containers", "Containers of the runtime, by what they do.", "container_state")
-	d.desired = gauge("Wanted", "kubelet_desired_pods", "Pods that this node is to run.", "static")
-	d.active = gauge("Wanted", "kubelet_active_pods", "Pods that this node is to run, and that have not come to their end.", "static")
-	d.ephemeral = gauge("Wanted", "kubelet_managed_ephemeral_containers", "Ephemeral containers of the pods that this node is to run.")
-	d.mirrors = gauge("Mirrors", "kubelet_mirror_pods", "Copies that the API server has of static pods.")
-	d.working = gauge("Working", "kubelet_working_pods", "Pods that are worked on, by how far they are, whether they are wanted, and static.", "lifecycle", "config", "static")
+	d.runningPods = gauge("RuntimePods", "kubelet_running_pods", "Pods with a sandbox that is ready.")
+	d.runningContainers = gauge("RuntimePods", "kubelet_running_containers", "Containers of the runtime, by what they do.", "container_state")
+	d.desired = gauge("DesiredPods", "kubelet_desired_pods", "Pods that this node is to run.", "static")
+	d.active = gauge("DesiredPods", "kubelet_active_pods", "Pods that this node is to run, and that have not come to their end.", "static")
+	d.ephemeral = gauge("DesiredPods", "kubelet_managed_ephemeral_containers", "Ephemeral containers of the pods that this node is to run.")
+	d.mirrors = gauge("MirrorUIDs", "kubelet_mirror_pods", "Copies that the API server has of static pods.")
+	d.working = gauge("PodWorkers", "kubelet_working_pods", "Pods that are worked on, by how far they are, whether they are wanted, and static.", "lifecycle", "config", "static")
 	d.pending = gauge("Resize", "kubelet_pod_pending_resizes", "Resizes that were not granted, by why.", "reason")
 	d.inProgress = gauge("Resize", "kubelet_pod_in_progress_resizes", "Resizes that were granted, and that the pod does not have yet.")
 	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Volumes that are wanted, and that are there.", "plugin_name", "state")
@@ -46,23 +46,23 @@ func (d *stateMetrics) declare(s *family.Set) {
 
 func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 	d := &m.state
-	if s.Held != nil {
-		d.held(s.Held(), out)
+	if s.RuntimePods != nil {
+		d.held(s.RuntimePods(), out)
 	}
-	if s.Wanted != nil {
+	if s.DesiredPods != nil {
 		d.wanted(s, out)
 	}
-	if s.Mirrors != nil {
+	if s.MirrorUIDs != nil {
 		there := 0
-		for _, mirror := range s.Mirrors() {
+		for _, mirror := range s.MirrorUIDs() {
 			if mirror != "" {
 				there++
 			}
 		}
 		out.gauge(d.mirrors, float64(there))
 	}
-	if s.Working != nil {
-		d.counted(s.Working(), out)
+	if s.PodWorkers != nil {
+		d.counted(s.PodWorkers(), out)
 	}
 	if s.Volumes != nil { // vol-35
 		for _, t := range s.Volumes() {
@@ -101,7 +101,7 @@ func (d *stateMetrics) wanted(s *Sources, out sink) {
 	var desired, active [2]int // by static
 	var ephemeral, resizing int
 	pending := map[allocation.Pending]int{}
-	for _, pod := range s.Wanted() {
+	for _, pod := range s.DesiredPods() {
 		kind := 0
 		if runtime.IsStatic(pod) {
 			kind = 1

@@ -21,19 +21,19 @@ type usageMetrics struct {
 type used struct{ cpu, memory, swap *prometheus.Desc }
 
 func (u *used) declare(s *family.Set, of string, labels ...string) {
-	u.cpu = s.Desc("Sources.Usage", of+"_cpu_usage_seconds_total", "counter", "CPU time that was used, in core-seconds.", labels...)
-	u.memory = s.Desc("Sources.Usage", of+"_memory_working_set_bytes", "gauge", "Memory in use that can't be taken away.", labels...)
-	u.swap = s.Desc("Sources.Usage", of+"_swap_usage_bytes", "gauge", "Swap in use.", labels...)
+	u.cpu = s.Desc("Sources.Stats.CPUAndMemory", of+"_cpu_usage_seconds_total", "counter", "CPU time that was used, in core-seconds.", labels...)
+	u.memory = s.Desc("Sources.Stats.CPUAndMemory", of+"_memory_working_set_bytes", "gauge", "Memory in use that can't be taken away.", labels...)
+	u.swap = s.Desc("Sources.Stats.CPUAndMemory", of+"_swap_usage_bytes", "gauge", "Swap in use.", labels...)
 }
 
 func (u *usageMetrics) declare(s *family.Set) {
 	u.node.declare(s, "node")
 	u.pod.declare(s, "pod", "pod", "namespace")
 	u.container.declare(s, "container", "container", "pod", "namespace")
-	u.started = s.Desc("Sources.Usage", "container_start_time_seconds", "gauge", "When the container was started, in Unix time.", "container", "pod", "namespace")
-	u.swapLimit = s.Desc("Sources.Usage", "container_swap_limit_bytes", "gauge", "Swap that the container may use.", "container", "pod", "namespace")
-	u.scrapeErrors = s.Desc("Sources.Usage", "scrape_error", "gauge", "As resource_scrape_error, which is its name now.")
-	u.scrapeError = s.Desc("Sources.Usage", "resource_scrape_error", "gauge", "1 if not all of this could be had.")
+	u.started = s.Desc("Sources.Stats.CPUAndMemory", "container_start_time_seconds", "gauge", "When the container was started, in Unix time.", "container", "pod", "namespace")
+	u.swapLimit = s.Desc("Sources.Stats.CPUAndMemory", "container_swap_limit_bytes", "gauge", "Swap that the container may use.", "container", "pod", "namespace")
+	u.scrapeErrors = s.Desc("Sources.Stats.CPUAndMemory", "scrape_error", "gauge", "As resource_scrape_error, which is its name now.")
+	u.scrapeError = s.Desc("Sources.Stats.CPUAndMemory", "resource_scrape_error", "gauge", "1 if not all of this could be had.")
 }
 
 // tell sends what something uses. Samples have the time of their measurement.
@@ -53,8 +53,8 @@ func (m *Metrics) collectResource(ctx context.Context, s *Sources, out sink) {
 	u := &m.usage
 	var summary *statsapi.Summary
 	var err error
-	if s.Usage != nil {
-		summary, err = s.Usage(ctx)
+	if s.Stats.CPUAndMemory != nil {
+		summary, err = s.Stats.CPUAndMemory(ctx)
 	}
 	out.gauge(u.scrapeErrors, number(err != nil))
 	out.gauge(u.scrapeError, number(err != nil))

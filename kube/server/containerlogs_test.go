@@ -86,7 +86,7 @@ func newLogged(t testing.TB, change func(*server.Config)) (*server.Server, *logg
 	require.NoError(t, err)
 	return newServer(t, func(c *server.Config) {
 		c.Pods, c.Runtime = pods{speaker}, l
-		c.ContainerLogs.Reader = quick
+		c.Containers.Logs.Reader = quick
 		if change != nil {
 			change(c)
 		}
@@ -171,7 +171,7 @@ func TestANodeThatHasNoLogs(t *testing.T) {
 }
 
 func TestOneStreamCanBeRefused(t *testing.T) { // la-3
-	s, _ := newLogged(t, func(c *server.Config) { c.ContainerLogs.NoSplitStreams = true })
+	s, _ := newLogged(t, func(c *server.Config) { c.Containers.Logs.NoSplitStreams = true })
 	assert.Equal(t, 400, ask(s, "GET", "/containerLogs/ns/speaker/c?stream=Stdout", "").Code)
 	assert.Equal(t, 200, ask(s, "GET", "/containerLogs/ns/speaker/c?stream=All", "").Code)
 }
@@ -213,7 +213,7 @@ func TestALogThatEndsEarlyTellsWhyIfItIsToBeTold(t *testing.T) { // la-2, F-73
 		return err
 	})
 	get := func(t *testing.T, how server.ContainerLogs) (string, http.Header, error) {
-		s, _ := newLogged(t, func(c *server.Config) { c.ContainerLogs = how })
+		s, _ := newLogged(t, func(c *server.Config) { c.Containers.Logs = how })
 		h := httptest.NewServer(s)
 		defer h.Close()
 		resp, err := http.Get(h.URL + "/containerLogs/ns/speaker/c")
@@ -315,7 +315,7 @@ func TestAClientThatGoesAwayEndsItsReading(t *testing.T) {
 	plain, err := logread.New(logread.Config{})
 	require.NoError(t, err)
 	s, _ := newLogged(t, func(c *server.Config) {
-		c.ContainerLogs.Reader = reader(func(ctx context.Context, req logread.Request, w io.Writer) error {
+		c.Containers.Logs.Reader = reader(func(ctx context.Context, req logread.Request, w io.Writer) error {
 			err := plain.Read(ctx, req, w)
 			ended <- err
 			return err

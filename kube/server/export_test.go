@@ -2,5 +2,5 @@ package server
 
 import "time"
 
-// SetStreamCreation is how long clients may take to open their streams.
+// SetStreamCreation sets the time in which clients must open their streams.
 func (s *Server) SetStreamCreation(d time.Duration) { s.creation = d }

@@ -31,7 +31,7 @@ func logsOf(t *testing.T, services func(context.Context, server.LogQuery, io.Wri
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })
-	return newServer(t, func(c *server.Config) { c.NodeLogs, c.ServiceLogs = root.FS(), services }), dir
+	return newServer(t, func(c *server.Config) { c.Node.Logs, c.Node.ServiceLogs = root.FS(), services }), dir
 }
 
 func TestTheNodesLogsAreItsFiles(t *testing.T) {
@@ -128,7 +128,7 @@ func TestALogQueryOfFiles(t *testing.T) {
 }
 
 func TestALogQueryThatNobodyWaitsForReadsNothing(t *testing.T) {
-	s := newServer(t, func(c *server.Config) { c.NodeLogs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
+	s := newServer(t, func(c *server.Config) { c.Node.Logs = fstest.MapFS{"a": {Data: []byte("line\n")}} })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	w := httptest.NewRecorder()

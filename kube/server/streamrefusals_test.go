@@ -194,7 +194,7 @@ func TestARuntimeCanNotHaveThisNodeAskOthers(t *testing.T) {
 		assert.Contains(t, w.Body.String(), want)
 	}
 	s := newServer(t, func(c *server.Config) {
-		c.Pods, c.Runtime, c.StreamHosts = pods{webPod()}, serving{at: "http://127.0.0.1:1/secret"}, []string{"127.0.0.1"}
+		c.Pods, c.Runtime, c.Containers.StreamHosts = pods{webPod()}, serving{at: "http://127.0.0.1:1/secret"}, []string{"127.0.0.1"}
 	})
 	w := ask(s, "POST", "/exec/default/web/app?output=1", "", "Connection: Upgrade", "Upgrade: SPDY/3.1")
 	assert.Equal(t, http.StatusInternalServerError, w.Code)

@@ -51,8 +51,8 @@ func (c *Metrics) declare(s *family.Set) {
 	c.rest = s.Gauge("node.Hooks.Ready", "kubelet_node_startup_post_registration_duration_seconds", "From when the API server knew the node until it was Ready.")
 	c.statuses = s.Counters("node.Hooks.Updated", "kubeparts_node_status_updates_total", "Looks at the node's status, by what came of them: sent, unchanged or error.", "result")
 	c.leases = s.Counters("node.Hooks.Renewed", "kubeparts_node_lease_renewals_total", "Tries to renew the node's lease, by what came of them: success or error.", "result")
-	c.asked = s.Counters("auth.Hooks.Asked", "kubeparts_auth_requests_total", "Questions who somebody is (token) and what he may do (access), and whether the answer was known, or had to be asked for.", "of", "result")
-	c.askedFor = s.Histograms("auth.Hooks.Asked", "kubeparts_auth_request_duration_seconds", "How long the API server took to answer them.", nil, "of")
+	c.asked = s.Counters("auth.Hooks.Reviewed", "kubeparts_auth_requests_total", "Questions who somebody is (token) and what he may do (access), and whether the answer was known, or had to be asked for.", "of", "result")
+	c.askedFor = s.Histograms("auth.Hooks.Reviewed", "kubeparts_auth_request_duration_seconds", "How long the API server took to answer them.", nil, "of")
 	c.clientCert = s.Counter("certs.Config.Renewed", "kubelet_certificate_manager_client_expiration_renew_errors", "Tries to renew the certificate that the API server sees, that failed.")
 	c.serverCert = s.Counter("certs.Config.Renewed", "kubelet_server_expiration_renew_errors", "Tries to renew the certificate that others see, that failed.")
 	c.watchErrors = s.Counter("client.PodsHooks.Failed", "kubeparts_cluster_watch_errors_total", "Lists and watches of the node's pods that failed.")
@@ -101,7 +101,7 @@ func (c *Metrics) Access() auth.Hooks { return c.auth("access") }
 func (c *Metrics) auth(of string) auth.Hooks {
 	took := c.askedFor.WithLabelValues(of)
 	known, asked, failed := c.asked.WithLabelValues(of, "known"), c.asked.WithLabelValues(of, "asked"), c.asked.WithLabelValues(of, "error")
-	return auth.Hooks{Asked: func(cached bool, d time.Duration, err error) {
+	return auth.Hooks{Reviewed: func(cached bool, d time.Duration, err error) {
 		if cached {
 			known.Inc()
 			return
