@@ -108,7 +108,7 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 
 // Authenticate implements Authenticator. It returns ErrUnauthorized for a token that
 // the API server rejects, ErrTooManyReviews if too many are pending in all or from the
-// remote host, and another error if the API server could not be asked. A cached token
+// remote host, and another error if the review failed. A cached token
 // is answered without waiting.
 func (t *Tokens) Authenticate(r *http.Request) (*User, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")

@@ -71,7 +71,7 @@ func TestWhatIsWrongWithAConfigurationIsNamed(t *testing.T) {
 		})
 	}
 	_, err := client.ConnectTo(nil, client.Config{})
-	require.EqualError(t, err, "client: the REST configuration is nil")
+	require.EqualError(t, err, "client: REST configuration is nil")
 	_, err = client.ConnectTo(&rest.Config{Host: "https://one:6443", BearerTokenFile: "x", Username: "a", Password: "b", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("no PEM")}}, client.Config{})
 	require.ErrorContains(t, err, "client: make the client for API: ")
 }

@@ -314,7 +314,7 @@ func TestAStatusThatIsTooLargeIsShortened(t *testing.T) {
 				assert.True(t, strings.HasSuffix(got.ContainerStatuses[0].State.Terminated.Message, "..."))
 				assert.Len(t, d.api.Calls("patch"), 3)
 				require.NotEmpty(t, d.recorded())
-				assert.Contains(t, d.recorded()[0], "it is shortened: "+refusal.Message)
+				assert.Contains(t, d.recorded()[0], "is shortened: "+refusal.Message)
 				assert.Len(t, big.Message, 50_000, "the caller's status is not changed")
 
 				// It is not tried in full each time, and not taken for foreign.

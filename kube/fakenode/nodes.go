@@ -45,7 +45,7 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 		if n.binder, err = newBinder(n); err != nil {
 			return nil, fmt.Errorf("fakenode: %w", err)
 		}
-		feed.Saw = n.binder.observed
+		feed.Observed = n.binder.observed
 	}
 	if n.feed, err = client.NewFeed(feed); err != nil {
 		return nil, fmt.Errorf("fakenode: %w", err)

@@ -34,7 +34,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Version is the version of Kubernetes whose kubelet package kubelet behaves as, and that
+// Version is the version of Kubernetes that package kubelet implements, and that
 // the node reports.
 const Version = "v1.36.0+kubeparts"
 

@@ -4,8 +4,8 @@
 //
 // The initial Node object ([Spec.Object]), the update of an existing one at a restart
 // ([Spec.Reconcile]), the status (a list of [Setter]; [Facts.Setters] returns the
-// kubelet's), whether it must be sent ([Changed]), and the lease ([Renew]). All of these
-// are functions of values; a [Node] calls them periodically.
+// kubelet's), when it must be sent, and the content of the lease. A [Node] computes them
+// periodically.
 //
 // # Usage
 //

@@ -126,12 +126,12 @@ func (n *Node) renewed(last *coordinationv1.Lease) *coordinationv1.Lease {
 	if ok {
 		o = &owner
 	}
-	return Renew(last, n.cfg.Spec.Name, n.cfg.Timing.LeaseDuration, o, time.Now())
+	return renewedLease(last, n.cfg.Spec.Name, n.cfg.Timing.LeaseDuration, o, time.Now())
 }
 
-// Renew returns a copy of last with the renewal time now, or a new lease if last is nil.
+// renewedLease returns a copy of last with the renewal time now, or a new lease if last is nil.
 // The owner is set if the lease has none; it may be nil.
-func Renew(last *coordinationv1.Lease, node string, duration time.Duration, owner *metav1.OwnerReference, now time.Time) *coordinationv1.Lease {
+func renewedLease(last *coordinationv1.Lease, node string, duration time.Duration, owner *metav1.OwnerReference, now time.Time) *coordinationv1.Lease {
 	lease := last.DeepCopy()
 	if lease == nil {
 		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: node, Namespace: leaseNamespace}}

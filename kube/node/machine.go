@@ -30,8 +30,8 @@ type Machine struct {
 	Devices func() (capacity, allocatable v1.ResourceList, removed []string)
 }
 
-// Pods returns the maximum number of pods of a machine with a number of cores (rule ns-12).
-func Pods(cores, podsPerCore, maxPods int64) int64 {
+// podCapacity returns the maximum number of pods of a machine with a number of cores (rule ns-12).
+func podCapacity(cores, podsPerCore, maxPods int64) int64 {
 	if podsPerCore > 0 {
 		return min(cores*podsPerCore, maxPods)
 	}
@@ -59,7 +59,7 @@ func (m Machine) set(_ context.Context, d *Draft) error {
 	maps.Copy(s.Capacity, capacity)
 	if m.MaxPods > 0 {
 		cores := capacity.Cpu().Value()
-		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(Pods(cores, m.PodsPerCore, m.MaxPods), resource.DecimalSI)
+		s.Capacity[v1.ResourcePods] = *resource.NewQuantity(podCapacity(cores, m.PodsPerCore, m.MaxPods), resource.DecimalSI)
 	}
 	var devices v1.ResourceList
 	if m.Devices != nil {

@@ -63,7 +63,7 @@ func (p *statusUpdate) once(ctx context.Context, try int) (sent bool, err error)
 	for _, err := range errs {
 		p.n.cfg.Logger.Warn("Failed to compute part of the node status; its previous value is reported", "err", err)
 	}
-	if !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.Timing.ReportPeriod && !Changed(&is.Status, &draft.Node.Status) {
+	if !p.reported.IsZero() && time.Since(p.reported) < p.n.cfg.Timing.ReportPeriod && !statusChanged(&is.Status, &draft.Node.Status) {
 		p.n.observed(is)
 		p.end(is, draft)
 		return false, nil
@@ -98,9 +98,9 @@ func isReady(node *v1.Node) bool {
 	return c != nil && c.Status == v1.ConditionTrue
 }
 
-// Changed reports whether two statuses differ in more than heartbeat times and the order of
+// statusChanged reports whether two statuses differ in more than heartbeat times and the order of
 // conditions, so that the status must be sent (rule ns-5).
-func Changed(a, b *v1.NodeStatus) bool {
+func statusChanged(a, b *v1.NodeStatus) bool {
 	return !equality.Semantic.DeepEqual(withoutHeartbeats(a), withoutHeartbeats(b))
 }
 

@@ -67,7 +67,7 @@
 //     in 404, as with portForward. The kubelet ignores it.
 //   - Invalid requests for streams are rejected before the runtime is called.
 //   - /checkpoint of a container that is not running results in 404.
-//   - The response to a query of node logs that is disabled says so. Its pattern may take
+//   - A disabled query of node logs results in 405. Its pattern may take
 //     100,000 steps for each message of the journal.
 //   - /logs does not follow links out of its directory.
 //   - Self-signed certificates are replaced 30 days before they expire (package certs).

@@ -175,10 +175,10 @@ func TestWhoMayNotIsRefusedInTheKubeletsWords(t *testing.T) {
 		{"sv-15", "prometheus", "GET", "/metrics", 200, "up 1\n"},
 		{"sv-19: a reader", "reader", "GET", "/exec/ns/pod/c?command=id&output=1", 403, "Forbidden (user=reader, verb=create, resource=nodes, subresource(s)=[proxy])\n"},
 		{"sv-14: what has no verb", "reader", "OPTIONS", "/pods", 405, "Method Not Allowed\n"},
-		{"a way round", "reader", "GET", "/metrics/../exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round", "reader", "GET", "//exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round, written otherwise", "reader", "GET", "/metrics/%2e%2e/exec/ns/pod/c", 400, "the path is not in its shortest form\n"},
-		{"a way round, written otherwise", "reader", "GET", "/metrics%2f..%2fexec/ns/pod/c", 400, "the path is not in its shortest form\n"},
+		{"a way round", "reader", "GET", "/metrics/../exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round", "reader", "GET", "//exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round, written otherwise", "reader", "GET", "/metrics/%2e%2e/exec/ns/pod/c", 400, "the path is not canonical\n"},
+		{"a way round, written otherwise", "reader", "GET", "/metrics%2f..%2fexec/ns/pod/c", 400, "the path is not canonical\n"},
 		{"what there is not", "reader", "GET", "/nothing", 404, "404 page not found\n"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -225,10 +225,10 @@ func TestAServerIsNotMadeOfNothing(t *testing.T) {
 		`"/metrics/{x}" is not a path`: func(c *server.Config) {
 			c.Node.Metrics = map[string]http.Handler{"/metrics/{x}": http.NotFoundHandler()}
 		},
-		`".." is no new name`: func(c *server.Config) {
+		`".." is a duplicate name`: func(c *server.Config) {
 			c.Node.Checks = []server.Check{{Name: "..", Check: func() error { return nil }}}
 		},
-		`"ping" is no new name`: func(c *server.Config) {
+		`"ping" is a duplicate name`: func(c *server.Config) {
 			c.Node.Checks = []server.Check{{Name: "ping", Check: func() error { return nil }}}
 		},
 		`"x" is a duplicate name`: func(c *server.Config) { c.Node.Checks = []server.Check{{Name: "x"}} },

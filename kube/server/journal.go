@@ -20,7 +20,7 @@ func Journal(ctx context.Context, q LogQuery, w io.Writer) error {
 		return fmt.Errorf("server: %w: %w", err, errors.ErrUnsupported)
 	}
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, JournalArgs(q)...)
+	cmd := exec.CommandContext(ctx, program, journalArgs(q)...)
 	cmd.Stdout, cmd.Stderr = w, &limited{w: &stderr, left: 4 << 10}
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && stderr.Len() == 0 && ctx.Err() == nil {
@@ -32,8 +32,8 @@ func Journal(ctx context.Context, q LogQuery, w io.Writer) error {
 	return nil
 }
 
-// JournalArgs returns the arguments of journalctl for a query.
-func JournalArgs(q LogQuery) []string {
+// journalArgs returns the arguments of journalctl for a query.
+func journalArgs(q LogQuery) []string {
 	args := []string{"--utc", "--no-pager", "--quiet", "--output=short-precise"}
 	if !q.Since.IsZero() {
 		args = append(args, "--since=@"+strconv.FormatInt(q.Since.Unix(), 10))

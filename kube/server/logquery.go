@@ -38,9 +38,9 @@ type LogQuery struct {
 // serviceName matches names of systemd units, without wildcards.
 var serviceName = regexp.MustCompile(`^[A-Za-z0-9_@][A-Za-z0-9_@.:\\-]*$`)
 
-// ParseLogQuery parses the parameters of a request for /logs/: query, sinceTime, untilTime,
+// parseLogQuery parses the parameters of a request for /logs/: query, sinceTime, untilTime,
 // tailLines, pattern and boot. It returns an error that names an invalid parameter.
-func ParseLogQuery(v url.Values) (q LogQuery, err error) {
+func parseLogQuery(v url.Values) (q LogQuery, err error) {
 	for _, name := range v["query"] {
 		switch {
 		case strings.ContainsAny(name, `/\`) && q.File != "":
@@ -111,7 +111,7 @@ func queryTime(v url.Values, name string) (time.Time, error) {
 
 // logQuery serves /logs/?query=.
 func (s *Server) logQuery(w http.ResponseWriter, r *http.Request) {
-	q, err := ParseLogQuery(r.URL.Query())
+	q, err := parseLogQuery(r.URL.Query())
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error()+"\n")
 		return

@@ -231,9 +231,9 @@ func TestCheckpoint(t *testing.T) {
 	for path, says := range map[string]string{
 		"/checkpoint/ns/other/nginx":           "pod does not exist\n",
 		"/checkpoint/ns/web/other":             "container other does not exist\n",
-		"/checkpoint/ns/web/nginx?timeout=x":   "timeout \"x\" is no number of seconds\n",
-		"/checkpoint/ns/web/nginx?timeout=-1":  "timeout \"-1\" is no number of seconds\n",
-		"/checkpoint/ns/web/nginx?timeout=1e9": "timeout \"1e9\" is no number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=x":   "invalid timeout \"x\": want a number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=-1":  "invalid timeout \"-1\": want a number of seconds\n",
+		"/checkpoint/ns/web/nginx?timeout=1e9": "invalid timeout \"1e9\": want a number of seconds\n",
 	} {
 		w := ask(s, "POST", path, "")
 		assert.Equal(t, says, w.Body.String(), path)
