@@ -81,10 +81,10 @@ func BenchmarkPass(b *testing.B) {
 	m, err := eviction.New(eviction.Config{
 		Policy: in.Policy, Pods: func() []*v1.Pod { return in.Pods },
 		Kill: func(context.Context, eviction.Eviction) error { return nil },
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) {
+		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) {
 			in.Summary.Node.Memory.Time = metav1.NewTime(time.Now())
 			return in.Summary, nil
-		},
+		}},
 	})
 	require.NoError(b, err)
 	b.ReportAllocs()

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// CgroupMemory returns a measure of memory for [Config.Memory]: what is left of a
-// control group's limit, without the page cache that would be given back. It is
-// for nodes that are not all of a machine. group is the group's directory, of the
-// memory controller with cgroup v1. A group without a limit is an error.
-func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryFigure, error) {
-	return func(context.Context) (MemoryFigure, error) {
+// CgroupMemory returns a function for [StatsSource.Memory] that reports the difference of a
+// cgroup's memory limit and its usage without reclaimable page cache. It is for nodes that
+// are confined to a part of a machine. group is the directory of the cgroup, with cgroup v1
+// that of the memory controller. The function returns an error if the cgroup has no limit.
+func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryStats, error) {
+	return func(context.Context) (MemoryStats, error) {
 		limitFile, usageFile, cacheField := "memory.max", "memory.current", "inactive_file"
 		if _, err := fs.Stat(group, usageFile); errors.Is(err, fs.ErrNotExist) {
 			limitFile, usageFile, cacheField = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
@@ -24,10 +24,10 @@ func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryFigure, error) {
 		usage, errUsage := groupFile(group, usageFile)
 		stat, errStat := fs.ReadFile(group, "memory.stat")
 		if err := errors.Join(errLimit, errUsage, errStat); err != nil {
-			return MemoryFigure{}, err
+			return MemoryStats{}, err
 		}
-		if limit > 1<<60 { // v1 has a large number where v2 says "max"
-			return MemoryFigure{}, fmt.Errorf("eviction: %s: there is no limit", limitFile)
+		if limit > 1<<60 { // cgroup v1 has a large number instead of "max"
+			return MemoryStats{}, fmt.Errorf("eviction: %s: no limit", limitFile)
 		}
 		cache := int64(0)
 		for line := range strings.Lines(string(stat)) {
@@ -36,7 +36,7 @@ func CgroupMemory(group fs.FS) func(ctx context.Context) (MemoryFigure, error) {
 			}
 		}
 		used := max(usage-max(cache, 0), 0)
-		return MemoryFigure{Available: max(limit-used, 0), Capacity: limit, At: time.Now()}, nil
+		return MemoryStats{Available: max(limit-used, 0), Capacity: limit, At: time.Now()}, nil
 	}
 }
 
@@ -47,7 +47,7 @@ func groupFile(group fs.FS, name string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("eviction: %s: %q is no number of bytes", name, strings.TrimSpace(string(text)))
+		return 0, fmt.Errorf("eviction: %s: %q is not a number of bytes", name, strings.TrimSpace(string(text)))
 	}
 	return n, nil
 }

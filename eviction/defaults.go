@@ -2,9 +2,8 @@ package eviction
 
 import "maps"
 
-// DefaultHard returns the kubelet's hard thresholds on an operating system, as
-// GOOS has it (section 2.1).
-func DefaultHard(goos string) map[string]string {
+// defaultHard returns the kubelet's hard thresholds on an operating system (GOOS).
+func defaultHard(goos string) map[string]string {
 	d := map[string]string{
 		string(MemoryAvailable):  "100Mi",
 		string(NodeFSAvailable):  "10%",
@@ -20,15 +19,15 @@ func DefaultHard(goos string) map[string]string {
 	return d
 }
 
-// WithDefaults returns s with the default hard thresholds: all of them if s has
-// no hard ones at all, else, only if merge says so, those of signals that s does
-// not name (mergeDefaultEvictionSettings, ev-9). An s.Hard that is empty but not
-// nil asks for none.
+// WithDefaults returns s with the kubelet's default hard thresholds for an operating system
+// (GOOS): all of them if s.Hard is nil; otherwise, if merge is set
+// (mergeDefaultEvictionSettings), those of the signals that s.Hard lacks, and none if it is
+// not set. An empty, non-nil s.Hard therefore means no hard thresholds.
 func (s Settings) WithDefaults(goos string, merge bool) Settings {
 	if s.Hard != nil && !merge {
 		return s
 	}
-	hard := DefaultHard(goos)
+	hard := defaultHard(goos)
 	maps.Copy(hard, s.Hard)
 	s.Hard = hard
 	return s

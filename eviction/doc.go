@@ -1,102 +1,104 @@
-// Package eviction keeps a node alive when it runs out of memory, disk, inodes or
-// processes: it frees what nobody needs, then ends pods, the right ones first, and
-// can say why it was them.
+// Package eviction protects a node that is low on memory, disk space, inodes or
+// process IDs: it reclaims unused resources, then evicts pods in rank order, and
+// reports the ranking.
 //
-// # What it decides
+// [Inputs.Plan] is the whole policy, as a pure function of values: a summary of the
+// node's usage, thresholds, pods, and the state of the previous plan. A [Plan] contains
+// the thresholds that are met and since when, the node conditions, the resources that can
+// be reclaimed without evicting a pod, and all pods in the order in which they would be
+// evicted, each with the reason why it precedes the next. [Plan.After] updates the plan
+// with the usage measured after resources were reclaimed. [Settings.Parse] parses
+// thresholds in the form of a KubeletConfiguration, and [Policy.Admit] decides which pods
+// may start on a node under pressure.
 //
-// [Inputs.Plan] is the whole policy, as a function of values: a summary of the
-// node, thresholds, pods, and the state that the last plan left. It tells which
-// thresholds are met and since when, which conditions the node has, what can be
-// freed without ending pods, and every pod in the order in which it would go, with
-// the comparator that put it before the next ([Rank]). [Plan.After] is its second
-// look, when what could be freed was freed. [Settings.Parse] reads thresholds as a
-// KubeletConfiguration has them, and [Admit] says who may start on a node that has
-// little left.
-//
-// A [Manager] measures, asks for plans and carries them out, by the functions in
-// its [Config]. Where figures come from, and how pods end, is up to them: neither a
-// CRI nor cgroups are needed (F-27).
+// A [Manager] measures the node, makes plans and carries them out with the functions of
+// its [Config]. They decide where usage comes from and how pods are killed; neither a CRI
+// runtime nor cgroups are required.
 //
 // # Usage
 //
+// ExampleManager_Pass is this program with a node in memory:
+//
 //	thresholds, err := eviction.Settings{}.WithDefaults("linux", false).Parse()
 //	manager, err := eviction.New(eviction.Config{
-//		Policy:  eviction.Policy{Thresholds: thresholds},
-//		Summary: stats.Summary, // func(ctx, fresh bool) (*statsapi.Summary, error)
-//		Pods:    activePods,
+//		Policy: eviction.Policy{Thresholds: thresholds},
+//		Stats:  eviction.StatsSource{Summary: summary}, // func(ctx, fresh bool) (*statsapi.Summary, error)
+//		Pods:   activePods,
 //		Kill: func(ctx context.Context, e eviction.Eviction) error {
-//			// The error is nil only if nothing of the pod runs.
+//			// The error must be non-nil if any container of the pod may still run.
 //			_, err := workers.KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Ending(),
+//				GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Termination(),
 //			})
 //			return err
 //		},
 //		Record: events,
 //	})
 //	go manager.Run(ctx)
-//	// manager.Under(v1.NodeMemoryPressure) for the node's conditions,
-//	// manager.Admit(pod) before a pod starts
+//	// manager.Under(v1.NodeMemoryPressure) for the node conditions,
+//	// manager.Admit(ctx, pod) before a pod starts
 //
-// As a dry run, ask [Inputs.Plan] and do nothing.
+// For a dry run, call [Inputs.Plan] and do not carry out the result. To replace the
+// ranking of pods, set [Config.Rank], as ExampleInputs_rank does.
 //
 // # Concurrency
 //
-// Functions of values and methods of a [Manager] are safe for concurrent use. Run must
-// be called once; Pass waits for a pass that is under way; Conditions, Under, Admit and
-// Healthy don't wait for passes. The functions of Config are called on the goroutine of
-// the pass, except those that measure (Summary, Memory, Layout), which have one of
-// their own, and Kill and the hooks of kills, of which there are several where
-// [Policy.MaxVictims] is above 1.
+// Functions of values and the methods of a [Manager] are safe for concurrent use. Run must
+// be called once; a second call returns an error. Pass blocks while another pass is in
+// progress; Conditions, Under, Admit and Healthy do not. The functions of Config are called
+// on the goroutine of the pass, with two exceptions: those of [StatsSource] that measure
+// (Summary, Memory, Layout) have a goroutine each, and Kill and its hooks are called from
+// several goroutines if [Policy.MaxVictims] is above 1.
 //
 // # Guarantees and limits
 //
-//   - Equal inputs give equal plans. Removing a pod does not change the order of
-//     the others; a higher priority never makes a pod go earlier.
-//   - Nobody goes while no threshold is met, by figures that were acted on before
-//     (ev-22), or by figures that cannot be true: use beyond the capacity, amounts
-//     below zero (F-17).
-//   - A measurement that does not return fails the passes until it does, and
-//     [Manager.Healthy] reports it. There is never a second one beside it.
-//   - Clocks may be set back: times of the future count as now.
-//   - Critical pods never go. When only such are left nothing is done, and each
-//     pass says so in an event.
-//   - One pod goes in a pass, if it can be ended. MaxVictims allows for more, by
-//     what they are estimated to give back.
+//   - Equal inputs give equal plans. With the default ranking, removing a pod does not
+//     change the order of the others, and a higher priority never makes a pod precede
+//     another one that it followed.
+//   - No pod is evicted while no threshold is met, for measurements that were acted on in
+//     an earlier pass, or for impossible measurements: usage above the capacity, negative
+//     amounts.
+//   - A measurement that does not return fails all passes until it returns, and
+//     [Manager.Healthy] reports it. Calls of one function do not overlap.
+//   - The clock may be set back: times in the future count as now.
+//   - Critical pods are not evicted. If only critical pods are left, no pod is evicted, and
+//     each pass records the event EvictionThresholdMet.
+//   - A pass evicts one pod whose kill succeeds. MaxVictims permits more, as many as are
+//     estimated to reclaim the deficit.
 //   - A plan for 500 pods takes less than half a millisecond (docs/benchmarks.md).
-//   - No eviction API is used, and PodDisruptionBudgets are not looked at (ev-57):
-//     [Config.Spare] is the place for who wants that.
-//   - Taints of the node are the control plane's.
+//   - The eviction API is not used and PodDisruptionBudgets are not evaluated;
+//     [Policy.Spare] can.
+//   - Node taints are set by the control plane, not by this package.
 //
 // # Differences from the kubelet
 //
-// Each has an option in [Compat], or is off unless asked for:
-//
-//   - Of several low signals the one that lacks most comes first (F-19, nq-4).
-//   - What could be freed is freed step by step, until it is enough (F-21), and
-//     only thresholds of the same file system that have been met for their grace
-//     period cost a pod its life then (nq-5).
-//   - Pods are ranked again, by new figures, when something was freed.
-//   - Inodes are ranked by inodes, and images by their size, where they have a file
-//     system of their own and somebody knows it (F-23, nq-6).
-//   - For a pod that cannot be killed the next one goes, in the same pass (F-22,
-//     nq-7).
-//   - Pods that tie are ordered by age, the younger first, then by name.
-//   - Messages quote the threshold that was acted on, and tell of containers in the
-//     order of the spec (ev-55).
-//   - Errors of settings name the setting, and all of them are told at once.
-//   - An event's annotations hold an [Explanation] as JSON (F-15).
-//   - Memory may be measured otherwise (F-16), transition periods may differ by
-//     signal (F-26), and low memory is told of on cgroup v2 as well (package
-//     eviction/notify, F-18).
+//   - Of several signals whose thresholds are met, the one with the largest deficit
+//     relative to its capacity is acted on first. The kubelet's choice between nodefs and
+//     imagefs depends on map order.
+//   - Resources are reclaimed step by step until no threshold is met. After that a pod is
+//     evicted only for thresholds of the same file system that have been met for their
+//     grace period; the kubelet continues for any threshold that is met.
+//   - Pods are ranked again with new measurements after resources were reclaimed.
+//   - Inode usage is not reduced by the bytes of requested ephemeral storage. Where images
+//     have a file system of their own, pods are ranked by the size of their images if
+//     [StatsSource.ImageBytes] is set.
+//   - If the kill of a pod fails, the next pod is evicted in the same pass.
+//   - Ties are broken by age, the youngest pod first, then by name.
+//   - Messages quote the threshold that was acted on, and list containers in the order of
+//     the pod's spec.
+//   - Errors of settings name the setting, and all of them are returned at once.
+//   - An event's annotations contain an [Explanation] as JSON.
+//   - Available memory may be measured by other means ([StatsSource.Memory]), transition
+//     periods may differ by signal, and memory notifications also work with cgroup v2
+//     (package eviction/notify).
 //
 // # Testing
 //
-// Stories in testdata/*.txt: facts over time, and what happens. Laws over random
-// nodes; fuzzed settings and plans. Real disks that fill up and real pods that eat
-// memory are in test/kubelet.
+// The scenarios of testdata/*.txt are a node's usage over time and the resulting actions.
+// Invariants are checked with random nodes; settings and plans are fuzzed. Tests with disks
+// that fill up and pods that allocate memory are in test/kubelet.
 //
 // # Stability
 //
-// Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// Growing: more will come; a minor version may change what is here, and CHANGELOG.md
+// describes how to migrate.
 package eviction

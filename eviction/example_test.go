@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -16,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// examplePod is a pod that asks for some memory.
+// examplePod returns a pod with a memory request.
 func examplePod(name, memory string) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
@@ -26,7 +27,8 @@ func examplePod(name, memory string) *v1.Pod {
 	}
 }
 
-// exampleSummary is a node of 4 GiB, and what its two pods use.
+// exampleSummary is the summary of a node with 4 GiB of memory and two pods, whose usage is
+// in MiB.
 func exampleSummary(web, batch uint64) *statsapi.Summary {
 	const mi = 1 << 20
 	available, used := (4096-web-batch)*mi, (web+batch)*mi
@@ -40,7 +42,7 @@ func exampleSummary(web, batch uint64) *statsapi.Summary {
 	}
 }
 
-// A plan is a dry run: who would go now, and why?
+// A plan is a dry run: it reports which pod would be evicted, and why.
 func ExampleInputs_Plan() {
 	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "10%"}}.Parse()
 	if err != nil {
@@ -54,7 +56,7 @@ func ExampleInputs_Plan() {
 	}.Plan()
 	fmt.Println(plan.Conditions)
 	for _, r := range plan.Ranking {
-		fmt.Printf("%s, by %q\n", r.Pod.Name, r.Decided)
+		fmt.Printf("%s, by %q\n", r.Pod.Name, r.RankReason)
 	}
 	fmt.Println(plan.Eviction(0).Explanation)
 	// Output:
@@ -64,8 +66,38 @@ func ExampleInputs_Plan() {
 	// memory.available was 205520896 of 4294967296, below 10%; default/batch was place 1 of 2, before default/web by usage above request
 }
 
-// A pass measures, decides and acts. Everything it knows of the node comes from
-// functions (F-27).
+// Rank replaces the ranking: pods of the namespace batch are evicted before all others. Among
+// the pods of a namespace the default ranking applies.
+func ExampleInputs_rank() {
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "10%"}}.Parse()
+	if err != nil {
+		log.Fatal(err)
+	}
+	web, small, large := examplePod("web", "1Gi"), examplePod("small", "1Gi"), examplePod("large", "1Gi")
+	small.Namespace, large.Namespace = "batch", "batch"
+	small.Spec.Priority = new(int32(100))
+	plan := eviction.Inputs{
+		Policy: eviction.Policy{Thresholds: thresholds},
+		Now:    time.Now(),
+		Rank: func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+			order := map[string]int{"batch": 0, "default": 1}
+			return cmp.Compare(order[a.Pod.Namespace], order[b.Pod.Namespace]), "namespace"
+		},
+		Summary: exampleSummary(2000, 1900),
+		Pods:    []*v1.Pod{web, small, large},
+	}.Plan()
+	for _, c := range plan.Ranking {
+		fmt.Printf("%s/%s precedes the next by %q\n", c.Pod.Namespace, c.Pod.Name, c.RankReason)
+	}
+	fmt.Println(plan.Eviction(1).Explanation)
+	// Output:
+	// batch/large precedes the next by "priority"
+	// batch/small precedes the next by "namespace"
+	// default/web precedes the next by ""
+	// memory.available was 205520896 of 4294967296, below 10%; batch/small was place 2 of 3, before default/web by namespace
+}
+
+// A pass measures the node, makes a plan and carries it out.
 func ExampleManager_Pass() {
 	pods := []*v1.Pod{examplePod("web", "2Gi"), examplePod("batch", "1Gi")}
 	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "400Mi"}}.Parse()
@@ -73,9 +105,9 @@ func ExampleManager_Pass() {
 		log.Fatal(err)
 	}
 	manager, err := eviction.New(eviction.Config{
-		Policy:  eviction.Policy{Thresholds: thresholds},
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return exampleSummary(2000, 1900), nil },
-		Pods:    func() []*v1.Pod { return pods },
+		Policy: eviction.Policy{Thresholds: thresholds},
+		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return exampleSummary(2000, 1900), nil }},
+		Pods:   func() []*v1.Pod { return pods },
 		Kill: func(_ context.Context, e eviction.Eviction) error {
 			fmt.Println("kill", e.Pod.Name, "within", e.GracePeriodSeconds, "s")
 			return nil

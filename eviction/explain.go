@@ -7,57 +7,65 @@ import (
 	"time"
 )
 
-// An Explanation is why a pod is evicted, for machines: it goes into the event as
-// JSON, and comes back by [ParseExplanation] (F-15).
+// An Explanation is the machine-readable reason why a pod is evicted. The event of the
+// eviction has it as JSON, in the annotation [AnnotationExplanation].
 type Explanation struct {
-	// The threshold, and what was observed.
+	ThresholdReport
+
+	// Place is the pod's place in the ranking, from 1; Of is the length of the ranking.
+	Place int `json:"place"`
+	Of    int `json:"of"`
+
+	// Victim is the evicted pod and RunnerUp the next in the ranking, nil if there is none.
+	// RankReason is the reason why Victim precedes it.
+	Victim     RankedPod  `json:"victim"`
+	RunnerUp   *RankedPod `json:"runnerUp,omitempty"`
+	RankReason string     `json:"rankReason,omitempty"`
+
+	// PassedOver are exempt pods that preceded Victim, at most ten.
+	PassedOver []RankedPod `json:"passedOver,omitempty"`
+}
+
+// A ThresholdReport is the threshold that a pod is evicted for, and the measurement that
+// met it, in bytes, inodes or processes.
+type ThresholdReport struct {
 	Signal      Signal    `json:"signal"`
-	Threshold   string    `json:"threshold"`            // as it was set: "100Mi", "10%"
-	MinReclaim  string    `json:"minReclaim,omitempty"` // as it was set
+	Threshold   string    `json:"threshold"`            // as configured: "100Mi", "10%"
+	MinReclaim  string    `json:"minReclaim,omitempty"` // as configured
 	GracePeriod string    `json:"gracePeriod,omitempty"`
 	Since       time.Time `json:"since"` // when the threshold was first met
 	Available   int64     `json:"available"`
 	Capacity    int64     `json:"capacity"`
-	Deficit     int64     `json:"deficit"` // what had to be freed
+	Deficit     int64     `json:"deficit"` // the amount that had to be reclaimed
 	ObservedAt  time.Time `json:"observedAt,omitzero"`
-
-	// Place of the pod in the ranking, from 1, of so many.
-	Place int `json:"place"`
-	Of    int `json:"of"`
-
-	// Victim and RunnerUp, and what put the one before the other. No RunnerUp:
-	// there was no other pod.
-	Victim   Ranked     `json:"victim"`
-	RunnerUp *Ranked    `json:"runnerUp,omitempty"`
-	Decided  Comparator `json:"decided,omitempty"`
-
-	// PassedOver came before it, and was refused.
-	PassedOver []Ranked `json:"passedOver,omitempty"`
 }
 
-// Ranked is a pod with what its place was decided by.
-type Ranked struct {
+// A RankedPod identifies a pod and has the values that it was ranked by. Its Pod field is
+// nil.
+type RankedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
-	Rank
+	Candidate
 }
 
-// maxPassedOver bounds an annotation, not what is true.
+// maxPassedOver bounds the size of the annotation.
 const maxPassedOver = 10
 
-func ranked(r Rank) Ranked {
-	out := Ranked{Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: string(r.Pod.UID), Rank: r}
+func rankedPod(c Candidate) RankedPod {
+	out := RankedPod{Namespace: c.Pod.Namespace, Name: c.Pod.Name, UID: string(c.Pod.UID), Candidate: c}
 	out.Pod = nil
 	return out
 }
 
-func (p *Plan) explain(place int) *Explanation {
+func (p *Plan) explain(i int) *Explanation {
 	c := p.Chosen
 	e := &Explanation{
-		Signal: c.Threshold.Signal, Threshold: c.Threshold.Value.String(), Since: c.Since.UTC().Round(0),
-		Available: c.Available, Capacity: c.Capacity, Deficit: c.Deficit, ObservedAt: c.At.UTC().Round(0),
-		Place: place + 1, Of: len(p.Ranking), Victim: ranked(p.Ranking[place]), Decided: p.Ranking[place].Decided,
+		ThresholdReport: ThresholdReport{
+			Signal: c.Threshold.Signal, Threshold: c.Threshold.Value.String(), Since: c.Since.UTC().Round(0),
+			Available: c.Available, Capacity: c.Capacity, Deficit: c.Deficit, ObservedAt: c.At.UTC().Round(0),
+		},
+		Place: i + 1, Of: len(p.Ranking), Victim: rankedPod(p.Ranking[i]), RankReason: p.Ranking[i].RankReason,
 	}
 	if c.Threshold.MinReclaim != nil {
 		e.MinReclaim = c.Threshold.MinReclaim.String()
@@ -65,13 +73,13 @@ func (p *Plan) explain(place int) *Explanation {
 	if !c.Threshold.Hard() {
 		e.GracePeriod = c.Threshold.GracePeriod.String()
 	}
-	if place+1 < len(p.Ranking) {
-		next := ranked(p.Ranking[place+1])
+	if i+1 < len(p.Ranking) {
+		next := rankedPod(p.Ranking[i+1])
 		e.RunnerUp = &next
 	}
-	for i := range p.Ranking[:place] {
-		if r := p.Ranking[i]; r.Refused != "" && len(e.PassedOver) < maxPassedOver {
-			e.PassedOver = append(e.PassedOver, ranked(r))
+	for j := range p.Ranking[:i] {
+		if r := p.Ranking[j]; r.Exempt != "" && len(e.PassedOver) < maxPassedOver {
+			e.PassedOver = append(e.PassedOver, rankedPod(r))
 		}
 	}
 	return e
@@ -82,16 +90,7 @@ func (e *Explanation) encode() (string, error) {
 	return string(text), err
 }
 
-// ParseExplanation reads the annotation [AnnotationExplanation] of an event.
-func ParseExplanation(text string) (*Explanation, error) {
-	e := new(Explanation)
-	if err := json.Unmarshal([]byte(text), e); err != nil {
-		return nil, fmt.Errorf("eviction: an explanation: %w", err)
-	}
-	return e, nil
-}
-
-// String says it in a sentence, for people.
+// String returns the explanation as a sentence.
 func (e *Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s was %d of %d, below %s", e.Signal, e.Available, e.Capacity, e.Threshold)
@@ -103,10 +102,10 @@ func (e *Explanation) String() string {
 	}
 	fmt.Fprintf(&b, "; %s/%s was place %d of %d", e.Victim.Namespace, e.Victim.Name, e.Place, e.Of)
 	if e.RunnerUp != nil {
-		fmt.Fprintf(&b, ", before %s/%s by %s", e.RunnerUp.Namespace, e.RunnerUp.Name, e.Decided)
+		fmt.Fprintf(&b, ", before %s/%s by %s", e.RunnerUp.Namespace, e.RunnerUp.Name, e.RankReason)
 	}
-	for _, r := range e.PassedOver {
-		fmt.Fprintf(&b, "; %s/%s was passed over: %s", r.Namespace, r.Name, r.Refused)
+	for _, c := range e.PassedOver {
+		fmt.Fprintf(&b, "; %s/%s was passed over: %s", c.Namespace, c.Name, c.Exempt)
 	}
 	return b.String()
 }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// returnWait is how long a function may take to return after its context has ended.
+// returnWait is how long a function may take to return after its context was canceled.
 const returnWait = 5 * time.Second
 
-// A guard calls one of the functions that a Manager measures with, so that the pass
-// goes on if that does not return: on a goroutine of its own, of which there is one at
-// a time. The zero value is ready.
+// A guard calls a function of a StatsSource on a goroutine of its own, so that the pass does
+// not block if the function does not return. There is one goroutine at a time. The zero
+// value is ready.
 type guard struct {
 	mu    sync.Mutex
-	began time.Time // of the call that has not returned; zero: there is none
+	began time.Time // of the call that has not returned; zero: no call
 }
 
-// guarded returns what call does. It returns an error if call has not returned
-// shortly after its context, which ends after timeout, or if an earlier call has not
-// returned yet. Call's result is then dropped.
+// guarded returns the results of call. It returns an error if call has not returned
+// returnWait after its context, which has the given timeout, was canceled, or if an earlier
+// call has not returned yet. The result of call is then dropped.
 func guarded[T any](ctx context.Context, g *guard, timeout time.Duration, call func(context.Context) (T, error)) (got T, err error) {
 	g.mu.Lock()
 	if began := g.began; !began.IsZero() {
@@ -30,32 +30,32 @@ func guarded[T any](ctx context.Context, g *guard, timeout time.Duration, call f
 	g.began = time.Now()
 	g.mu.Unlock()
 
-	type answer struct {
+	type result struct {
 		got T
 		err error
 	}
-	answers := make(chan answer, 1)
+	results := make(chan result, 1)
 	inner, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	go func() {
-		var a answer
+		var a result
 		a.got, a.err = call(inner)
 		g.mu.Lock()
 		g.began = time.Time{}
 		g.mu.Unlock()
-		answers <- a
+		results <- a
 	}()
 	select {
-	case a := <-answers:
+	case a := <-results:
 		return a.got, a.err
 	case <-inner.Done():
 	}
 	wait := time.NewTimer(returnWait)
 	defer wait.Stop()
 	select {
-	case a := <-answers:
+	case a := <-results:
 		return a.got, a.err
 	case <-wait.C:
-		return got, fmt.Errorf("not returned %v after its context ended", returnWait)
+		return got, fmt.Errorf("not returned %v after its context was canceled", returnWait)
 	}
 }

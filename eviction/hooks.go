@@ -6,41 +6,39 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Hooks are called as things happen; they must not block. Any may be nil. All but
-// Evicted and KillFailed are called on the goroutine of the pass; those two may
-// be called from several at once where more than one pod goes.
+// Hooks are called as a [Manager] works; they must not block. Any may be nil. They are
+// called on the goroutine of the pass, except Evicted and KillFailed, which may be called
+// from several goroutines if more than one pod is evicted in a pass.
 type Hooks struct {
 	// Passed is called after each pass.
 	Passed func(PassInfo)
 
-	// Evicted is called for each pod that was evicted (kubelet_evictions, by
-	// Eviction.Signal; ev-29).
+	// Evicted is called for each pod that was evicted. The metric kubelet_evictions counts
+	// them by Eviction.Signal.
 	Evicted func(Eviction)
 
 	// KillFailed is called for each pod whose kill failed.
 	KillFailed func(Eviction, error)
 
-	// StatsAge is called for each threshold that is met when pods are about to be
-	// evicted, with how old its figures are
-	// (kubelet_eviction_stats_age_seconds; ev-29).
+	// StatsAge is called for each threshold that pods are about to be evicted for, with the
+	// age of the measurement (kubelet_eviction_stats_age_seconds).
 	StatsAge func(Signal, time.Duration)
 
-	// Invalid is called for figures that cannot be true (F-17).
-	Invalid func(Invalid)
+	// Invalid is called for each signal with an impossible measurement.
+	Invalid func(InvalidSignal)
 
-	// Conditions is called when the node's conditions change, with those that
-	// are true.
+	// Conditions is called when the node conditions change, with those that are true.
 	Conditions func([]v1.NodeConditionType)
 }
 
-// PassInfo tells of a pass.
+// PassInfo describes a pass.
 type PassInfo struct {
-	Result Result
-	Err    error
-	Took   time.Duration
+	Result   Result
+	Err      error
+	Duration time.Duration
 }
 
-func (h *Hooks) fill() {
+func (h *Hooks) setDefaults() {
 	if h.Passed == nil {
 		h.Passed = func(PassInfo) {}
 	}
@@ -54,7 +52,7 @@ func (h *Hooks) fill() {
 		h.StatsAge = func(Signal, time.Duration) {}
 	}
 	if h.Invalid == nil {
-		h.Invalid = func(Invalid) {}
+		h.Invalid = func(InvalidSignal) {}
 	}
 	if h.Conditions == nil {
 		h.Conditions = func([]v1.NodeConditionType) {}

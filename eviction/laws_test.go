@@ -88,10 +88,7 @@ func randomStats(r *rand.Rand, pod *v1.Pod, odd bool) statsapi.PodStats {
 
 // randomInputs makes a node. With odd, figures may be missing or impossible.
 func randomInputs(r *rand.Rand, pods int, odd bool) eviction.Inputs {
-	in := eviction.Inputs{Now: noon.Add(10 * time.Second), Layout: eviction.Layout(r.IntN(3)), Random: r.Uint64(), ImageBytes: map[types.UID]int64{}}
-	if r.IntN(4) == 0 {
-		in.Policy.Compat = eviction.KubeletCompat()
-	}
+	in := eviction.Inputs{Now: noon.Add(10 * time.Second), Layout: eviction.Layout(r.IntN(3)), ImageBytes: map[types.UID]int64{}}
 	in.Policy.MaxVictims = r.IntN(4)
 	for _, s := range signals {
 		if r.IntN(2) == 0 {
@@ -285,8 +282,8 @@ func FuzzPlan(f *testing.F) {
 			for i := range p.Ranking {
 				e := p.Eviction(i)
 				require.NotEmpty(t, e.Message)
-				back, err := eviction.ParseExplanation(e.Annotations[eviction.AnnotationExplanation])
-				require.NoError(t, err)
+				back := new(eviction.Explanation)
+				require.NoError(t, json.Unmarshal([]byte(e.Annotations[eviction.AnnotationExplanation]), back))
 				require.Equal(t, e.Explanation, back)
 			}
 			for _, m := range p.Met {

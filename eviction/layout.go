@@ -4,22 +4,22 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// A Layout says which file systems a node has for images, for the writable
-// layers of containers, and for all else.
+// A Layout describes the file systems of a node: those of images, of the writable layers of
+// containers, and of the rest (nodefs).
 type Layout int
 
-// The layouts (ev-11).
+// The layouts.
 const (
-	// SingleFS is one file system for everything.
+	// SingleFS is a single file system.
 	SingleFS Layout = iota
-	// DedicatedImageFS has one for images and layers, and another for logs and
-	// volumes.
+	// DedicatedImageFS has a file system for images and writable layers, and another one
+	// for logs and volumes.
 	DedicatedImageFS
-	// SplitImageFS has one for images alone.
+	// SplitImageFS has a file system for images only.
 	SplitImageFS
 )
 
-// String returns the layout in words.
+// String returns a description of the layout.
 func (l Layout) String() string {
 	switch l {
 	case SingleFS:
@@ -33,10 +33,10 @@ func (l Layout) String() string {
 	}
 }
 
-// LayoutByDevice tells the layout by the devices that hold the node's root
-// directory, images and layers. differ says that the runtime gave different
-// figures for images and layers though they share a device, which then counts as
-// a dedicated one (ev-11).
+// LayoutByDevice returns the layout for the devices of the node's root directory, of images
+// and of writable layers. differ reports that the runtime returned different usage for
+// images and layers although they share a device, which then counts as dedicated
+// (rule ev-11).
 func LayoutByDevice(root, images, containers string, differ bool) Layout {
 	switch {
 	case images != containers:
@@ -48,9 +48,9 @@ func LayoutByDevice(root, images, containers string, differ bool) Layout {
 	}
 }
 
-// LayoutByStats guesses the layout from a summary, for who cannot tell devices:
-// file systems of the same size and number of inodes are taken for one.
-func LayoutByStats(summary *statsapi.Summary) Layout {
+// layoutByStats derives the layout from a summary: file systems of equal capacity and number
+// of inodes are taken to be the same one.
+func layoutByStats(summary *statsapi.Summary) Layout {
 	if summary == nil || summary.Node.Runtime == nil {
 		return SingleFS
 	}
@@ -70,7 +70,7 @@ func differ(a, b *statsapi.FsStats) bool {
 	return a != nil && b != nil && (unlike(a.CapacityBytes, b.CapacityBytes) || unlike(a.Inodes, b.Inodes))
 }
 
-// A filesystem is what a signal is a figure of.
+// A filesystem is one of the file systems that signals measure.
 type filesystem int
 
 const (
@@ -79,8 +79,8 @@ const (
 	imageFS
 )
 
-// of returns which file system a signal is about, if it is one.
-func (l Layout) of(s Signal) filesystem {
+// filesystem returns the file system that a signal measures.
+func (l Layout) filesystem(s Signal) filesystem {
 	switch s {
 	case NodeFSAvailable, NodeFSInodesFree:
 		return nodeFS
@@ -99,17 +99,17 @@ func (l Layout) of(s Signal) filesystem {
 	}
 }
 
-// together reports whether two signals are about the same thing: the same file
-// system, or both about memory, or both about processes.
-func (l Layout) together(a, b Signal) bool {
-	if x, y := l.of(a), l.of(b); x != noFS || y != noFS {
+// related reports whether two signals measure the same file system, or both memory, or both
+// process IDs.
+func (l Layout) related(a, b Signal) bool {
+	if x, y := l.filesystem(a), l.filesystem(b); x != noFS || y != noFS {
 		return x == y
 	}
 	return a.Condition() == b.Condition()
 }
 
-// withContainerFS adds the thresholds of containerfs, which are those of the file
-// system that layers are on (ev-8).
+// withContainerFS adds the thresholds of containerfs, which are those of the file system
+// with the writable layers (rule ev-8).
 func (l Layout) withContainerFS(thresholds []Threshold) []Threshold {
 	bytes, inodes := NodeFSAvailable, NodeFSInodesFree
 	if l == DedicatedImageFS {
@@ -135,20 +135,19 @@ func (l Layout) withContainerFS(thresholds []Threshold) []Threshold {
 	return all
 }
 
-// A Step is something that frees a resource without ending a pod.
-type Step string
+// A ReclaimStep reclaims disk space without evicting a pod.
+type ReclaimStep string
 
-// The steps, in their order.
+// The steps, in the order in which they are taken.
 const (
-	UnusedContainers Step = "DeleteAllUnusedContainers"
-	UnusedImages     Step = "DeleteUnusedImages"
+	DeleteUnusedContainers ReclaimStep = "DeleteAllUnusedContainers"
+	DeleteUnusedImages     ReclaimStep = "DeleteUnusedImages"
 )
 
-// steps returns what can be done for a signal before pods are evicted (section
-// 2.4, ev-34).
-func (l Layout) steps(s Signal) []Step {
-	var node, image, container []Step
-	both := []Step{UnusedContainers, UnusedImages}
+// steps returns the steps that are taken for a signal before pods are evicted (rule ev-34).
+func (l Layout) steps(s Signal) []ReclaimStep {
+	var node, image, container []ReclaimStep
+	both := []ReclaimStep{DeleteUnusedContainers, DeleteUnusedImages}
 	switch l {
 	case DedicatedImageFS:
 		image, container = both, both

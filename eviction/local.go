@@ -8,21 +8,23 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	podresource "k8s.io/component-helpers/resource"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
-// What metrics call an eviction for a limit of the pod's own (ev-50).
+// The Signal of evictions for limits of the pod's own.
 const (
-	SignalEmptyDirLimit  = "emptydirfs.limit"
-	SignalPodLimit       = "ephemeralpodfs.limit"
-	SignalContainerLimit = "ephemeralcontainerfs.limit"
+	signalEmptyDirLimit  = "emptydirfs.limit"
+	signalPodLimit       = "ephemeralpodfs.limit"
+	signalContainerLimit = "ephemeralcontainerfs.limit"
 )
 
-// overLimits returns the pods that use more local storage than they may. Each
-// goes for the first reason that there is (ev-46).
+// overLimits returns an eviction for each pod that exceeds a limit of its local storage,
+// for the first such limit.
 func (in *Inputs) overLimits() (evictions []Eviction) {
 	var stats map[string]*statsapi.PodStats
 	for _, pod := range in.Pods {
-		if pod == nil || !limited(pod) {
+		if pod == nil || !hasLimit(pod) {
 			continue
 		}
 		if stats == nil {
@@ -40,28 +42,25 @@ func (in *Inputs) overLimits() (evictions []Eviction) {
 		e := Eviction{Pod: pod, Signal: signal, Message: message, GracePeriodSeconds: immediateGrace}
 		switch {
 		case in.Policy.critical(pod):
-			e.Refused = "it is critical"
-		case in.held(pod):
-			e.Refused = heldText
+			e.Exempt = exemptCritical
+		case in.backedOff(pod):
+			e.Exempt = exemptBackoff
 		}
 		evictions = append(evictions, e)
 	}
 	return evictions
 }
 
-// limited reports whether a pod has any limit of local storage: most have none,
-// and need not be looked at further.
-func limited(pod *v1.Pod) bool {
+// hasLimit reports whether a pod has any limit of local storage. Most pods have none.
+func hasLimit(pod *v1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if e := pod.Spec.Volumes[i].EmptyDir; e != nil && e.SizeLimit != nil {
 			return true
 		}
 	}
-	for _, list := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			if _, ok := list[i].Resources.Limits[v1.ResourceEphemeralStorage]; ok {
-				return true
-			}
+	for c := range podspec.Containers(pod) {
+		if _, ok := c.Resources.Limits[v1.ResourceEphemeralStorage]; ok {
+			return true
 		}
 	}
 	return false
@@ -72,18 +71,18 @@ func overLimit(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) (signal, me
 		return "", ""
 	}
 	if message := emptyDirOver(pod, stats); message != "" {
-		return SignalEmptyDirLimit, message
+		return signalEmptyDirLimit, message
 	}
 	if message := podOver(pod, stats); message != "" {
-		return SignalPodLimit, message
+		return signalPodLimit, message
 	}
 	if message := containerOver(pod, stats, layout); message != "" {
-		return SignalContainerLimit, message
+		return signalContainerLimit, message
 	}
 	return "", ""
 }
 
-// emptyDirOver: volumes of any medium count (ev-47).
+// emptyDirOver returns a message if an emptyDir volume, of any medium, exceeds its limit.
 func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -91,7 +90,7 @@ func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 			continue
 		}
 		for j := range stats.VolumeStats {
-			if s := &stats.VolumeStats[j]; s.Name == v.Name && over(figureOf(s.UsedBytes), *v.EmptyDir.SizeLimit) {
+			if s := &stats.VolumeStats[j]; s.Name == v.Name && over(amount(s.UsedBytes), *v.EmptyDir.SizeLimit) {
 				return fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, v.EmptyDir.SizeLimit.String())
 			}
 		}
@@ -99,18 +98,18 @@ func emptyDirOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 	return ""
 }
 
-// podOver holds all that the pod has on disk against the sum of its containers'
-// limits (ev-48).
+// podOver returns a message if the disk usage of the pod exceeds the sum of its containers'
+// limits.
 func podOver(pod *v1.Pod, stats *statsapi.PodStats) string {
 	limit, ok := podresource.PodLimits(pod, podresource.PodResourcesOptions{})[v1.ResourceEphemeralStorage]
-	if !ok || stats.EphemeralStorage == nil || !over(figureOf(stats.EphemeralStorage.UsedBytes), limit) {
+	if !ok || stats.EphemeralStorage == nil || !over(amount(stats.EphemeralStorage.UsedBytes), limit) {
 		return ""
 	}
 	return fmt.Sprintf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", limit.String())
 }
 
-// containerOver holds each container's logs, and its writable layer where that is
-// on the node's file system, against its limit (ev-49).
+// containerOver returns a message if the logs of a container, and its writable layer if that
+// is on nodefs, exceed the container's limit (rule ev-49).
 func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -125,10 +124,10 @@ func containerOver(pod *v1.Pod, stats *statsapi.PodStats, layout Layout) string 
 			}
 			used := int64(0)
 			if s.Logs != nil {
-				used = figureOf(s.Logs.UsedBytes)
+				used = amount(s.Logs.UsedBytes)
 			}
 			if s.Rootfs != nil && layout == SingleFS {
-				used = add(used, figureOf(s.Rootfs.UsedBytes))
+				used = add(used, amount(s.Rootfs.UsedBytes))
 			}
 			if over(used, limit) {
 				return fmt.Sprintf("Container %s exceeded its local ephemeral storage limit %q. ", c.Name, limit.String())

@@ -65,14 +65,14 @@ func TestOnePartThatFailsSilencesNoOther(t *testing.T) {
 		says    string
 	}{
 		"the layout: memory": {func(c *eviction.Config, _ *world) {
-			c.Layout = func(context.Context) (eviction.Layout, error) { return 0, broken }
-		}, 1, "eviction: file systems: it is broken"},
+			c.Stats.Layout = func(context.Context) (eviction.Layout, error) { return 0, broken }
+		}, 1, "eviction: file system layout: it is broken"},
 		"the measure of memory: not by another": {func(c *eviction.Config, _ *world) {
-			c.Memory = func(context.Context) (eviction.MemoryFigure, error) { return eviction.MemoryFigure{}, broken }
+			c.Stats.Memory = func(context.Context) (eviction.MemoryStats, error) { return eviction.MemoryStats{}, broken }
 		}, 0, "eviction: available memory: it is broken"},
 		"a part of the summary, without a layout": {func(c *eviction.Config, w *world) {
-			w.broken, c.Layout = true, nil
-		}, 1, "eviction: summary: a part of it is missing\neviction: file systems: not known yet, by a part of a summary"},
+			w.broken, c.Stats.Layout = true, nil
+		}, 1, "eviction: summary: a part of it is missing\neviction: file system layout: summary is incomplete"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestANotifierMakesAPassAtOnce(t *testing.T) { // ev-16, ev-17, ev-59, F-18
 		w := pressed(t)
 		w.pods[0].uses["memory.available"] = 0
 		n, broken := new(notifier), &notifier{fail: errors.New("no such cgroup")}
-		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n, "allocatableMemory.available": broken}
+		w.config.Stats.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n, "allocatableMemory.available": broken}
 		m, err := w.manager()
 		require.NoError(t, err)
 		ended := make(chan error, 1)
@@ -138,7 +138,7 @@ func TestWhoSpeaksWithoutEndDoesNotGetAllOfTheCPU(t *testing.T) {
 		passes := 0
 		w.config.Hooks.Passed = func(eviction.PassInfo) { passes++ }
 		n := new(notifier)
-		w.config.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n}
+		w.config.Stats.Notifiers = map[eviction.Signal]eviction.Notifier{"memory.available": n}
 		m, err := w.manager()
 		require.NoError(t, err)
 		go func() { _ = m.Run(ctx) }()
@@ -190,23 +190,25 @@ func TestAPassThatCannotLookSaysWhy(t *testing.T) {
 		want   string
 	}{
 		"summary": {func(c *eviction.Config) {
-			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }
+			c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }
 		}, "eviction: summary: boom"},
 		"nothing": {func(c *eviction.Config) {
-			c.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }
-		}, "eviction: summary: there is none"},
+			c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) { return nil, nil }
+		}, "eviction: summary: function returned nil"},
 		"memory": {func(c *eviction.Config) {
-			c.Memory = func(context.Context) (eviction.MemoryFigure, error) { return eviction.MemoryFigure{}, boom }
+			c.Stats.Memory = func(context.Context) (eviction.MemoryStats, error) { return eviction.MemoryStats{}, boom }
 		}, "eviction: available memory: boom"},
-		"layout":   {func(c *eviction.Config) { c.Layout = func(context.Context) (eviction.Layout, error) { return 0, boom } }, "eviction: file systems: boom"},
-		"by stats": {func(c *eviction.Config) { c.Layout = nil }, ""},
+		"layout": {func(c *eviction.Config) {
+			c.Stats.Layout = func(context.Context) (eviction.Layout, error) { return 0, boom }
+		}, "eviction: file system layout: boom"},
+		"by stats": {func(c *eviction.Config) { c.Stats.Layout = nil }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := eviction.Config{
-				Summary: func(_ context.Context, fresh bool) (*statsapi.Summary, error) {
+				Stats: eviction.StatsSource{Summary: func(_ context.Context, fresh bool) (*statsapi.Summary, error) {
 					assert.True(t, fresh, "ev-16")
 					return &statsapi.Summary{}, nil
-				},
+				}},
 				Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
 			}
 			tc.change(&cfg)
@@ -221,8 +223,8 @@ func TestAPassThatCannotLookSaysWhy(t *testing.T) {
 		})
 	}
 	m, err := eviction.New(eviction.Config{
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom },
-		Pods:    func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, boom }},
+		Pods:  func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
 		Policy: eviction.Policy{NoLocalLimits: true},
 	})
 	require.NoError(t, err)
@@ -236,16 +238,13 @@ func TestWhenStepsWereDoneAndNobodyCanLookNobodyGoes(t *testing.T) {
 	w.capacity["nodefs.available"], w.other["nodefs.available"] = 100, 99
 	w.config.Policy.Thresholds = []eviction.Threshold{{Signal: "nodefs.available", Value: eviction.Value{Percentage: 0.1}}}
 	w.pods = []*worldPod{{Pod: podOf("web"), stats: true}}
-	for _, all := range []bool{false, true} {
-		w.config.Policy.Compat.AllSteps = all
-		m, err := w.manager()
-		require.NoError(t, err)
-		w.summary, w.silentAfter = true, true
-		result, err := m.Pass(t.Context())
-		assert.EqualError(t, err, "eviction: summary: nobody answers")
-		assert.Empty(t, result.Evicted)
-		assert.NotEmpty(t, result.Steps)
-	}
+	m, err := w.manager()
+	require.NoError(t, err)
+	w.summary, w.silentAfter = true, true
+	result, err := m.Pass(t.Context())
+	assert.EqualError(t, err, "eviction: summary: nobody answers")
+	assert.Empty(t, result.Evicted)
+	assert.NotEmpty(t, result.Steps)
 }
 
 func TestPassesDoNotOverlap(t *testing.T) {
@@ -298,10 +297,10 @@ func TestWhenTheAgentEndsTheRestIsNotSaidToBeEvicted(t *testing.T) {
 	}
 	var said []string
 	m, err := eviction.New(eviction.Config{
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil },
-		Pods:    func() []*v1.Pod { return pods },
-		Kill:    func(ctx context.Context, _ eviction.Eviction) error { end(); return ctx.Err() },
-		Record:  func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
+		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil }},
+		Pods:   func() []*v1.Pod { return pods },
+		Kill:   func(ctx context.Context, _ eviction.Eviction) error { end(); return ctx.Err() },
+		Record: func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
 	})
 	require.NoError(t, err)
 	_, err = m.Pass(ctx)

@@ -9,29 +9,30 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// figures are what was measured.
-type figures struct {
+// A measurement is the usage of the node and its pods.
+type measurement struct {
 	summary *statsapi.Summary
-	partial bool // the summary is
-	memory  *MemoryFigure
-	missing error // what could not be had
+	partial bool // the summary is incomplete
+	memory  *MemoryStats
+	missing error // why a part is missing
 }
 
-// measure returns what can be had: one part that fails says nothing of the others.
-func (m *Manager) measure(ctx context.Context) (got figures, err error) {
-	m.measuring()
+// measure returns what could be measured; it returns an error only without a summary.
+func (m *Manager) measure(ctx context.Context) (got measurement, err error) {
+	m.measureStarted()
 	defer func() {
 		if err != nil {
-			m.measured(err)
+			m.measureEnded(err)
 		} else {
-			m.measured(got.missing)
+			m.measureEnded(got.missing)
 		}
 	}()
-	got.summary, err = guarded(ctx, &m.summaryCall, m.cfg.SummaryTimeout, func(ctx context.Context) (*statsapi.Summary, error) {
-		return m.cfg.Summary(ctx, true)
+	stats := &m.cfg.Stats
+	got.summary, err = guarded(ctx, &m.summaryCall, stats.Timeout, func(ctx context.Context) (*statsapi.Summary, error) {
+		return stats.Summary(ctx, true)
 	})
 	if err == nil && got.summary == nil {
-		err = errors.New("there is none")
+		err = errors.New("function returned nil")
 	}
 	if err != nil {
 		err = fmt.Errorf("eviction: summary: %w", err)
@@ -40,20 +41,19 @@ func (m *Manager) measure(ctx context.Context) (got figures, err error) {
 		return got, err
 	}
 	got.partial, got.missing = err != nil, err
-	if m.cfg.Memory == nil {
+	if stats.Memory == nil {
 		return got, nil
 	}
-	memory, err := guarded(ctx, &m.memoryCall, m.cfg.SummaryTimeout, m.cfg.Memory)
+	memory, err := guarded(ctx, &m.memoryCall, stats.Timeout, stats.Memory)
 	if err != nil {
 		err = fmt.Errorf("eviction: available memory: %w", err)
-		memory, got.missing = MemoryFigure{Err: err}, errors.Join(got.missing, err)
+		memory, got.missing = MemoryStats{Err: err}, errors.Join(got.missing, err)
 	}
 	got.memory = &memory
 	return got, nil
 }
 
-// measuring notes that a measurement begins.
-func (m *Manager) measuring() {
+func (m *Manager) measureStarted() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.unmeasured.IsZero() {
@@ -61,8 +61,7 @@ func (m *Manager) measuring() {
 	}
 }
 
-// measured notes how a measurement ended.
-func (m *Manager) measured(err error) {
+func (m *Manager) measureEnded(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.measureErr = err; err == nil {
@@ -70,15 +69,15 @@ func (m *Manager) measured(err error) {
 	}
 }
 
-var errUnfinished = errors.New("the measurement has not ended")
+var errUnfinished = errors.New("measurement has not finished")
 
-// unmeasuredGrace is how much longer than one measurement may take all of them may
-// fail until Healthy reports it.
+// unmeasuredGrace is how much longer than the timeout of one measurement all of them may
+// fail before Healthy reports it.
 const unmeasuredGrace = time.Minute
 
-// Healthy returns an error if each measurement has failed, in full or in part, or has
-// not ended, for Config.SummaryTimeout and a minute: pods are then not evicted that
-// should be. It is nil before the first pass.
+// Healthy returns an error if every measurement has failed, in full or in part, or has not
+// finished, for StatsSource.Timeout and a minute: pods are then not evicted in time. It
+// returns nil before the first pass.
 func (m *Manager) Healthy() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +85,7 @@ func (m *Manager) Healthy() error {
 		return nil
 	}
 	since := time.Since(m.unmeasured)
-	if since <= m.cfg.SummaryTimeout+unmeasuredGrace {
+	if since <= m.cfg.Stats.Timeout+unmeasuredGrace {
 		return nil
 	}
 	return fmt.Errorf("eviction: node not measured for %v: %w", since.Round(time.Second), m.measureErr)

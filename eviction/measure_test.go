@@ -21,8 +21,8 @@ func TestASummaryThatHangsUntilItsContextEndsIsTriedAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
 		cfg := w.configured()
-		calls, summary := 0, cfg.Summary
-		cfg.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
+		calls, summary := 0, cfg.Stats.Summary
+		cfg.Stats.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
 			if calls++; calls == 1 {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -49,11 +49,11 @@ func TestASummaryThatHangsForeverIsLeftBehind(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w := pressed(t)
 		cfg := w.configured()
-		cfg.SummaryTimeout = time.Minute
+		cfg.Stats.Timeout = time.Minute
 		release, again := make(chan struct{}), make(chan struct{})
 		var calls atomic.Int32
-		summary := cfg.Summary
-		cfg.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
+		summary := cfg.Stats.Summary
+		cfg.Stats.Summary = func(ctx context.Context, fresh bool) (*statsapi.Summary, error) {
 			switch calls.Add(1) {
 			case 3:
 				<-release
@@ -82,7 +82,7 @@ func TestASummaryThatHangsForeverIsLeftBehind(t *testing.T) {
 		synctest.Wait()
 		assert.EqualValues(t, 3, calls.Load())
 		assert.LessOrEqual(t, goruntime.NumGoroutine(), goroutines)
-		assert.EqualError(t, failed[0], "eviction: summary: not returned 5s after its context ended")
+		assert.EqualError(t, failed[0], "eviction: summary: not returned 5s after its context was canceled")
 		assert.EqualError(t, failed[1], "eviction: summary: an earlier call has not returned for 1m15s")
 		assert.EqualError(t, m.Healthy(), "eviction: node not measured for 59m40s: eviction: summary: an earlier call has not returned for 59m35s")
 

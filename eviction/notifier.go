@@ -6,89 +6,87 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// A Notifier tells at once when the memory of a control group runs low. Package
-// eviction/notify has those of Linux.
+// A Notifier reports low memory of a cgroup as soon as it occurs. Package eviction/notify
+// implements it for Linux.
 type Notifier interface {
-	// Run calls low each time that more is used than one of the levels, or that
-	// there is other reason to look, until ctx ends (nil), or it cannot go on.
-	// low does not block.
+	// Run calls low each time the usage exceeds one of the levels, or when a pass is
+	// advisable for another reason. It blocks until ctx is done and returns nil, or returns
+	// an error if it cannot continue. low does not block.
 	Run(ctx context.Context, low func()) error
 
-	// Update says what the levels are: bytes in use, the page cache included. It
-	// is called from the goroutine of the pass, also while Run runs, and must
-	// not wait for that.
+	// Update sets the levels, in bytes of usage including page cache. It is called on the
+	// goroutine of the pass, also while Run runs, and must not wait for Run.
 	Update(levels []int64) error
 }
 
-// listen has a Notifier ask for passes. Without it the next one comes in time.
+// listen requests a pass for each notification until ctx is done.
 func (m *Manager) listen(ctx context.Context, signal Signal, n Notifier) {
 	err := n.Run(ctx, func() {
 		select {
 		case m.wake <- struct{}{}:
-		default: // one is asked for already
+		default: // a request is pending
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		m.cfg.Logger.Warn("low memory is no longer told of at once, only in each pass", "signal", signal, "err", err)
+		m.cfg.Logger.Warn("Memory notifier failed; low memory is detected by periodic passes only", "signal", signal, "err", err)
 	}
 }
 
-// refreshNotifiers tells the Notifiers their levels by new figures, each 10
-// seconds (ev-17, ev-58).
+// refreshNotifiers updates the levels of the Notifiers every 10 seconds.
 func (m *Manager) refreshNotifiers(in Inputs) {
-	if len(m.cfg.Notifiers) == 0 || !m.notified.IsZero() && in.Now.Sub(m.notified) < refreshPeriod {
+	notifiers := m.cfg.Stats.Notifiers
+	if len(notifiers) == 0 || !m.notified.IsZero() && in.Now.Sub(m.notified) < refreshPeriod {
 		return
 	}
 	m.notified = in.Now
 	for _, signal := range []Signal{MemoryAvailable, AllocatableMemoryAvailable} {
-		n := m.cfg.Notifiers[signal]
-		levels := Levels(in.Policy.Thresholds, signal, in.Summary, in.Memory)
+		n := notifiers[signal]
+		levels := memoryLevels(in.Policy.Thresholds, signal, in.Summary, in.Memory)
 		if n == nil || len(levels) == 0 {
 			continue
 		}
 		if err := n.Update(levels); err != nil {
-			m.cfg.Logger.Warn("the level of low memory cannot be set", "signal", signal, "err", err)
+			m.cfg.Logger.Warn("Failed to set memory notification levels; will retry", "signal", signal, "err", err)
 		}
 	}
 }
 
-// Levels returns at how many bytes in use the thresholds of a memory signal are
-// met. What the kernel counts as used holds a page cache that it would give back:
-// that much more may be used (ev-58). figure, if it is not nil, is what
-// memory.available goes by; it does not tell of a cache, so that its levels are
-// told of early rather than late.
-func Levels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, figure *MemoryFigure) []int64 {
-	if figure != nil && signal == MemoryAvailable {
-		if figure.Err != nil {
+// memoryLevels returns the usage in bytes at which the thresholds of a memory signal are
+// met. The kernel's usage includes reclaimable page cache, which is therefore added to each
+// level (rule ev-58). memory, if it is not nil, measures memory.available; it has no page
+// cache, so the notification may be early but not late.
+func memoryLevels(thresholds []Threshold, signal Signal, summary *statsapi.Summary, memory *MemoryStats) []int64 {
+	if memory != nil && signal == MemoryAvailable {
+		if memory.Err != nil {
 			return nil
 		}
-		return levels(thresholds, signal, figure.Capacity, 0)
+		return levelsOf(thresholds, signal, memory.Capacity, 0)
 	}
 	if summary == nil {
 		return nil
 	}
-	memory := summary.Node.Memory
+	stats := summary.Node.Memory
 	if signal == AllocatableMemoryAvailable {
-		memory = nil
+		stats = nil
 		for i := range summary.Node.SystemContainers {
 			if c := &summary.Node.SystemContainers[i]; c.Name == statsapi.SystemContainerPods {
-				memory = c.Memory
+				stats = c.Memory
 			}
 		}
 	}
-	if memory == nil || memory.AvailableBytes == nil || memory.WorkingSetBytes == nil {
+	if stats == nil || stats.AvailableBytes == nil || stats.WorkingSetBytes == nil {
 		return nil
 	}
-	used := figureOf(memory.WorkingSetBytes)
-	capacity := add(figureOf(memory.AvailableBytes), used)
+	used := amount(stats.WorkingSetBytes)
+	capacity := add(amount(stats.AvailableBytes), used)
 	cache := int64(0)
-	if memory.UsageBytes != nil {
-		cache = max(sub(figureOf(memory.UsageBytes), used), 0)
+	if stats.UsageBytes != nil {
+		cache = max(sub(amount(stats.UsageBytes), used), 0)
 	}
-	return levels(thresholds, signal, capacity, cache)
+	return levelsOf(thresholds, signal, capacity, cache)
 }
 
-func levels(thresholds []Threshold, signal Signal, capacity, cache int64) (all []int64) {
+func levelsOf(thresholds []Threshold, signal Signal, capacity, cache int64) (all []int64) {
 	for _, t := range thresholds {
 		if level := add(sub(capacity, t.Value.Of(capacity)), cache); t.Signal == signal && level > 0 {
 			all = append(all, level)

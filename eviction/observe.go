@@ -8,35 +8,34 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// An Observation is what a signal was seen to be. Both figures are in bytes,
-// inodes or processes, and neither is below zero.
+// An Observation is the measured value of a signal. Available and Capacity are in bytes,
+// inodes or processes and not negative.
 type Observation struct {
 	Signal              Signal
 	Available, Capacity int64
-	At                  time.Time // of the measurement; zero if that is not known
+	At                  time.Time // time of the measurement; zero if unknown
 }
 
-// Invalid is a signal whose figures cannot be true. It counts as not observed:
-// nobody is evicted for nonsense (F-17).
-type Invalid struct {
+// An InvalidSignal is a signal with an impossible measurement. It is not evaluated.
+type InvalidSignal struct {
 	Signal Signal
-	Why    string
+	Reason string
 }
 
-// A MemoryFigure is how much memory there is, by a measure of the user's (F-16).
-type MemoryFigure struct {
+// MemoryStats are a measurement of memory.available other than the summary's.
+type MemoryStats struct {
 	Available, Capacity int64     // bytes
-	At                  time.Time // of the measurement
+	At                  time.Time // time of the measurement
 
-	// Err is why there is no figure: memory.available is not observed then.
+	// Err is the error of the measurement. If it is not nil, memory.available is not
+	// evaluated.
 	Err error
 }
 
-// Observe reads the signals from a summary. A signal whose figures are missing
-// is not observed (ev-14). memory, if it is not nil, is what memory.available
-// goes by, instead of the working set. machine is how much memory the node has,
-// in bytes, as a check; zero: not known.
-func Observe(summary *statsapi.Summary, memory *MemoryFigure, machine int64) (seen []Observation, invalid []Invalid) {
+// observe returns the signals of a summary. A signal that is missing in the summary is not
+// observed. memory, if it is not nil, replaces the working set for memory.available.
+// machine is the memory of the node in bytes, as a check; zero disables it.
+func observe(summary *statsapi.Summary, memory *MemoryStats, machine int64) (observed []Observation, invalid []InvalidSignal) {
 	if summary == nil {
 		summary = new(statsapi.Summary)
 	}
@@ -46,9 +45,9 @@ func Observe(summary *statsapi.Summary, memory *MemoryFigure, machine int64) (se
 	case memory != nil && memory.Err != nil:
 	case memory != nil:
 		if memory.Available < 0 || memory.Capacity < 0 {
-			o.doubt(MemoryAvailable, fmt.Sprintf("available %d of %d", memory.Available, memory.Capacity))
+			o.reject(MemoryAvailable, fmt.Sprintf("available %d of %d", memory.Available, memory.Capacity))
 		} else {
-			o.take(MemoryAvailable, uint64(memory.Available), uint64(memory.Capacity), memory.At)
+			o.observe(MemoryAvailable, uint64(memory.Available), uint64(memory.Capacity), memory.At)
 		}
 	default:
 		o.workingSet(MemoryAvailable, node.Memory, machine)
@@ -65,35 +64,37 @@ func Observe(summary *statsapi.Summary, memory *MemoryFigure, machine int64) (se
 		o.filesystem(ContainerFSAvailable, ContainerFSInodesFree, node.Runtime.ContainerFs)
 	}
 	o.processes(node.Rlimit)
-	return o.seen, o.invalid
+	return o.observed, o.invalid
 }
 
 type observer struct {
-	seen    []Observation
-	invalid []Invalid
+	observed []Observation
+	invalid  []InvalidSignal
 }
 
-func (o *observer) doubt(s Signal, why string) { o.invalid = append(o.invalid, Invalid{s, why}) }
+func (o *observer) reject(s Signal, reason string) {
+	o.invalid = append(o.invalid, InvalidSignal{s, reason})
+}
 
-// take takes figures that cannot be wrong by themselves.
-func (o *observer) take(s Signal, available, capacity uint64, at time.Time) {
+// observe appends an observation unless it is impossible.
+func (o *observer) observe(s Signal, available, capacity uint64, at time.Time) {
 	switch {
 	case available > math.MaxInt64 || capacity > math.MaxInt64:
-		o.doubt(s, fmt.Sprintf("available %d of %d: below zero, where it was computed", available, capacity))
+		o.reject(s, fmt.Sprintf("available %d of %d: negative, where it was computed", available, capacity))
 	case capacity == 0:
-		o.doubt(s, "a capacity of zero")
+		o.reject(s, "capacity is zero")
 	case available > capacity:
-		o.doubt(s, fmt.Sprintf("available %d is more than the capacity of %d", available, capacity))
+		o.reject(s, fmt.Sprintf("available %d exceeds capacity %d", available, capacity))
 	default:
-		if o.seen == nil {
-			o.seen = make([]Observation, 0, len(facts))
+		if o.observed == nil {
+			o.observed = make([]Observation, 0, len(signalInfos))
 		}
-		o.seen = append(o.seen, Observation{Signal: s, Available: int64(available), Capacity: int64(capacity), At: at})
+		o.observed = append(o.observed, Observation{Signal: s, Available: int64(available), Capacity: int64(capacity), At: at})
 	}
 }
 
-// workingSet takes memory by its working set. The capacity is the sum of what is
-// and what is not used, so a use beyond it shows only against the machine's.
+// workingSet observes memory. The capacity is the sum of available memory and working set,
+// so excessive usage is detected only by comparison with the machine's memory.
 func (o *observer) workingSet(s Signal, m *statsapi.MemoryStats, machine int64) {
 	if m == nil || m.AvailableBytes == nil || m.WorkingSetBytes == nil {
 		return
@@ -101,11 +102,11 @@ func (o *observer) workingSet(s Signal, m *statsapi.MemoryStats, machine int64) 
 	available, used := *m.AvailableBytes, *m.WorkingSetBytes
 	switch {
 	case available > math.MaxInt64 || used > math.MaxInt64 || available+used > math.MaxInt64:
-		o.doubt(s, fmt.Sprintf("available %d, working set %d: below zero, where it was computed", available, used))
+		o.reject(s, fmt.Sprintf("available %d, working set %d: negative, where it was computed", available, used))
 	case machine > 0 && used > uint64(machine):
-		o.doubt(s, fmt.Sprintf("a working set of %d, the machine has %d", used, machine))
+		o.reject(s, fmt.Sprintf("working set %d exceeds the machine's memory %d", used, machine))
 	default:
-		o.take(s, available, available+used, m.Time.Time)
+		o.observe(s, available, available+used, m.Time.Time)
 	}
 }
 
@@ -116,13 +117,13 @@ func (o *observer) filesystem(bytes, inodes Signal, fs *statsapi.FsStats) {
 	half := func(s Signal, available, capacity, used *uint64) {
 		switch {
 		case available == nil || capacity == nil:
-		case *capacity == 0 && s.Resource() == resourceInodes: // file systems that count none
+		case *capacity == 0 && s.Resource() == resourceInodes: // a file system without inode limit
 		case used != nil && *used > *capacity && *used <= math.MaxInt64 && bytes == NodeFSAvailable:
-			// Of the others the use is that of images or layers, which may share
-			// what they have; it says nothing of the file system.
-			o.doubt(s, fmt.Sprintf("used %d of a capacity of %d", *used, *capacity))
+			// The usage of the other file systems is the sum of images or layers,
+			// which may share data.
+			o.reject(s, fmt.Sprintf("used %d exceeds capacity %d", *used, *capacity))
 		default:
-			o.take(s, *available, *capacity, fs.Time.Time)
+			o.observe(s, *available, *capacity, fs.Time.Time)
 		}
 	}
 	half(bytes, fs.AvailableBytes, fs.CapacityBytes, fs.UsedBytes)
@@ -135,17 +136,17 @@ func (o *observer) processes(r *statsapi.RlimitStats) {
 	}
 	most, running := *r.MaxPID, *r.NumOfRunningProcesses
 	if most <= 0 || running < 0 || running > most {
-		o.doubt(PIDAvailable, fmt.Sprintf("%d processes of at most %d", running, most))
+		o.reject(PIDAvailable, fmt.Sprintf("%d processes, maximum %d", running, most))
 		return
 	}
-	o.take(PIDAvailable, uint64(most-running), uint64(most), r.Time.Time)
+	o.observe(PIDAvailable, uint64(most-running), uint64(most), r.Time.Time)
 }
 
 // find returns the observation of a signal.
-func find(seen []Observation, s Signal) (Observation, bool) {
-	for i := range seen {
-		if seen[i].Signal == s {
-			return seen[i], true
+func find(observed []Observation, s Signal) (Observation, bool) {
+	for i := range observed {
+		if observed[i].Signal == s {
+			return observed[i], true
 		}
 	}
 	return Observation{}, false

@@ -16,27 +16,26 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Result tells what a pass did.
+// A Result describes a pass.
 type Result struct {
-	// Plan is what was decided; nil if it could not be made.
+	// Plan of the pass. Nil if the measurement failed.
 	Plan *Plan
-	// After is the second look, when Steps were done; nil: there was none.
+	// After is the plan after Steps were taken. Nil if none was.
 	After *Plan
-	// Steps that were done, whether they failed or not.
-	Steps []Step
-	// Evicted are the pods that have ended by it.
+	// Steps that were taken, including failed ones.
+	Steps []ReclaimStep
+	// Evicted are the evictions that were carried out.
 	Evicted []Eviction
-	// Failed are those whose kill failed.
+	// Failed are the evictions whose kill failed.
 	Failed []Eviction
 }
 
-// Pass looks at the node once, and does what has to be done, in the kubelet's
-// order (section 2.2). It returns when the pods that it evicted have ended. The
-// error is of the look, with a plan if that was by a part of the figures; what failed
-// of what was done is in the result.
+// Pass evaluates the node once and carries out the plan. It returns when the pods that it
+// evicted have terminated. The error is that of the measurement; the result has a plan
+// nevertheless if a part could be measured. Errors of the actions are logged.
 func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	if m.cfg.Policy.idle() {
-		return result, nil // ev-15
+		return result, nil
 	}
 	select {
 	case m.turn <- struct{}{}:
@@ -46,7 +45,7 @@ func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	}
 	began := time.Now()
 	result, err = m.pass(ctx)
-	m.cfg.Hooks.Passed(PassInfo{Result: result, Err: err, Took: time.Since(began)})
+	m.cfg.Hooks.Passed(PassInfo{Result: result, Err: err, Duration: time.Since(began)})
 	return result, err
 }
 
@@ -68,7 +67,7 @@ func (m *Manager) pass(ctx context.Context) (result Result, err error) {
 		m.evict(ctx, plan.Local[i], &result)
 	}
 	if len(result.Evicted) > 0 || plan.Chosen == nil || ctx.Err() != nil {
-		return result, nil // ev-23, ev-24
+		return result, nil
 	}
 	m.cfg.Record(runtime.Event{
 		Object: m.cfg.Node, Type: v1.EventTypeWarning, Reason: "EvictionThresholdMet",
@@ -77,12 +76,13 @@ func (m *Manager) pass(ctx context.Context) (result Result, err error) {
 	if plan, err = m.reclaim(ctx, plan, &result); err != nil || plan.Chosen == nil {
 		return result, err
 	}
-	m.ages(plan)
+	m.reportAges(plan)
 	m.evictRanked(ctx, plan, &result)
 	return result, nil
 }
 
-// inputs gathers what a plan is made from, and tells what is missing of it.
+// inputs measures the node and returns the inputs of a plan. missing is the error of the
+// parts that could not be measured.
 func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 	pods := m.cfg.Pods()
 	got, err := m.measure(ctx)
@@ -90,81 +90,61 @@ func (m *Manager) inputs(ctx context.Context) (in Inputs, missing, err error) {
 		return in, nil, err
 	}
 	in = Inputs{
-		Policy: m.cfg.Policy, Now: time.Now(), Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.MachineMemory,
-		Pods: pods, Random: m.cfg.Random(),
+		Policy: m.cfg.Policy, Rank: m.cfg.Rank, Now: time.Now(), Pods: pods,
+		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.Stats.MachineMemory,
 	}
-	if err := m.knowLayout(ctx, got); err != nil {
-		if m.noSplit() {
-			return in, nil, err
-		}
+	if err := m.detectLayout(ctx, got); err != nil {
 		in.Policy, got.missing = in.Policy.withoutDisks(), errors.Join(got.missing, err)
 	} else {
 		in.Layout = *m.layout
 	}
-	for _, pod := range pods {
-		if m.cfg.Spare != nil {
-			if spare := m.cfg.Spare(pod); spare != nil {
-				if in.Spared == nil {
-					in.Spared = map[types.UID]Spare{}
-				}
-				in.Spared[pod.UID] = *spare
-			}
-		}
-		if m.cfg.ImageBytes != nil && in.Layout == SplitImageFS {
-			if in.ImageBytes == nil {
-				in.ImageBytes = map[types.UID]int64{}
-			}
-			in.ImageBytes[pod.UID] = m.cfg.ImageBytes(ctx, pod)
+	if imageBytes := m.cfg.Stats.ImageBytes; imageBytes != nil && in.Layout == SplitImageFS {
+		in.ImageBytes = make(map[types.UID]int64, len(pods))
+		for _, pod := range pods {
+			in.ImageBytes[pod.UID] = imageBytes(ctx, pod)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	in.State = m.state
-	for uid, until := range m.held {
+	for uid, until := range m.backoff {
 		if !in.Now.Before(until) || !slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.UID == uid }) {
-			delete(m.held, uid)
+			delete(m.backoff, uid)
 			continue
 		}
-		in.Held = append(in.Held, uid)
+		in.KillBackoff = append(in.KillBackoff, uid)
 	}
-	slices.Sort(in.Held)
+	slices.Sort(in.KillBackoff)
 	return in, got.missing, nil
 }
 
-// noSplit reports whether the layout is one that is forbidden (ev-12).
-func (m *Manager) noSplit() bool {
-	return m.layout != nil && *m.layout == SplitImageFS && m.cfg.Policy.Compat.NoSplitFS
-}
-
-// knowLayout finds out once which file systems there are. What is missing in a part of
-// a summary does not tell.
-func (m *Manager) knowLayout(ctx context.Context, got figures) error {
-	if m.layout == nil {
-		if m.cfg.Layout == nil && got.partial {
-			return errors.New("eviction: file systems: not known yet, by a part of a summary")
-		}
-		layout := LayoutByStats(got.summary)
-		if m.cfg.Layout != nil {
-			var err error
-			if layout, err = guarded(ctx, &m.layoutCall, m.cfg.SummaryTimeout, m.cfg.Layout); err != nil {
-				return fmt.Errorf("eviction: file systems: %w", err)
-			}
-		}
-		m.layout = &layout
+// detectLayout sets m.layout once. A partial summary does not suffice.
+func (m *Manager) detectLayout(ctx context.Context, got measurement) error {
+	if m.layout != nil {
+		return nil
 	}
-	if m.noSplit() {
-		return errors.New("eviction: images have a file system of their own, and Compat.NoSplitFS forbids it") // ev-12
+	stats := &m.cfg.Stats
+	if stats.Layout == nil && got.partial {
+		return errors.New("eviction: file system layout: summary is incomplete")
 	}
+	layout := layoutByStats(got.summary)
+	if stats.Layout != nil {
+		var err error
+		if layout, err = guarded(ctx, &m.layoutCall, stats.Timeout, stats.Layout); err != nil {
+			return fmt.Errorf("eviction: file system layout: %w", err)
+		}
+	}
+	m.layout = &layout
 	return nil
 }
 
-// save keeps what the next pass has to know, and what others ask for (ev-22).
+// save stores the state for the next pass and the conditions, and reports changes.
 func (m *Manager) save(plan *Plan) {
 	m.mu.Lock()
 	m.state, m.conditions = plan.State, plan.Conditions
 	m.mu.Unlock()
 	for _, i := range plan.Invalid {
-		m.cfg.Logger.Warn("figures of the node that cannot be true are not acted on", "signal", i.Signal, "why", i.Why)
+		m.cfg.Logger.Warn("Ignored an impossible measurement", "signal", i.Signal, "reason", i.Reason)
 		m.cfg.Hooks.Invalid(i)
 	}
 	if !slices.Equal(m.announced, plan.Conditions) {
@@ -173,70 +153,62 @@ func (m *Manager) save(plan *Plan) {
 	}
 }
 
-// reclaim does what can be done before pods are evicted, and returns what is to
-// be done about pods then (ev-26, ev-35). It stops as soon as that is enough
-// (F-21), which it knows from figures that are newer than what it did; who
-// measures rarely is waited for, 15 seconds at most.
+// reclaim takes the steps of the plan until no pod must be evicted, and returns the plan
+// after them. It evaluates measurements that are newer than the step, and waits up to 15
+// seconds for one.
 func (m *Manager) reclaim(ctx context.Context, plan *Plan, result *Result) (*Plan, error) {
-	look := func() error {
+	remeasure := func() error {
 		done := time.Now()
-		for waited := time.Duration(0); ; waited += newsPoll {
+		for waited := time.Duration(0); ; waited += remeasurePoll {
 			got, err := m.measure(ctx)
 			if err != nil {
 				return err
 			}
 			result.After = plan.after(got.summary, got.memory, got.partial)
-			if !result.After.old(plan, done) || waited >= newsWait {
+			if !result.After.outdated(plan, done) || waited >= remeasureWait {
 				return nil
 			}
-			if err := pause.For(ctx, newsPoll); err != nil {
+			if err := pause.For(ctx, remeasurePoll); err != nil {
 				return err
 			}
 		}
 	}
 	for _, step := range plan.Steps {
-		do := m.step(step)
-		if do == nil {
+		reclaim := m.reclaimer(step)
+		if reclaim == nil {
 			continue
 		}
-		if err := do(ctx); err != nil && ctx.Err() == nil {
-			m.cfg.Logger.Warn("freeing what pods do not need failed", "step", step, "err", err)
+		if err := reclaim(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Logger.Warn("Failed to reclaim disk space; continuing with the next step", "step", step, "err", err)
 		}
 		result.Steps = append(result.Steps, step)
-		if m.cfg.Policy.Compat.AllSteps {
-			continue
-		}
-		if err := look(); err != nil {
+		if err := remeasure(); err != nil {
 			return nil, err
 		}
 		if result.After.Chosen == nil {
 			return result.After, nil
 		}
 	}
-	switch {
-	case len(result.Steps) == 0:
+	if len(result.Steps) == 0 {
 		return plan, nil
-	case result.After == nil:
-		if err := look(); err != nil {
-			return nil, err
-		}
 	}
 	return result.After, nil
 }
 
-func (m *Manager) step(s Step) func(ctx context.Context) error {
-	switch {
-	case s == UnusedContainers && m.cfg.Containers != nil:
-		return func(ctx context.Context) error { return m.cfg.Containers.CollectGarbage(ctx, m.cfg.GCPolicy()) }
-	case s == UnusedImages:
-		return m.cfg.Images
+// reclaimer returns nil if the step is not configured.
+func (m *Manager) reclaimer(s ReclaimStep) func(ctx context.Context) error {
+	switch s {
+	case DeleteUnusedContainers:
+		return m.cfg.Reclaim.Containers
+	case DeleteUnusedImages:
+		return m.cfg.Reclaim.Images
 	default:
 		return nil
 	}
 }
 
-// ages tells how old the figures are that pods are evicted by (ev-29).
-func (m *Manager) ages(plan *Plan) {
+// reportAges reports the age of the measurements that pods are evicted for.
+func (m *Manager) reportAges(plan *Plan) {
 	for _, met := range plan.Met {
 		if met.acts() && !met.At.IsZero() {
 			m.cfg.Hooks.StatsAge(met.Threshold.Signal, time.Since(met.At))
@@ -244,32 +216,32 @@ func (m *Manager) ages(plan *Plan) {
 	}
 }
 
-// evictRanked ends as many pods of the ranking as are needed, in its order. For
-// one whose kill fails the next goes (ev-27, F-22).
+// evictRanked evicts pods in rank order until plan.Victims have terminated. If a kill fails,
+// the next pod is evicted.
 func (m *Manager) evictRanked(ctx context.Context, plan *Plan, result *Result) {
 	next := 0
 	for len(result.Evicted) < plan.Victims && ctx.Err() == nil {
 		var wave []Eviction
 		for ; next < len(plan.Ranking) && len(wave) < plan.Victims-len(result.Evicted); next++ {
-			if refused := plan.Ranking[next].Refused; refused != "" {
+			if c := &plan.Ranking[next]; c.Exempt != "" {
 				level := slog.LevelWarn
-				if plan.Ranking[next].Unmeasured {
-					level = slog.LevelDebug // it may be all of them, and the pass says so
+				if c.Unmeasured {
+					level = slog.LevelDebug // there may be many, and the pass returns an error
 				}
-				m.cfg.Logger.Log(ctx, level, "a pod that would be evicted is not", "pod", name(plan.Ranking[next].Pod), "uid", plan.Ranking[next].Pod.UID, "why", refused)
+				m.cfg.Logger.Log(ctx, level, "Skipped exempt pod for eviction", "pod", name(c.Pod), "podUID", c.Pod.UID, "reason", c.Exempt)
 				continue
 			}
 			wave = append(wave, plan.Eviction(next))
 		}
 		if len(wave) == 0 {
-			m.cfg.Logger.Warn("nobody is left to evict", "signal", plan.Chosen.Threshold.Signal, "pods", len(plan.Ranking))
+			m.cfg.Logger.Warn("No pod left to evict; will evaluate again in the next pass", "signal", plan.Chosen.Threshold.Signal, "pods", len(plan.Ranking))
 			return
 		}
 		m.evictAll(ctx, wave, result)
 	}
 }
 
-// evictAll ends pods side by side.
+// evictAll evicts pods concurrently.
 func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *Result) {
 	if len(wave) == 1 {
 		m.evict(ctx, wave[0], result)
@@ -286,27 +258,24 @@ func (m *Manager) evictAll(ctx context.Context, wave []Eviction, result *Result)
 	}
 }
 
-// evict ends one pod (section 2.7).
+// evict records the event and kills the pod, unless it is exempt.
 func (m *Manager) evict(ctx context.Context, e Eviction, result *Result) {
-	log := m.cfg.Logger.With("pod", name(e.Pod), "uid", e.Pod.UID, "signal", e.Signal)
-	if e.Refused != "" {
-		log.Warn("a pod that would be evicted is not", "why", e.Refused)
+	log := m.cfg.Logger.With("pod", name(e.Pod), "podUID", e.Pod.UID, "signal", e.Signal)
+	if e.Exempt != "" {
+		log.Warn("Skipped exempt pod for eviction", "reason", e.Exempt)
 		return
 	}
 	m.cfg.Record(e.Event())
-	err := m.cfg.Kill(ctx, e)
-	if err != nil {
-		log.Warn("a pod that is evicted does not end", "err", err)
-	}
-	if err != nil && !m.cfg.Policy.Compat.FailedKillCounts {
+	if err := m.cfg.Kill(ctx, e); err != nil {
+		log.Warn("Failed to kill evicted pod; will evict the next one", "err", err)
 		result.Failed = append(result.Failed, e)
 		m.mu.Lock()
-		m.held[e.Pod.UID] = time.Now().Add(m.cfg.HoldOff)
+		m.backoff[e.Pod.UID] = time.Now().Add(m.cfg.Policy.KillBackoff)
 		m.mu.Unlock()
 		m.cfg.Hooks.KillFailed(e, err)
 		return
 	}
-	log.Info("evicted", "message", e.Message)
+	log.Info("Evicted pod", "message", e.Message)
 	result.Evicted = append(result.Evicted, e)
 	m.cfg.Hooks.Evicted(e)
 }

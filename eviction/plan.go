@@ -10,110 +10,94 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
-// Inputs are all that a plan is made from. Equal inputs give equal plans; the
-// order of Pods does not matter.
+// Inputs are the inputs of a plan. Equal inputs give equal plans; the order of Pods does not
+// matter.
 type Inputs struct {
 	Policy Policy
 	Now    time.Time
 
-	// Summary is what was measured. What is missing in it is not observed; nil:
-	// nothing is.
+	// Rank replaces the ranking of pods, as [Config.Rank]. If nil, [DefaultRank] is used.
+	Rank func(s Signal, a, b *Candidate) (order int, reason string) `json:"-"`
+
+	// Summary is the usage of the node and its pods. Signals that it lacks are not
+	// observed; if it is nil, none is.
 	Summary *statsapi.Summary
 
-	// Partial: a part of the summary could not be had. What a pod lacks in it is then
-	// no sign of the pod, which is not evicted for what it is not known to use; it is
-	// with a whole one (ev-41).
+	// Partial is true if a part of Summary could not be measured. A pod whose usage is
+	// missing is then not evicted; with a complete summary it is evicted first.
 	Partial bool
 
-	// Memory, if it is not nil, is what memory.available goes by (F-16).
-	Memory *MemoryFigure
+	// Memory measures memory.available. If nil, Summary does.
+	Memory *MemoryStats
 
-	// MachineMemory is how much memory the node has, in bytes: a use of more is
-	// not believed. Zero: not known.
+	// MachineMemory is the memory of the node in bytes; a larger working set is rejected as
+	// impossible. Zero disables the check.
 	MachineMemory int64
 
-	// Layout is which file systems there are.
+	// Layout describes the file systems of the node.
 	Layout Layout
 
-	// Pods are those that may hold something of the node.
+	// Pods are the pods that may use resources of the node.
 	Pods []*v1.Pod
 
-	// State is what the last plan's was.
+	// State is the State of the last plan.
 	State State
 
-	// Spared are the pods that somebody has asked to spare (F-24).
-	Spared map[types.UID]Spare
+	// KillBackoff are the pods whose kill failed recently. They are not evicted.
+	KillBackoff []types.UID
 
-	// Held are the pods that are not tried again yet (F-22).
-	Held []types.UID
-
-	// ImageBytes is how much the images of a pod take, which no summary tells.
-	// It counts where images have a file system of their own (F-23).
+	// ImageBytes is the size of each pod's images in bytes. It is used where images have a
+	// file system of their own.
 	ImageBytes map[types.UID]int64
-
-	// Random chooses among signals, where Policy.Compat.RandomSignal leaves that
-	// to chance.
-	Random uint64
 }
 
-// A Spare asks for a pod to be spared.
-type Spare struct {
-	Reason string // not empty
-
-	// Absolute: rather the kernel ends something than this pod is evicted.
-	// Otherwise it goes after all others.
-	Absolute bool
-}
-
-// A Plan is what is to be done about a node, and why.
+// A Plan is the result of evaluating a node: its conditions, and the actions to take with
+// their reasons.
 type Plan struct {
 	At           time.Time
 	Observations []Observation
-	Invalid      []Invalid // signals whose figures cannot be true
+	Invalid      []InvalidSignal
 
-	// Met are the thresholds that are met, those that wait for their grace
-	// period and those whose figures are old included; the chosen one first,
-	// of those that are to be acted on.
-	Met []Met
+	// Met are the thresholds that are met, including those that wait for their grace period
+	// and those with stale measurements. The chosen one is first, then the others that
+	// require action.
+	Met []MetThreshold
 
-	// Conditions are those of the node that are true, sorted.
+	// Conditions are the node conditions that are true, sorted.
 	Conditions []v1.NodeConditionType
 
-	// Local are the pods that exceed the limits of their own local storage.
-	// They go at once, and if any goes nothing else is done (ev-23).
+	// Local are the evictions of pods that exceed the limits of their own local storage.
+	// They come first, and if one is carried out nothing else is done.
 	Local []Eviction
 
-	// Chosen is the threshold that is acted on; nil: none (ev-24).
-	Chosen *Met
+	// Chosen is the threshold that is acted on. Nil if none is.
+	Chosen *MetThreshold
 
-	// Steps are tried before pods are evicted (ev-26).
-	Steps []Step
+	// Steps are taken before pods are evicted.
+	Steps []ReclaimStep
 
-	// Ranking are all pods, the one that goes first at the front. Some may be
-	// refused.
-	Ranking []Rank
+	// Ranking are all pods, the first to be evicted first. Some may be exempt.
+	Ranking []Candidate
 
-	// Victims is how many of the ranking are to go, those left out that are
-	// refused.
+	// Victims is how many pods of the ranking are to be evicted, not counting exempt ones.
 	Victims int
 
-	// State is for the next plan.
+	// State is the input of the next plan.
 	State State
 
 	in Inputs
 }
 
-// Plan says what is to be done. It is a pure function, and changes nothing that
-// it is given.
+// Plan evaluates the inputs. It is a pure function and does not modify them.
 func (in Inputs) Plan() *Plan {
 	p := &Plan{At: in.Now, in: in}
-	p.Observations, p.Invalid = Observe(in.Summary, in.Memory, in.MachineMemory)
+	p.Observations, p.Invalid = observe(in.Summary, in.Memory, in.MachineMemory)
 	p.Met, p.State = evaluate(in.Layout.withContainerFS(in.Policy.Thresholds), p.Observations, in.State, in.Now)
 	p.Conditions = in.Policy.conditions(p.Met, &p.State, in.Now)
 	if !in.Policy.NoLocalLimits {
 		p.Local = in.overLimits()
 	}
-	in.order(p.Met)
+	sortMet(p.Met)
 	if len(p.Met) == 0 || !p.Met[0].acts() {
 		return p
 	}
@@ -122,32 +106,26 @@ func (in Inputs) Plan() *Plan {
 	return p
 }
 
-// After is the plan's second look, when Steps have been done: with a new summary,
-// and memory as in Inputs. If the chosen signal has recovered its Chosen is nil
-// (ev-26); otherwise the pods are ranked by the new figures. What is known of
-// thresholds does not change by it.
-func (p *Plan) After(summary *statsapi.Summary, memory *MemoryFigure) *Plan {
+// After returns the plan after Steps were taken, with a new summary, and memory as in
+// Inputs. Its Chosen is nil if the chosen signal has recovered; otherwise the pods are
+// ranked with the new measurements. The state of the thresholds is not changed.
+func (p *Plan) After(summary *statsapi.Summary, memory *MemoryStats) *Plan {
 	return p.after(summary, memory, false)
 }
 
-func (p *Plan) after(summary *statsapi.Summary, memory *MemoryFigure, partial bool) *Plan {
+func (p *Plan) after(summary *statsapi.Summary, memory *MemoryStats, partial bool) *Plan {
 	in := p.in
 	in.Summary, in.Memory, in.Partial = summary, memory, partial
 	next := &Plan{At: p.At, Conditions: p.Conditions, State: p.State, in: in}
-	next.Observations, next.Invalid = Observe(summary, memory, in.MachineMemory)
+	next.Observations, next.Invalid = observe(summary, memory, in.MachineMemory)
 	if p.Chosen == nil {
 		return next
 	}
 	chosen := p.Chosen.Threshold
-	candidates := slices.Clone(p.Met)
-	if in.Policy.Compat.AnyThreshold {
-		candidates = nil
-		for _, t := range in.Layout.withContainerFS(in.Policy.Thresholds) {
-			candidates = append(candidates, Met{Threshold: t})
-		}
+	unresolved := func(m MetThreshold) bool {
+		return m.acts() && in.Layout.related(chosen.Signal, m.Threshold.Signal)
 	}
-	unresolved := false
-	for _, m := range candidates {
+	for _, m := range p.Met {
 		o, ok := find(next.Observations, m.Threshold.Signal)
 		if !ok || !m.Threshold.met(o, true) {
 			continue
@@ -155,28 +133,22 @@ func (p *Plan) after(summary *statsapi.Summary, memory *MemoryFigure, partial bo
 		m.Observation, m.Stale = o, false
 		m.Deficit = sub(m.Threshold.target(o.Capacity, true), o.Available)
 		next.Met = append(next.Met, m)
-		unresolved = unresolved || in.Policy.Compat.AnyThreshold || m.acts() && in.Layout.together(chosen.Signal, m.Threshold.Signal)
 	}
-	if !unresolved {
-		return next
+	sortMet(next.Met)
+	// The chosen threshold if it is still met, otherwise the first related one.
+	i := slices.IndexFunc(next.Met, func(m MetThreshold) bool { return unresolved(m) && m.Threshold.equal(chosen) })
+	if i < 0 {
+		i = slices.IndexFunc(next.Met, unresolved)
 	}
-	// The one that was chosen, if it is still met; else the worst of its kind.
-	m := *p.Chosen
-	if i := slices.IndexFunc(next.Met, func(m Met) bool { return m.Threshold.same(chosen) }); i >= 0 {
-		m = next.Met[i]
-	} else if !in.Policy.Compat.AnyThreshold {
-		in.order(next.Met)
-		i := slices.IndexFunc(next.Met, func(m Met) bool { return m.acts() && in.Layout.together(chosen.Signal, m.Threshold.Signal) })
-		m = next.Met[i]
+	if i >= 0 {
+		next.choose(next.Met[i])
 	}
-	next.choose(m)
 	return next
 }
 
-// old reports whether a second look found its reason in a measurement that does not
-// tell of what was done since the first: that of the first, or one from before it was
-// done.
-func (p *Plan) old(first *Plan, done time.Time) bool {
+// outdated reports whether the chosen threshold of a plan after steps is met by a
+// measurement that precedes their end at done, or by that of the first plan.
+func (p *Plan) outdated(first *Plan, done time.Time) bool {
 	if p.Chosen == nil || p.Chosen.At.IsZero() {
 		return false
 	}
@@ -184,53 +156,41 @@ func (p *Plan) old(first *Plan, done time.Time) bool {
 	return ok && p.Chosen.At.Equal(before.At) || p.Chosen.At.Before(done)
 }
 
-// choose sets on whom it falls.
-func (p *Plan) choose(m Met) {
+func (p *Plan) choose(m MetThreshold) {
 	p.Chosen = &m
 	p.Ranking = p.in.ranking(m.Threshold.Signal)
-	p.Victims = p.needed()
+	p.Victims = p.victims()
 }
 
-// needed is how many pods have to go for what they are estimated to give back to
-// cover the deficit, and no more than the policy allows (F-20).
-func (p *Plan) needed() (n int) {
+// victims returns how many pods must be evicted for their estimated usage to cover the
+// deficit, at most Policy.MaxVictims.
+func (p *Plan) victims() (n int) {
 	most := cmp.Or(p.in.Policy.MaxVictims, 1)
 	freed := int64(0)
 	for i := range p.Ranking {
 		if n == most || n > 0 && freed >= p.Chosen.Deficit {
 			break
 		}
-		if p.Ranking[i].Refused == "" {
+		if p.Ranking[i].Exempt == "" {
 			n, freed = n+1, add(freed, p.Ranking[i].Usage)
 		}
 	}
 	return n
 }
 
-// order puts first what is acted on, and of that memory (ev-24), then what lacks
-// most of its capacity (F-19). Signals without a resource cannot be in it.
-func (in *Inputs) order(met []Met) {
-	if n := len(met); n > 0 && in.Policy.Compat.RandomSignal {
-		// Any of them may come first: as a map's order would have it.
-		by := int(in.Random % uint64(n))
-		rotated := slices.Concat(met[by:], met[:by])
-		copy(met, rotated)
-	}
-	slices.SortStableFunc(met, func(a, b Met) int {
-		by := cmp.Or(
-			last(!a.acts(), !b.acts()),
-			last(!a.Threshold.Signal.isMemory(), !b.Threshold.Signal.isMemory()),
-		)
-		if by != 0 || in.Policy.Compat.RandomSignal {
-			return by
-		}
+// sortMet puts the thresholds that require action first, memory before others, then by
+// deficit relative to the capacity.
+func sortMet(met []MetThreshold) {
+	slices.SortStableFunc(met, func(a, b MetThreshold) int {
 		return cmp.Or(
-			cmp.Compare(severity(b), severity(a)),
-			cmp.Compare(a.Threshold.Signal.place(), b.Threshold.Signal.place()),
-			last(!a.Threshold.Hard(), !b.Threshold.Hard()),
+			falseFirst(!a.acts(), !b.acts()),
+			falseFirst(!a.Threshold.Signal.isMemory(), !b.Threshold.Signal.isMemory()),
+			cmp.Compare(b.severity(), a.severity()),
+			cmp.Compare(a.Threshold.Signal.index(), b.Threshold.Signal.index()),
+			falseFirst(!a.Threshold.Hard(), !b.Threshold.Hard()),
 		)
 	})
 }
 
-// severity is how much is lacking, as a part of the capacity.
-func severity(m Met) float64 { return float64(m.Deficit) / float64(m.Capacity) }
+// severity returns the deficit as a fraction of the capacity.
+func (m *MetThreshold) severity() float64 { return float64(m.Deficit) / float64(m.Capacity) }

@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"testing/fstest"
@@ -59,7 +60,7 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 		"Container a was using 150Mi, request is 100Mi, has larger consumption of memory. " +
 		"Container c was using 1Mi, request is 0, has larger consumption of memory. "
 	assert.Equal(t, message, e.Message)
-	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message}, e.Ending())
+	assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message}, e.Termination())
 	event := e.Event()
 	explanation := event.Annotations["eviction.kubeparts.io/explanation"]
 	delete(event.Annotations, "eviction.kubeparts.io/explanation")
@@ -70,18 +71,16 @@ func TestAnEvictionSaysWhatTheKubeletSays(t *testing.T) { // ev-53, ev-54, ev-55
 	assert.EqualValues(t, 1, e.GracePeriodSeconds)
 
 	t.Run("F-15 and explains itself", func(t *testing.T) {
-		back, err := eviction.ParseExplanation(explanation)
-		require.NoError(t, err)
+		back := new(eviction.Explanation)
+		require.NoError(t, json.Unmarshal([]byte(explanation), back))
 		assert.Equal(t, e.Explanation, back)
 		assert.EqualValues(t, 100<<20, back.Deficit)
 		assert.Equal(t, "web-uid", back.Victim.UID)
 		assert.EqualValues(t, 300<<20, back.Victim.Usage)
-		_, err = eviction.ParseExplanation("{")
-		assert.ErrorContains(t, err, "eviction: an explanation: ")
 	})
 	t.Run("ev-50 for a limit of its own there is no disruption", func(t *testing.T) {
 		local := eviction.Eviction{Pod: pod, Message: "m"}
-		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Ending())
+		assert.Equal(t, runtime.Termination{Failed: true, Reason: "Evicted", Message: "m"}, local.Termination())
 		assert.Empty(t, local.Event().Annotations)
 	})
 	t.Run("ev-55 nothing per container for pids", func(t *testing.T) {
@@ -153,12 +152,12 @@ func TestClocksMayBeSetBack(t *testing.T) { // ev-19, ev-20, ev-22
 func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // F-16, #43916
 	in := lowMemory(podOf("web"))
 	require.NotNil(t, in.Plan().Chosen, "much of the working set is cache")
-	in.Memory = &eviction.MemoryFigure{Available: 600 << 20, Capacity: 1 << 30, At: noon}
+	in.Memory = &eviction.MemoryStats{Available: 600 << 20, Capacity: 1 << 30, At: noon}
 	assert.Nil(t, in.Plan().Chosen, "which the kernel says it would give back")
 	in.Memory.Available = -1
 	p := in.Plan()
 	assert.Nil(t, p.Chosen)
-	assert.Equal(t, "available -1 of 1073741824", p.Invalid[0].Why)
+	assert.Equal(t, "available -1 of 1073741824", p.Invalid[0].Reason)
 
 	measure := eviction.MemAvailable(fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal:  2048 kB\nMemFree: 1 kB\nMemAvailable:\t1024 kB\n")}})
 	figure, err := measure(t.Context())
@@ -166,9 +165,9 @@ func TestMemoryIsMeasuredAsOneLikes(t *testing.T) { // F-16, #43916
 	assert.EqualValues(t, 1<<20, figure.Available)
 	assert.EqualValues(t, 2<<20, figure.Capacity)
 	for text, want := range map[string]string{
-		"MemTotal: 1 kB\n":                      "proc/meminfo has no MemAvailable:",
-		"MemTotal: x kB\nMemAvailable: 1 kB\n":  `proc/meminfo has MemTotal: "x"`,
-		"MemTotal: -1 kB\nMemAvailable: 1 kB\n": `proc/meminfo has MemTotal: "-1"`,
+		"MemTotal: 1 kB\n":                      "proc/meminfo: no field MemAvailable:",
+		"MemTotal: x kB\nMemAvailable: 1 kB\n":  `proc/meminfo: invalid MemTotal: "x"`,
+		"MemTotal: -1 kB\nMemAvailable: 1 kB\n": `proc/meminfo: invalid MemTotal: "-1"`,
 	} {
 		_, err := eviction.MemAvailable(fstest.MapFS{"proc/meminfo": {Data: []byte(text)}})(t.Context())
 		assert.ErrorContains(t, err, want)
@@ -202,7 +201,7 @@ func TestFiguresThatAreMissingOrImpossible(t *testing.T) { // ev-14, ev-47, F-17
 		Fs: &statsapi.FsStats{AvailableBytes: new(uint64(0)), CapacityBytes: new(uint64(0)), InodesFree: new(uint64(0)), Inodes: new(uint64(0))},
 	}}, nil, 0)
 	assert.Empty(t, seen)
-	assert.Equal(t, []eviction.Invalid{{Signal: "nodefs.available", Why: "a capacity of zero"}}, invalid, "some file systems count no inodes")
+	assert.Equal(t, []eviction.InvalidSignal{{Signal: "nodefs.available", Reason: "capacity is zero"}}, invalid, "some file systems count no inodes")
 }
 
 // F-27: of whom a figure is missing since the measuring failed is not evicted for it;
@@ -265,12 +264,12 @@ func TestWhoCouldNotBeMeasuredIsNotEvictedForIt(t *testing.T) {
 			for i, r := range p.Ranking {
 				is := r.Pod == lacking && !tc.measured
 				assert.Equal(t, is, r.Unmeasured)
-				assert.Equal(t, is, r.Refused == "what it uses could not be measured")
+				assert.Equal(t, is, r.Exempt == "usage could not be measured")
 				assert.False(t, is && i == 0, "it is ranked last")
 			}
 			in.Partial = false
 			for _, r := range in.Plan().Ranking {
-				assert.Empty(t, r.Refused)
+				assert.Empty(t, r.Exempt)
 				assert.Equal(t, r.Pod == lacking && tc.lacks == nil, r.NoStats)
 			}
 		})
@@ -298,8 +297,8 @@ func TestLayoutsAreToldByDevicesOrByFigures(t *testing.T) { // ev-11
 }
 
 func TestWhatIsDoneBeforePodsAreEvicted(t *testing.T) { // section 2.4, ev-34
-	c, i := eviction.UnusedContainers, eviction.UnusedImages
-	for layout, want := range map[eviction.Layout]map[eviction.Signal][]eviction.Step{
+	c, i := eviction.DeleteUnusedContainers, eviction.DeleteUnusedImages
+	for layout, want := range map[eviction.Layout]map[eviction.Signal][]eviction.ReclaimStep{
 		eviction.SingleFS:         {"nodefs.available": {c, i}, "imagefs.inodesFree": {c, i}, "nodefs.inodesFree": {c, i}},
 		eviction.DedicatedImageFS: {"nodefs.available": nil, "imagefs.available": {c, i}, "imagefs.inodesFree": {c, i}, "nodefs.inodesFree": nil},
 		eviction.SplitImageFS:     {"nodefs.available": {c}, "imagefs.available": {i}, "memory.available": nil, "pid.available": nil},
@@ -383,7 +382,7 @@ func TestWhoMayStartUnderPressure(t *testing.T) { // ev-30 … ev-33
 		"ev-33 memory and more":     {burstable, []v1.NodeConditionType{memory, pid}, "The node had condition: [MemoryPressure PIDPressure]. "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused := eviction.Admit(tc.pod, tc.conditions)
+			refused := eviction.Policy{}.Admit(tc.pod, tc.conditions)
 			if tc.want == "" {
 				assert.Nil(t, refused)
 				return
@@ -405,29 +404,29 @@ func TestLevelsOfNotifiersLeaveRoomForTheCache(t *testing.T) { // ev-58, ev-59
 		Memory:           memory("600Mi", "400Mi", "550Mi"),
 		SystemContainers: []statsapi.ContainerStats{{Name: "kubelet"}, {Name: "pods", Memory: memory("300Mi", "200Mi", "200Mi")}},
 	}}
-	assert.Equal(t, []int64{(1000 - 100 + 150) << 20, (500 + 150) << 20}, eviction.Levels(thresholds, "memory.available", summary, nil))
-	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.Levels(thresholds, "allocatableMemory.available", summary, nil))
-	assert.Empty(t, eviction.Levels(thresholds, "nodefs.available", nil, nil))
-	assert.Empty(t, eviction.Levels(thresholds, "memory.available", &statsapi.Summary{}, nil))
-	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.Levels(thresholds, "memory.available", nil, &eviction.MemoryFigure{Capacity: 1000 << 20}), "F-16")
+	assert.Equal(t, []int64{(1000 - 100 + 150) << 20, (500 + 150) << 20}, eviction.MemoryLevels(thresholds, "memory.available", summary, nil))
+	assert.Equal(t, []int64{(500 - 100) << 20}, eviction.MemoryLevels(thresholds, "allocatableMemory.available", summary, nil))
+	assert.Empty(t, eviction.MemoryLevels(thresholds, "nodefs.available", nil, nil))
+	assert.Empty(t, eviction.MemoryLevels(thresholds, "memory.available", &statsapi.Summary{}, nil))
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", nil, &eviction.MemoryStats{Capacity: 1000 << 20}), "F-16")
 	summary.Node.Memory.UsageBytes = nil
-	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.Levels(thresholds, "memory.available", summary, nil))
+	assert.Equal(t, []int64{900 << 20, 500 << 20}, eviction.MemoryLevels(thresholds, "memory.available", summary, nil))
 }
 
-func TestHeldAndSparedPodsAreNamed(t *testing.T) { // F-22, F-24, ev-51
+func TestExemptAndSparedPodsHaveReasons(t *testing.T) { // F-22, F-24, ev-51
 	pods := []*v1.Pod{podOf("a"), podOf("b"), podOf("c"), podOf("d")}
 	in := lowMemory(pods...)
-	in.Held = []types.UID{"b-uid"}
-	in.Spared = map[types.UID]eviction.Spare{"a-uid": {Reason: "a budget"}, "c-uid": {Reason: "its owner says so", Absolute: true}}
+	in.KillBackoff = []types.UID{"b-uid"}
+	in.Policy.Spare = sparing(map[types.UID]eviction.Spare{"a-uid": {Reason: "a budget"}, "c-uid": {Reason: "required by its owner", Absolute: true}})
 	p := in.Plan()
 	assert.Equal(t, []string{"b", "d", "a", "c"}, order(p))
-	assert.Equal(t, "a kill of it has failed, and is not tried again yet", p.Ranking[0].Refused)
+	assert.Equal(t, "kill failed recently", p.Ranking[0].Exempt)
 	assert.Equal(t, "a budget", p.Ranking[2].Spared)
-	assert.Empty(t, p.Ranking[2].Refused, "it goes, if nobody else is left")
-	assert.Equal(t, "spared: its owner says so", p.Ranking[3].Refused)
+	assert.Empty(t, p.Ranking[2].Exempt, "it is evicted if no other pod is left")
+	assert.Equal(t, "spared: required by its owner", p.Ranking[3].Exempt)
 	assert.Equal(t, 1, p.Victims)
 	assert.Equal(t, "memory.available was 104857600 of 1073741824, below 200Mi; default/d was place 2 of 4, before default/a by spared; "+
-		"default/b was passed over: a kill of it has failed, and is not tried again yet", p.Eviction(1).Explanation.String())
+		"default/b was passed over: kill failed recently", p.Eviction(1).Explanation.String())
 }
 
 func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) { // F-16
@@ -441,10 +440,10 @@ func TestTheMemoryOfANodeMayBeThatOfAGroup(t *testing.T) { // F-16
 	}
 	v2["memory.max"].Data = []byte("max\n")
 	_, err := eviction.CgroupMemory(v2)(t.Context())
-	assert.EqualError(t, err, `eviction: memory.max: "max" is no number of bytes`)
+	assert.EqualError(t, err, `eviction: memory.max: "max" is not a number of bytes`)
 	v1["memory.limit_in_bytes"].Data = []byte("9223372036854771712\n")
 	_, err = eviction.CgroupMemory(v1)(t.Context())
-	assert.EqualError(t, err, "eviction: memory.limit_in_bytes: there is no limit")
+	assert.EqualError(t, err, "eviction: memory.limit_in_bytes: no limit")
 	_, err = eviction.CgroupMemory(fstest.MapFS{})(t.Context())
 	assert.Error(t, err)
 }
@@ -453,9 +452,18 @@ func TestWhoIsCriticalIsTheOperatorsWord(t *testing.T) { // ev-31, ev-51
 	static := podOf("static")
 	static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
 	in := lowMemory(static)
-	require.Equal(t, "it is critical", in.Plan().Ranking[0].Refused)
+	require.Equal(t, "critical pod", in.Plan().Ranking[0].Exempt)
 	in.Policy.Critical = func(*v1.Pod) bool { return false }
-	assert.Empty(t, in.Plan().Ranking[0].Refused)
-	assert.Nil(t, eviction.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
+	assert.Empty(t, in.Plan().Ranking[0].Exempt)
+	assert.Nil(t, eviction.Policy{}.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
 	assert.NotNil(t, in.Policy.Admit(static, []v1.NodeConditionType{v1.NodeDiskPressure}))
+}
+
+func sparing(spares map[types.UID]eviction.Spare) func(*v1.Pod) *eviction.Spare {
+	return func(pod *v1.Pod) *eviction.Spare {
+		if s, ok := spares[pod.UID]; ok {
+			return &s
+		}
+		return nil
+	}
 }

@@ -8,68 +8,78 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// DefaultTransition is for how long a condition stays after its cause (ev-20).
-const DefaultTransition = 5 * time.Minute
+// defaultTransition is how long a condition remains after its threshold was last met.
+const defaultTransition = 5 * time.Minute
 
-// immediateGrace is the grace period of pods that have to go at once (ev-52).
+// immediateGrace is the grace period in seconds of pods that are evicted immediately.
 const immediateGrace = 1
 
-// A Policy is what an operator decides.
+// A Policy is the operator's configuration.
 type Policy struct {
-	// Thresholds, as [Settings.Parse] returns them. None: pods are evicted for
-	// exceeding their own limits only.
+	// Thresholds, as [Settings.Parse] returns them. Without any, pods are evicted only for
+	// exceeding limits of their own.
 	Thresholds []Threshold
 
-	// MaxPodGracePeriod is how many seconds a pod has that is evicted for a
-	// soft threshold, if its own grace period is not shorter. Zero is what the
-	// kubelet has: it ends at once (ev-10, ev-52).
+	// MaxPodGracePeriod is the grace period in seconds of a pod that is evicted for a soft
+	// threshold, unless its own is shorter. Zero, the kubelet's default, terminates the pod
+	// immediately.
 	MaxPodGracePeriod int64
 
-	// OverwriteGrace: MaxPodGracePeriod counts also where the pod's own is
-	// shorter (AllowOverwriteTerminationGracePeriodSeconds).
+	// OverwriteGrace applies MaxPodGracePeriod also to pods with a shorter grace period
+	// (AllowOverwriteTerminationGracePeriodSeconds).
 	OverwriteGrace bool
 
-	// Transition is for how long a node condition stays after the last time
-	// that its threshold was met. Zero: 5 minutes.
+	// Transition is how long a node condition remains after its threshold was last met.
+	// Zero means 5 minutes.
 	Transition time.Duration
 
-	// Transitions has other times for some signals (F-26). Zero there: the
-	// condition goes as soon as the signal recovers.
+	// Transitions overrides Transition for some signals. Zero there ends the condition as
+	// soon as the signal recovers.
 	Transitions map[Signal]time.Duration
 
-	// MaxVictims is how many pods may be evicted in one pass for a signal, as
-	// many as are estimated to be needed (F-20). Zero: 1, as the kubelet; too
-	// many are evicted if the estimates are low, since memory is not given back
-	// at once.
+	// MaxVictims is the maximum number of pods that one pass evicts for a signal, if that
+	// many are estimated to be necessary. Zero means 1, as in the kubelet. With more, too
+	// many pods may be evicted, since memory is not released immediately.
 	MaxVictims int
 
-	// NoLocalLimits: nothing is done about pods that exceed the limits of their
-	// local storage (localStorageCapacityIsolation: false, ev-46).
+	// NoLocalLimits disables evictions for exceeding limits of local storage
+	// (localStorageCapacityIsolation: false).
 	NoLocalLimits bool
 
-	// Critical says which pods never go, and may always start. It depends on the
-	// pod alone. Nil: [Critical], by which static pods are; who has no other pods
-	// has to say otherwise.
+	// KillBackoff is how long a pod is not evicted again after its kill failed. Zero means
+	// 1 minute.
+	KillBackoff time.Duration
+
+	// Critical reports whether a pod must not be evicted and may start on a node under
+	// pressure. It must depend on the pod alone. If nil, static pods, mirror pods and those
+	// of a system-critical priority are critical. An agent all of whose pods are static
+	// must set it, or no pod would ever be evicted.
 	Critical func(pod *v1.Pod) bool `json:"-"`
 
-	// Order compares two pods for a signal, negative if a is evicted first; zero leaves
-	// the pair to the kubelet's order. It is consulted before everything but Spare, must
-	// be a strict weak ordering, and must depend on the two pods alone. If nil, the
-	// kubelet's order is used.
-	Order func(s Signal, a, b *Rank) int `json:"-"`
-
-	// Compat brings back the kubelet's known faults.
-	Compat Compat
+	// Spare returns whether and why a pod is spared from evictions for the node's
+	// resources; evictions for limits of the pod's own are not affected. It is called for
+	// each pod when pods are ranked. If it is nil or returns nil, the pod is not spared.
+	Spare func(pod *v1.Pod) *Spare `json:"-"`
 }
 
-// check returns what is wrong with p.
+// A Spare is a request not to evict a pod.
+type Spare struct {
+	Reason string // must not be empty
+
+	// Absolute exempts the pod from eviction, at the risk that the kernel kills processes
+	// instead. Otherwise the pod is ranked after all others.
+	Absolute bool
+}
+
 func (p Policy) check() error {
 	var errs []error
 	for _, t := range p.Thresholds {
 		switch {
-		case !t.Signal.known():
+		case !t.Signal.supported():
 			errs = append(errs, unsupported(t.Signal))
 		case t.GracePeriod < 0:
 			errs = append(errs, fmt.Errorf("invalid eviction grace period specified: %v, must be a positive value", t.GracePeriod))
@@ -84,7 +94,7 @@ func (p Policy) check() error {
 		errs = append(errs, fmt.Errorf("invalid configuration: evictionPressureTransitionPeriod %v must not be negative", p.Transition))
 	}
 	for _, signal := range slices.Sorted(maps.Keys(p.Transitions)) {
-		if !signal.known() {
+		if !signal.supported() {
 			errs = append(errs, unsupported(signal))
 		} else if d := p.Transitions[signal]; d < 0 {
 			errs = append(errs, fmt.Errorf("invalid configuration: the transition period %v of %s must not be negative", d, signal))
@@ -92,6 +102,9 @@ func (p Policy) check() error {
 	}
 	if p.MaxVictims < 0 {
 		errs = append(errs, fmt.Errorf("invalid configuration: MaxVictims %d must not be negative", p.MaxVictims))
+	}
+	if p.KillBackoff < 0 {
+		errs = append(errs, fmt.Errorf("invalid configuration: KillBackoff %v must not be negative", p.KillBackoff))
 	}
 	return errors.Join(errs...)
 }
@@ -101,12 +114,12 @@ func (p Policy) transition(s Signal) time.Duration {
 		return d
 	}
 	if p.Transition == 0 {
-		return DefaultTransition
+		return defaultTransition
 	}
 	return p.Transition
 }
 
-// withoutDisks returns the policy for when it is not known which file systems there are.
+// withoutDisks returns the policy that applies while the file system layout is unknown.
 func (p Policy) withoutDisks() Policy {
 	p.NoLocalLimits = true
 	p.Thresholds = slices.DeleteFunc(slices.Clone(p.Thresholds), func(t Threshold) bool {
@@ -119,8 +132,8 @@ func (p Policy) critical(pod *v1.Pod) bool {
 	if p.Critical != nil {
 		return p.Critical(pod)
 	}
-	return Critical(pod)
+	return qos.IsCritical(pod)
 }
 
-// idle reports whether there is nothing to look after (ev-15).
+// idle reports whether no pod can ever be evicted.
 func (p Policy) idle() bool { return len(p.Thresholds) == 0 && p.NoLocalLimits }

@@ -7,171 +7,111 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/qos"
 )
 
-// A Comparator is one thing by which two pods are put in order.
-type Comparator string
-
-// The comparators. The last three are beyond the kubelet, which leaves to chance
-// what comes after the others.
-const (
-	BySpared   Comparator = "spared"              // one that is vetoed goes after one that is not
-	ByPolicy   Comparator = "policy"              // Policy.Order
-	ByStats    Comparator = "stats"               // one without stats goes first (ev-41), one that could not be measured last
-	ByExceeds  Comparator = "usage above request" // goes first
-	ByPriority Comparator = "priority"            // the lower goes first
-	ByUsage    Comparator = "excess"              // of usage over request; the larger goes first
-	ByCount    Comparator = "processes"           // the larger goes first
-	ByAge      Comparator = "age"                 // the younger goes first
-	ByName     Comparator = "name"
-)
-
-// A Rank is what a pod's place is decided by.
-type Rank struct {
+// A Candidate is a pod with the values that it is ranked by.
+type Candidate struct {
 	Pod *v1.Pod `json:"-"`
 
-	// NoStats: nothing is known of what it uses.
+	// NoStats is true if the usage of the pod is unknown.
 	NoStats bool `json:"noStats,omitempty"`
-	// Unmeasured: that is so because the measuring failed ([Inputs].Partial). It is
-	// refused.
+	// Unmeasured is true if the usage is unknown because the measurement failed
+	// ([Inputs].Partial). Such a pod is exempt.
 	Unmeasured bool `json:"unmeasured,omitempty"`
-	// Usage and Request of the resource that is low, in bytes, inodes or
+	// Usage and Request are those of the resource that is low, in bytes, inodes or
 	// processes.
 	Usage   int64 `json:"usage"`
 	Request int64 `json:"request"`
-	// Excess is what counts as used above the request.
-	Excess   int64 `json:"excess"`
-	Priority int32 `json:"priority"`
-	// Created is when the pod was made.
-	Created time.Time `json:"created"`
+	// Excess is Usage less Request. It may be negative.
+	Excess   int64     `json:"excess"`
+	Priority int32     `json:"priority"`
+	Created  time.Time `json:"created"` // the pod's creation timestamp
 
-	// Spared is why it goes last, by [Inputs.Spared].
+	// Spared is the reason why the pod is ranked last, from [Policy.Spare].
 	Spared string `json:"spared,omitempty"`
-	// Refused is why it does not go at all: it is critical, or spared
-	// absolutely, or a kill of it has just failed. The next one goes in its
-	// place.
-	Refused string `json:"refused,omitempty"`
+	// Exempt is the reason why the pod is not evicted: it is critical, spared absolutely,
+	// could not be measured, or its kill failed recently. The next pod is evicted instead.
+	Exempt string `json:"exempt,omitempty"`
 
-	// Decided is what put it before the one that comes next. Empty: it is the
-	// last.
-	Decided Comparator `json:"decided,omitempty"`
+	// RankReason is the reason why the pod precedes the next one. Empty for the last.
+	RankReason string `json:"rankReason,omitempty"`
 }
 
-// exceeds reports whether the pod uses more than it asked for.
-func (r *Rank) exceeds() bool { return r.Usage > r.Request }
+// The reasons of rankings. The kubelet leaves the order of pods that the others do not
+// decide, by age and by name, to chance.
+const (
+	bySpare    = "spared"
+	byCustom   = "custom rank"
+	byStats    = "stats"
+	byExceeds  = "usage above request"
+	byPriority = "priority"
+	byExcess   = "excess"
+	byCount    = "processes"
+	byAge      = "age"
+	byName     = "name"
+)
 
-// ranking returns the pods of in, the one that goes first for s at the front
-// (section 2.5). It is a total order, of which each pair depends on those two
-// pods alone.
-func (in *Inputs) ranking(s Signal) []Rank {
-	stats, usage := index(in.Summary), in.usage(s)
-	ranks := make([]Rank, 0, len(in.Pods))
-	for _, pod := range in.Pods {
-		if pod == nil {
-			continue
-		}
-		ranks = append(ranks, in.rank(pod, stats[pod.UID], usage, s))
-	}
-	order := comparators(s)
-	own := func(a, b *Rank) int {
-		if in.Policy.Order == nil {
-			return 0
-		}
-		return in.Policy.Order(s, a, b)
-	}
-	slices.SortFunc(ranks, func(a, b Rank) int {
-		n, _ := compare(&a, &b, order, own)
-		return n
-	})
-	for i := range len(ranks) - 1 {
-		_, ranks[i].Decided = compare(&ranks[i], &ranks[i+1], order, own)
-	}
-	return ranks
-}
-
-const unmeasuredText = "what it uses could not be measured"
-
-func (in *Inputs) rank(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, s Signal) Rank {
-	res := s.Resource()
-	r := Rank{Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time}
-	if pod.Spec.Priority != nil { // ev-45
-		r.Priority = *pod.Spec.Priority
-	}
-	if res != resourcePIDs { // ev-38
-		r.Request = request(pod, res)
-	}
-	r.Excess = sub(r.Usage, r.Request)
-	if res == resourceInodes && in.Policy.Compat.InodesLessBytes {
-		r.Excess = sub(r.Usage, request(pod, v1.ResourceEphemeralStorage)) // ev-40
-	}
-	if why, ok := in.Spared[pod.UID]; ok {
-		if r.Spared = why.Reason; why.Absolute {
-			r.Refused = "spared: " + why.Reason
-		}
-	}
-	if in.Partial && !in.measured(s, stats) {
-		r.NoStats, r.Unmeasured, r.Refused = true, true, unmeasuredText
-	}
-	if in.held(pod) {
-		r.Refused = heldText
-	}
-	if in.Policy.critical(pod) {
-		r.Refused = "it is critical"
-	}
-	return r
-}
-
-func comparators(s Signal) []Comparator {
+// DefaultRank ranks pods as the kubelet does. Pods without stats are evicted first; then
+// those whose usage exceeds their request, for process IDs all; then those of lower
+// priority; then those with the larger excess of usage over request, for process IDs with
+// more processes. For process IDs the priority precedes all of these. Ties are broken by
+// age, the youngest first, then by name. Pods that could not be measured come last.
+func DefaultRank(s Signal, a, b *Candidate) (order int, reason string) {
+	comparators := resourceComparators
 	if s.Resource() == resourcePIDs {
-		return []Comparator{BySpared, ByPolicy, ByPriority, ByStats, ByCount, ByAge, ByName}
+		comparators = pidComparators
 	}
-	return []Comparator{BySpared, ByPolicy, ByStats, ByExceeds, ByPriority, ByUsage, ByAge, ByName}
-}
-
-// compare orders two pods, and returns the comparator that decided. own is ByPolicy.
-func compare(a, b *Rank, order []Comparator, own func(a, b *Rank) int) (int, Comparator) {
-	for _, by := range order {
-		n := 0
-		if by == ByPolicy {
-			n = own(a, b)
-		} else {
-			n = by.compare(a, b)
-		}
-		if n != 0 {
-			return n, by
+	for i := range comparators {
+		if order := comparators[i].compare(a, b); order != 0 {
+			return order, comparators[i].reason
 		}
 	}
 	return 0, ""
 }
 
-func (c Comparator) compare(a, b *Rank) int {
-	switch c {
-	case BySpared:
-		return last(a.Spared != "", b.Spared != "")
-	case ByStats:
-		return cmp.Or(last(a.Unmeasured, b.Unmeasured), -last(a.NoStats, b.NoStats))
-	case ByExceeds:
-		return -last(!a.NoStats && a.exceeds(), !b.NoStats && b.exceeds())
-	case ByPriority:
-		return cmp.Compare(a.Priority, b.Priority)
-	case ByUsage, ByCount:
-		if a.NoStats || b.NoStats { // then both are: they are equal in that (ev-41)
-			return 0
-		}
-		return cmp.Compare(b.Excess, a.Excess)
-	case ByAge:
-		return b.Created.Compare(a.Created)
-	default:
-		return cmp.Or(
-			cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),
-			cmp.Compare(a.Pod.Name, b.Pod.Name),
-			cmp.Compare(a.Pod.UID, b.Pod.UID),
-		)
-	}
+// A comparator is negative if a is evicted before b.
+type comparator struct {
+	reason  string
+	compare func(a, b *Candidate) int
 }
 
-// last puts what is true after what is not.
-func last(a, b bool) int {
+var (
+	resourceComparators = []comparator{{byStats, compareStats}, {byExceeds, compareExceeds}, {byPriority, comparePriority}, {byExcess, compareExcess}, {byAge, compareAge}, {byName, compareName}}
+	pidComparators      = []comparator{{byPriority, comparePriority}, {byStats, compareStats}, {byCount, compareExcess}, {byAge, compareAge}, {byName, compareName}}
+)
+
+func compareStats(a, b *Candidate) int {
+	return cmp.Or(falseFirst(a.Unmeasured, b.Unmeasured), falseFirst(!a.NoStats, !b.NoStats))
+}
+
+func compareExceeds(a, b *Candidate) int { return falseFirst(!a.exceeds(), !b.exceeds()) }
+
+func comparePriority(a, b *Candidate) int { return cmp.Compare(a.Priority, b.Priority) }
+
+func compareExcess(a, b *Candidate) int {
+	if a.NoStats || b.NoStats { // then both lack stats, which makes them equal
+		return 0
+	}
+	return cmp.Compare(b.Excess, a.Excess)
+}
+
+func compareAge(a, b *Candidate) int { return b.Created.Compare(a.Created) }
+
+func compareName(a, b *Candidate) int {
+	return cmp.Or(
+		cmp.Compare(a.Pod.Namespace, b.Pod.Namespace),
+		cmp.Compare(a.Pod.Name, b.Pod.Name),
+		cmp.Compare(a.Pod.UID, b.Pod.UID),
+	)
+}
+
+// exceeds reports whether the pod is known to use more than it requests.
+func (c *Candidate) exceeds() bool { return !c.NoStats && c.Usage > c.Request }
+
+// falseFirst orders false before true.
+func falseFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -181,3 +121,82 @@ func last(a, b bool) int {
 		return -1
 	}
 }
+
+// ranking returns the pods of in for a signal, the first to be evicted first.
+func (in *Inputs) ranking(s Signal) []Candidate {
+	stats, usage := statsByUID(in.Summary), in.usage(s)
+	candidates := make([]Candidate, 0, len(in.Pods))
+	for _, pod := range in.Pods {
+		if pod != nil {
+			candidates = append(candidates, in.candidate(pod, stats[pod.UID], usage, s))
+		}
+	}
+	sorted := make([]*Candidate, len(candidates)) // by pointer: they are large
+	for i := range candidates {
+		sorted[i] = &candidates[i]
+	}
+	slices.SortFunc(sorted, func(a, b *Candidate) int {
+		order, _ := in.compare(s, a, b)
+		return order
+	})
+	ranking := make([]Candidate, len(sorted))
+	for i, c := range sorted {
+		ranking[i] = *c
+		if i+1 < len(sorted) {
+			_, ranking[i].RankReason = in.compare(s, c, sorted[i+1])
+		}
+	}
+	return ranking
+}
+
+// compare ranks by Spare, then by Rank, then by DefaultRank.
+func (in *Inputs) compare(s Signal, a, b *Candidate) (int, string) {
+	if order := falseFirst(a.Spared != "", b.Spared != ""); order != 0 {
+		return order, bySpare
+	}
+	if in.Rank != nil {
+		if order, reason := in.Rank(s, a, b); order != 0 {
+			return order, cmp.Or(reason, byCustom)
+		}
+	}
+	return DefaultRank(s, a, b)
+}
+
+// The reasons of Candidate.Exempt.
+const (
+	exemptCritical   = "critical pod"
+	exemptUnmeasured = "usage could not be measured"
+	exemptBackoff    = "kill failed recently"
+	exemptSpared     = "spared: "
+)
+
+func (in *Inputs) candidate(pod *v1.Pod, stats *statsapi.PodStats, usage usageOf, s Signal) Candidate {
+	res := s.Resource()
+	c := Candidate{
+		Pod: pod, NoStats: stats == nil, Usage: usage(pod, stats), Created: pod.CreationTimestamp.Time,
+		Priority: qos.Priority(pod),
+	}
+	if res != resourcePIDs {
+		c.Request = request(pod, res)
+	}
+	c.Excess = sub(c.Usage, c.Request)
+	if in.Policy.Spare != nil {
+		if spare := in.Policy.Spare(pod); spare != nil {
+			if c.Spared = spare.Reason; spare.Absolute {
+				c.Exempt = exemptSpared + spare.Reason
+			}
+		}
+	}
+	if in.Partial && !in.measured(s, stats) {
+		c.NoStats, c.Unmeasured, c.Exempt = true, true, exemptUnmeasured
+	}
+	if in.backedOff(pod) {
+		c.Exempt = exemptBackoff
+	}
+	if in.Policy.critical(pod) {
+		c.Exempt = exemptCritical
+	}
+	return c
+}
+
+func (in *Inputs) backedOff(pod *v1.Pod) bool { return slices.Contains(in.KillBackoff, pod.UID) }

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	hard|reclaim SIGNAL VALUE      a threshold; what has to be reclaimed beyond it
 //	soft SIGNAL VALUE GRACE        a soft one
 //	defaults [merge]               the hard ones of the kubelet, on Linux
-//	policy KEY=VALUE …             maxgrace=SECONDS transition=DURATION transition.SIGNAL=DURATION victims=N compat=kubelet
+//	policy KEY=VALUE …             maxgrace=SECONDS transition=DURATION transition.SIGNAL=DURATION victims=N
 //	                               enforce=pods locallimits=off machine=BYTES holdoff=DURATION
 //	layout single|dedicated|split  which file systems there are
 //	late DURATION                  how long what an ended pod held takes to be given back
@@ -133,12 +133,12 @@ func (s *story) do(c *script.Command) (err error) {
 	case "pod":
 		return s.pod(c.Arg(1), c.Words[2:])
 	case "frees":
-		s.yields[eviction.Step(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
+		s.yields[eviction.ReclaimStep(c.Arg(1))] = map[eviction.Signal]int64{eviction.Signal(c.Arg(2)): amount(c.Arg(3))}
 	case "takes":
-		s.takes[eviction.Step(c.Arg(1))], err = c.Seconds(2)
+		s.takes[eviction.ReclaimStep(c.Arg(1))], err = c.Seconds(2)
 		return err
 	case "fails":
-		s.failStep[eviction.Step(c.Arg(1))] = true
+		s.failStep[eviction.ReclaimStep(c.Arg(1))] = true
 	case "lags":
 		s.lag, err = c.Seconds(1)
 		return err
@@ -181,7 +181,7 @@ func (s *story) do(c *script.Command) (err error) {
 			plan = s.last.After
 		}
 		for _, r := range plan.Ranking {
-			s.note(strings.TrimSuffix(fmt.Sprintf("%s %s", r.Pod.Name, r.Decided), " "))
+			s.note(strings.TrimSuffix(fmt.Sprintf("%s %s", r.Pod.Name, r.RankReason), " "))
 		}
 	default:
 		return fmt.Errorf("no command %q", c.Name())
@@ -219,17 +219,13 @@ func (s *story) policy(key, value string) (err error) {
 	case "transition":
 		p.Transition, err = time.ParseDuration(value)
 	case "holdoff":
-		s.config.HoldOff, err = time.ParseDuration(value)
-	case "compat":
-		p.Compat = eviction.KubeletCompat()
-	case "nosplit":
-		p.Compat.NoSplitFS = true
+		s.config.Policy.KillBackoff, err = time.ParseDuration(value)
 	case "enforce":
 		s.settings.EnforcePods = true
 	case "locallimits":
 		p.NoLocalLimits = true
 	case "machine":
-		s.config.MachineMemory = amount(value)
+		s.config.Stats.MachineMemory = amount(value)
 	default:
 		return fmt.Errorf("no policy %q", key)
 	}

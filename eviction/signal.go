@@ -4,10 +4,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A Signal names one figure of the node that thresholds are set on.
+// A Signal is a measurement of the node that thresholds can be set on.
 type Signal string
 
-// The signals (section 2.1).
+// The signals.
 const (
 	MemoryAvailable            Signal = "memory.available"
 	AllocatableMemoryAvailable Signal = "allocatableMemory.available"
@@ -20,21 +20,20 @@ const (
 	PIDAvailable               Signal = "pid.available"
 )
 
-// What a pod is starved of, for want of what the API has no name for.
+// The resources that the API has no name for.
 const (
 	resourceInodes v1.ResourceName = "inodes"
 	resourcePIDs   v1.ResourceName = "pids"
 )
 
-// A fact is what is known of a signal. The order of facts breaks ties between
-// signals, so that no map decides.
-type fact struct {
+// A signalInfo describes a signal. The order of signalInfos breaks ties between signals.
+type signalInfo struct {
 	signal    Signal
 	resource  v1.ResourceName
 	condition v1.NodeConditionType
 }
 
-var facts = []fact{
+var signalInfos = []signalInfo{
 	{MemoryAvailable, v1.ResourceMemory, v1.NodeMemoryPressure},
 	{AllocatableMemoryAvailable, v1.ResourceMemory, v1.NodeMemoryPressure},
 	{NodeFSAvailable, v1.ResourceEphemeralStorage, v1.NodeDiskPressure},
@@ -46,36 +45,37 @@ var facts = []fact{
 	{PIDAvailable, resourcePIDs, v1.NodePIDPressure},
 }
 
-// place is the signal's index in facts; one that is not known comes last.
-func (s Signal) place() int {
-	for i := range facts {
-		if facts[i].signal == s {
+// index returns the signal's index in signalInfos; their number if it is unsupported.
+func (s Signal) index() int {
+	for i := range signalInfos {
+		if signalInfos[i].signal == s {
 			return i
 		}
 	}
-	return len(facts)
+	return len(signalInfos)
 }
 
-func (s Signal) known() bool { return s.place() < len(facts) }
+func (s Signal) supported() bool { return s.index() < len(signalInfos) }
 
-func (s Signal) fact() fact {
-	if i := s.place(); i < len(facts) {
-		return facts[i]
+func (s Signal) info() signalInfo {
+	if i := s.index(); i < len(signalInfos) {
+		return signalInfos[i]
 	}
-	return fact{signal: s}
+	return signalInfo{signal: s}
 }
 
-// Resource returns what pods are starved of when the signal is low: memory,
-// ephemeral-storage, inodes or pids. Empty: the signal is not known.
-func (s Signal) Resource() v1.ResourceName { return s.fact().resource }
+// Resource returns the resource that the signal measures: memory, ephemeral-storage, inodes
+// or pids. It is empty for an unsupported signal.
+func (s Signal) Resource() v1.ResourceName { return s.info().resource }
 
-// Condition returns the node condition that the signal makes true.
-func (s Signal) Condition() v1.NodeConditionType { return s.fact().condition }
+// Condition returns the node condition that is true while a threshold of the signal is met.
+// It is empty for an unsupported signal.
+func (s Signal) Condition() v1.NodeConditionType { return s.info().condition }
 
 func (s Signal) isMemory() bool { return s.Resource() == v1.ResourceMemory }
 
-// isContainerFS reports whether thresholds of the signal follow from others and
-// are not a user's to set (ev-8).
+// isContainerFS reports whether thresholds of the signal are derived from those of others
+// and cannot be configured (rule ev-8).
 func (s Signal) isContainerFS() bool {
 	return s == ContainerFSAvailable || s == ContainerFSInodesFree
 }

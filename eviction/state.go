@@ -7,120 +7,119 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A State is what one pass hands to the next. The zero value is before the first.
+// A State is what a plan passes to the next one: the thresholds that were met and the times
+// of the measurements. The zero value is the state before the first plan.
 type State struct {
-	// Met are the thresholds that were met.
-	Met []MetState
-	// LastMet is when each signal last had a threshold that was met (ev-20).
-	LastMet []SignalTime
-	// Seen is when the figures of each signal were measured (ev-22).
-	Seen []SignalTime
+	met      []metState
+	lastMet  []signalTime // when a threshold of each signal was last met
+	measured []signalTime // when each signal was last measured
 }
 
-// A MetState is a threshold that was met in the last pass.
-type MetState struct {
-	Threshold Threshold
-	Since     time.Time // it has been met without a break
-	Acting    bool      // for its grace period: it takes its minimum reclaim to resolve it (ev-18)
+// A metState is a threshold that was met in the last plan.
+type metState struct {
+	threshold Threshold
+	since     time.Time // when it was first met
+	acting    bool      // it has been met for its grace period, and is resolved only by its minimum reclaim
 }
 
-// A SignalTime is a time of a signal.
-type SignalTime struct {
-	Signal Signal
-	At     time.Time
+type signalTime struct {
+	signal Signal
+	at     time.Time
 }
 
-func timeOf(list []SignalTime, s Signal) (time.Time, bool) {
+func timeOf(list []signalTime, s Signal) (time.Time, bool) {
 	for i := range list {
-		if list[i].Signal == s {
-			return list[i].At, true
+		if list[i].signal == s {
+			return list[i].at, true
 		}
 	}
 	return time.Time{}, false
 }
 
-// A Met is a threshold that is met.
-type Met struct {
+// A MetThreshold is a threshold that is met, and the observation that met it.
+type MetThreshold struct {
 	Threshold Threshold
 	Observation
 
-	// Since is when it was first seen to be met.
+	// Since is when the threshold was first met.
 	Since time.Time
-	// Waiting: its grace period is not over.
+	// Waiting is true until the grace period has expired.
 	Waiting bool
-	// Held: the signal has passed the threshold, not yet its minimum reclaim.
-	Held bool
-	// Stale: the figures are those that were acted on before (ev-22).
+	// Reclaiming is true if the signal has exceeded the threshold, but not yet its minimum
+	// reclaim.
+	Reclaiming bool
+	// Stale is true if an earlier plan was made with the same measurement. It is not acted
+	// on again.
 	Stale bool
-	// Deficit is how much has to be freed for it to be resolved.
+	// Deficit is the amount that must be reclaimed to resolve the threshold.
 	Deficit int64
 }
 
-// acts reports whether something is to be done for it now.
-func (m Met) acts() bool { return !m.Waiting && !m.Stale }
+// acts reports whether resources must be reclaimed for the threshold now.
+func (m MetThreshold) acts() bool { return !m.Waiting && !m.Stale }
 
-// evaluate holds thresholds against what was seen: which are met, and since when
-// (ev-17 … ev-22), and what is to be known of that in the next pass.
-func evaluate(thresholds []Threshold, seen []Observation, last State, now time.Time) (met []Met, next State) {
+// evaluate compares thresholds with observations. It returns those that are met, and the
+// state for the next plan.
+func evaluate(thresholds []Threshold, observed []Observation, last State, now time.Time) (met []MetThreshold, next State) {
 	for _, t := range thresholds {
-		o, ok := find(seen, t.Signal)
+		o, ok := find(observed, t.Signal)
 		if !ok {
-			continue // ev-14
-		}
-		was := slices.IndexFunc(last.Met, func(m MetState) bool { return m.Threshold.same(t) })
-		plain := t.met(o, false)
-		if !plain && (was < 0 || !last.Met[was].Acting || !t.met(o, true)) {
 			continue
 		}
-		m := Met{Threshold: t, Observation: o, Since: now, Held: !plain, Deficit: sub(t.target(o.Capacity, true), o.Available)}
-		if was >= 0 && !last.Met[was].Since.After(now) { // it would be if the clock was set back
-			m.Since = last.Met[was].Since
+		was := slices.IndexFunc(last.met, func(m metState) bool { return m.threshold.equal(t) })
+		plain := t.met(o, false)
+		if !plain && (was < 0 || !last.met[was].acting || !t.met(o, true)) {
+			continue
+		}
+		m := MetThreshold{Threshold: t, Observation: o, Since: now, Reclaiming: !plain, Deficit: sub(t.target(o.Capacity, true), o.Available)}
+		if was >= 0 && !last.met[was].since.After(now) { // false after the clock was set back
+			m.Since = last.met[was].since
 		}
 		m.Waiting = now.Sub(m.Since) < t.GracePeriod
 		m.Stale = stale(o, last, now)
 		met = append(met, m)
-		next.Met = append(next.Met, MetState{t, m.Since, !m.Waiting})
+		next.met = append(next.met, metState{t, m.Since, !m.Waiting})
 	}
-	next.LastMet = lastMet(met, last.LastMet, now)
-	for _, o := range seen {
-		next.Seen = append(next.Seen, SignalTime{o.Signal, o.At})
+	next.lastMet = lastMet(met, last.lastMet, now)
+	for _, o := range observed {
+		next.measured = append(next.measured, signalTime{o.Signal, o.At})
 	}
 	return met, next
 }
 
-// stale reports whether what was observed had been measured when it was observed
-// last. A last time in the future is of a clock that was set back since.
+// stale reports whether the last plan had the same measurement. A last time in the future
+// precedes a change of the clock.
 func stale(o Observation, last State, now time.Time) bool {
-	before, ok := timeOf(last.Seen, o.Signal)
+	before, ok := timeOf(last.measured, o.Signal)
 	return ok && !o.At.IsZero() && !o.At.After(before) && !before.After(now)
 }
 
-func lastMet(met []Met, last []SignalTime, now time.Time) (next []SignalTime) {
-	for i := range facts {
-		s := facts[i].signal
-		if slices.ContainsFunc(met, func(m Met) bool { return m.Threshold.Signal == s }) {
-			next = append(next, SignalTime{s, now})
+func lastMet(met []MetThreshold, last []signalTime, now time.Time) (next []signalTime) {
+	for i := range signalInfos {
+		s := signalInfos[i].signal
+		if slices.ContainsFunc(met, func(m MetThreshold) bool { return m.Threshold.Signal == s }) {
+			next = append(next, signalTime{s, now})
 		} else if at, ok := timeOf(last, s); ok {
 			if at.After(now) {
 				at = now // the clock was set back
 			}
-			next = append(next, SignalTime{s, at})
+			next = append(next, signalTime{s, at})
 		}
 	}
 	return next
 }
 
-// conditions returns which of the node's conditions are true (ev-20), sorted, and
-// drops from the state the times that matter no more.
-func (p Policy) conditions(met []Met, state *State, now time.Time) (all []v1.NodeConditionType) {
-	state.LastMet = slices.DeleteFunc(state.LastMet, func(t SignalTime) bool {
-		if !t.At.Equal(now) || !slices.ContainsFunc(met, func(m Met) bool { return m.Threshold.Signal == t.Signal }) {
-			return now.Sub(t.At) >= p.transition(t.Signal)
+// conditions returns the node conditions that are true, sorted, and drops the times of
+// signals whose transition period has expired from the state.
+func (p Policy) conditions(met []MetThreshold, state *State, now time.Time) (all []v1.NodeConditionType) {
+	state.lastMet = slices.DeleteFunc(state.lastMet, func(t signalTime) bool {
+		if !t.at.Equal(now) || !slices.ContainsFunc(met, func(m MetThreshold) bool { return m.Threshold.Signal == t.signal }) {
+			return now.Sub(t.at) >= p.transition(t.signal)
 		}
 		return false
 	})
-	for _, t := range state.LastMet {
-		if c := t.Signal.Condition(); !slices.Contains(all, c) {
+	for _, t := range state.lastMet {
+		if c := t.signal.Condition(); !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}

@@ -9,31 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A Value is an amount, or a part of a signal's capacity. The zero Value is
-// nothing at all.
+// A Value is an amount, or a fraction of a signal's capacity. The zero Value is zero.
 type Value struct {
-	// Quantity in bytes, inodes or processes; nil: Percentage is meant.
+	// Quantity in bytes, inodes or processes. If nil, Percentage is used.
 	Quantity *resource.Quantity
 
-	// Percentage is the part of the capacity, 0 … 1. It has the precision that
-	// the kubelet's has (ev-3).
+	// Percentage is the fraction of the capacity, 0 … 1, in the precision of the kubelet
+	// (rule ev-3).
 	Percentage float32
 }
 
-// Of returns the amount that the Value is of a capacity.
+// Of returns the Value as an amount, for the given capacity.
 func (v Value) Of(capacity int64) int64 {
 	if v.Quantity != nil {
 		return v.Quantity.Value()
 	}
 	part := float64(capacity) * float64(v.Percentage)
-	if part >= float64(capacity) { // also where a float has no room for all of it
+	if part >= float64(capacity) { // a float64 may be unable to represent the capacity
 		return capacity
 	}
 	return int64(part)
 }
 
-// quantity is Of in the form in which messages show it: as it was written, or
-// with a binary suffix.
+// quantity is Of as messages show it: as configured, or with a binary suffix.
 func (v Value) quantity(capacity int64) *resource.Quantity {
 	if v.Quantity != nil {
 		return new(v.Quantity.DeepCopy())
@@ -49,21 +47,21 @@ func (v Value) String() string {
 	return strconv.FormatFloat(float64(v.Percentage)*100, 'g', 6, 64) + "%"
 }
 
-// A Threshold is met when less than Value of its Signal is available (ev-4).
+// A Threshold is met when less than Value of its Signal is available.
 type Threshold struct {
 	Signal Signal
 	Value  Value
 
-	// GracePeriod is for how long it has to be met before pods are evicted.
-	// Zero: it is hard (ev-6).
+	// GracePeriod is how long the threshold must be met before pods are evicted. Zero
+	// makes it a hard threshold.
 	GracePeriod time.Duration
 
-	// MinReclaim is how far beyond Value the signal has to rise for the
-	// threshold to count as resolved. Nil: not at all.
+	// MinReclaim is how far the signal must exceed Value before the threshold counts as
+	// resolved. Nil means zero.
 	MinReclaim *Value
 }
 
-// Hard reports whether pods are evicted as soon as the threshold is met.
+// Hard reports whether the threshold has no grace period.
 func (t Threshold) Hard() bool { return t.GracePeriod == 0 }
 
 // String returns "memory.available<100Mi for 1m30s, min reclaim 5%".
@@ -78,8 +76,8 @@ func (t Threshold) String() string {
 	return s
 }
 
-// target is how much has to be available: the threshold's value, and, if so
-// asked, its minimum reclaim.
+// target returns the amount that must be available: the threshold's value and, if reclaim
+// is set, its minimum reclaim.
 func (t Threshold) target(capacity int64, reclaim bool) int64 {
 	n := t.Value.Of(capacity)
 	if reclaim && t.MinReclaim != nil {
@@ -88,14 +86,13 @@ func (t Threshold) target(capacity int64, reclaim bool) int64 {
 	return n
 }
 
-// met holds the threshold against an observation. Equal is not met (ev-4).
+// met reports whether the observation is below the target. An equal amount is not.
 func (t Threshold) met(o Observation, reclaim bool) bool {
 	return t.target(o.Capacity, reclaim) > o.Available
 }
 
-// same reports whether two thresholds are one, as hysteresis and grace periods
-// have it: everything but the grace period's effect is in the key.
-func (t Threshold) same(o Threshold) bool {
+// equal reports whether two thresholds share their state between passes.
+func (t Threshold) equal(o Threshold) bool {
 	return t.Signal == o.Signal && t.GracePeriod == o.GracePeriod && t.Value.equal(o.Value) &&
 		(t.MinReclaim == nil) == (o.MinReclaim == nil) && (t.MinReclaim == nil || t.MinReclaim.equal(*o.MinReclaim))
 }
@@ -107,7 +104,7 @@ func (v Value) equal(o Value) bool {
 	return v.Quantity.Cmp(*o.Quantity) == 0
 }
 
-// add and sub stop at the ends of int64.
+// add and sub saturate at the limits of int64.
 func add(a, b int64) int64 {
 	switch c := a + b; {
 	case b > 0 && c < a:

@@ -6,13 +6,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/kubeparts/kubeparts/internal/restart"
 )
 
-// A usageOf function tells how much of a signal's resource a pod uses. stats is
-// nil if nothing is known of the pod.
+// A usageOf function returns a pod's usage of a signal's resource. stats may be nil.
 type usageOf func(pod *v1.Pod, stats *statsapi.PodStats) int64
 
-// usage returns how pods' use of a signal is measured (ev-43).
+// usage returns the function that measures the pods' usage for a signal.
 func (in *Inputs) usage(s Signal) usageOf {
 	switch s.Resource() {
 	case v1.ResourceMemory:
@@ -20,14 +21,14 @@ func (in *Inputs) usage(s Signal) usageOf {
 			if stats == nil || stats.Memory == nil {
 				return 0
 			}
-			return figureOf(stats.Memory.WorkingSetBytes)
+			return amount(stats.Memory.WorkingSetBytes)
 		}
 	case resourcePIDs:
 		return func(_ *v1.Pod, stats *statsapi.PodStats) int64 {
 			if stats == nil || stats.ProcessStats == nil {
 				return 0
 			}
-			return figureOf(stats.ProcessStats.ProcessCount)
+			return amount(stats.ProcessStats.ProcessCount)
 		}
 	}
 	of := func(fs *statsapi.FsStats) *uint64 { return fs.UsedBytes }
@@ -37,12 +38,12 @@ func (in *Inputs) usage(s Signal) usageOf {
 	rootfs, rest := true, true
 	switch {
 	case in.Layout == DedicatedImageFS:
-		rootfs = in.Layout.of(s) == imageFS
+		rootfs = in.Layout.filesystem(s) == imageFS
 		rest = !rootfs
-	case in.Layout == SplitImageFS && in.Layout.of(s) == imageFS:
+	case in.Layout == SplitImageFS && in.Layout.filesystem(s) == imageFS:
 		return func(pod *v1.Pod, _ *statsapi.PodStats) int64 {
-			if in.Policy.Compat.BlindImageUsage || s.Resource() == resourceInodes {
-				return 0 // nobody counts the inodes of images
+			if s.Resource() == resourceInodes {
+				return 0 // the inodes of images are not measured
 			}
 			return max(in.ImageBytes[pod.UID], 0)
 		}
@@ -50,13 +51,12 @@ func (in *Inputs) usage(s Signal) usageOf {
 	return func(pod *v1.Pod, stats *statsapi.PodStats) int64 { return disk(pod, stats, of, rootfs, rest) }
 }
 
-// measured reports whether a summary has what pods are ranked by for a signal. A pod
-// whose containers have no figure of a disk at all lacks them, one without volumes does
-// not.
+// measured reports whether a summary has the pod's usage for a signal. It lacks the disk
+// usage if no container has any; volumes are not required.
 func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
 	switch {
-	case in.Layout == SplitImageFS && in.Layout.of(s) == imageFS:
-		return true // no summary has it
+	case in.Layout == SplitImageFS && in.Layout.filesystem(s) == imageFS:
+		return true // the usage does not come from the summary
 	case stats == nil:
 		return false
 	case s.Resource() == v1.ResourceMemory:
@@ -75,8 +75,8 @@ func (in *Inputs) measured(s Signal, stats *statsapi.PodStats) bool {
 	return false
 }
 
-// disk sums up a pod's writable layers, if rootfs, and its logs and local
-// volumes, if rest.
+// disk returns the usage of a pod's writable layers, if rootfs is set, and of its logs and
+// local volumes, if rest is set.
 func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uint64, rootfs, rest bool) (n int64) {
 	if stats == nil {
 		return 0
@@ -84,10 +84,10 @@ func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uin
 	for i := range stats.Containers {
 		c := &stats.Containers[i]
 		if rootfs && c.Rootfs != nil {
-			n = add(n, figureOf(of(c.Rootfs)))
+			n = add(n, amount(of(c.Rootfs)))
 		}
 		if rest && c.Logs != nil {
-			n = add(n, figureOf(of(c.Logs)))
+			n = add(n, amount(of(c.Logs)))
 		}
 	}
 	if !rest {
@@ -95,13 +95,13 @@ func disk(pod *v1.Pod, stats *statsapi.PodStats, of func(*statsapi.FsStats) *uin
 	}
 	for i := range stats.VolumeStats {
 		if v := &stats.VolumeStats[i]; isLocal(pod, v.Name) {
-			n = add(n, figureOf(of(&v.FsStats)))
+			n = add(n, amount(of(&v.FsStats)))
 		}
 	}
 	return n
 }
 
-// isLocal reports whether a volume takes of the node's own disk (ev-44).
+// isLocal reports whether a volume is on the node's disk (rule ev-44).
 func isLocal(pod *v1.Pod, name string) bool {
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Name == name {
@@ -112,30 +112,29 @@ func isLocal(pod *v1.Pod, name string) bool {
 	return false
 }
 
-// figure reads a figure of a summary. One that is missing, or is below zero where
-// it was computed, counts as zero.
-func figureOf(n *uint64) int64 {
+// amount returns an amount of a summary. One that is missing, or was computed from a
+// negative number, counts as zero.
+func amount(n *uint64) int64 {
 	if n == nil || *n > math.MaxInt64 {
 		return 0
 	}
 	return int64(*n)
 }
 
-// request returns how much of a resource a pod asks for: what
-// component-helpers' PodRequests has for it, of one resource and without making a
-// list of all of them for each of some hundred pods.
+// request returns the pod's request of one resource, as component-helpers' PodRequests does.
+// It does not allocate a ResourceList for each pod.
 func request(pod *v1.Pod, name v1.ResourceName) int64 {
 	if name == resourceInodes {
-		return 0 // it is no resource that could be requested
+		return 0 // inodes cannot be requested
 	}
 	var containers, sidecars, most int64
 	for i := range pod.Spec.Containers {
-		containers = add(containers, asked(&pod.Spec.Containers[i], name))
+		containers = add(containers, containerRequest(&pod.Spec.Containers[i], name))
 	}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		n := add(sidecars, asked(c, name))
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		n := add(sidecars, containerRequest(c, name))
+		if restart.Sidecar(c) {
 			sidecars = n
 		}
 		most = max(most, n)
@@ -152,7 +151,7 @@ func request(pod *v1.Pod, name v1.ResourceName) int64 {
 	return n
 }
 
-func asked(c *v1.Container, name v1.ResourceName) int64 {
+func containerRequest(c *v1.Container, name v1.ResourceName) int64 {
 	q, ok := c.Resources.Requests[name]
 	if !ok {
 		return 0
@@ -160,8 +159,7 @@ func asked(c *v1.Container, name v1.ResourceName) int64 {
 	return q.Value()
 }
 
-// index finds the stats of pods by UID.
-func index(summary *statsapi.Summary) map[types.UID]*statsapi.PodStats {
+func statsByUID(summary *statsapi.Summary) map[types.UID]*statsapi.PodStats {
 	if summary == nil {
 		return nil
 	}

@@ -37,9 +37,9 @@ type world struct {
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
-	yields          map[eviction.Step]map[eviction.Signal]int64 // what a step frees, once
-	failStep        map[eviction.Step]bool
-	takes           map[eviction.Step]time.Duration
+	yields          map[eviction.ReclaimStep]map[eviction.Signal]int64 // what a step frees, once
+	failStep        map[eviction.ReclaimStep]bool
+	takes           map[eviction.ReclaimStep]time.Duration
 	layout          eviction.Layout
 	late            time.Duration // how long pods keep what they held
 	config          eviction.Config
@@ -63,8 +63,8 @@ type worldPod struct {
 func newWorld() *world {
 	return &world{
 		began: time.Now(), capacity: map[eviction.Signal]int64{}, other: map[eviction.Signal]int64{},
-		missing: map[eviction.Signal]bool{}, yields: map[eviction.Step]map[eviction.Signal]int64{},
-		failStep: map[eviction.Step]bool{}, takes: map[eviction.Step]time.Duration{}, summary: true,
+		missing: map[eviction.Signal]bool{}, yields: map[eviction.ReclaimStep]map[eviction.Signal]int64{},
+		failStep: map[eviction.ReclaimStep]bool{}, takes: map[eviction.ReclaimStep]time.Duration{}, summary: true,
 	}
 }
 
@@ -92,16 +92,15 @@ func (w *world) manager() (*eviction.Manager, error) { return eviction.New(w.con
 
 func (w *world) configured() eviction.Config {
 	cfg := w.config
-	cfg.Summary = w.measure
+	cfg.Stats.Summary = w.measure
 	cfg.Pods = w.active
 	cfg.Kill = w.kill
 	cfg.Cleaned = w.cleaned
-	cfg.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
-	cfg.Containers, cfg.GCPolicy = collector{w}, func() runtime.GCPolicy { return runtime.GCPolicy{MaxPerContainer: 1} }
-	cfg.Images = func(context.Context) error { return w.step(eviction.UnusedImages) }
-	cfg.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
-	cfg.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
-	cfg.Random = func() uint64 { return 0 }
+	cfg.Stats.Layout = func(context.Context) (eviction.Layout, error) { return w.layout, nil }
+	cfg.Reclaim.Containers = func(context.Context) error { return w.step(eviction.DeleteUnusedContainers) }
+	cfg.Reclaim.Images = func(context.Context) error { return w.step(eviction.DeleteUnusedImages) }
+	cfg.Stats.ImageBytes = func(_ context.Context, pod *v1.Pod) int64 { return w.find(pod.Name).imageSize }
+	cfg.Policy.Spare = func(pod *v1.Pod) *eviction.Spare { return w.find(pod.Name).spare }
 	cfg.Node = v1.ObjectReference{Kind: "Node", Name: "node"}
 	cfg.Record = func(e runtime.Event) {
 		if e.Object.Kind == "Node" {
@@ -115,17 +114,11 @@ func (w *world) configured() eviction.Config {
 		}
 		w.note("conditions: [" + strings.Join(words, " ") + "]")
 	}
-	cfg.Hooks.Invalid = func(i eviction.Invalid) { w.note("not believed: " + string(i.Signal) + ": " + i.Why) }
+	cfg.Hooks.Invalid = func(i eviction.InvalidSignal) { w.note("not believed: " + string(i.Signal) + ": " + i.Reason) }
 	return cfg
 }
 
-type collector struct{ w *world }
-
-func (c collector) CollectGarbage(context.Context, runtime.GCPolicy) error {
-	return c.w.step(eviction.UnusedContainers)
-}
-
-func (w *world) step(s eviction.Step) error {
+func (w *world) step(s eviction.ReclaimStep) error {
 	w.note("step: " + string(s))
 	time.Sleep(w.takes[s])
 	w.mu.Lock()

@@ -22,10 +22,10 @@ func many() (records []imagegc.Record, uses []runtime.ImageUse) {
 
 func BenchmarkPlan(b *testing.B) {
 	records, _ := many()
-	in := imagegc.Input{Records: records, Space: imagegc.Space{Capacity: 1 << 40, Available: 1 << 30}, Now: t0}
+	in := imagegc.Inputs{Records: records, Space: imagegc.Space{Capacity: 1 << 40, Available: 1 << 30}, Now: t0}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := imagegc.MakePlan(in); err != nil {
+		if _, err := in.Plan(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -33,13 +33,13 @@ func BenchmarkPlan(b *testing.B) {
 
 func BenchmarkPlanWithPatterns(b *testing.B) {
 	records, _ := many()
-	in := imagegc.Input{
+	in := imagegc.Inputs{
 		Records: records, Space: imagegc.Space{Capacity: 1 << 40, Available: 1 << 30}, Now: t0,
 		Policy: imagegc.Policy{Keep: []string{"*/base/*", "*:stable", "registry.k8s.io/*"}, Deny: []string{"*miner*"}, KeepTags: 3},
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := imagegc.MakePlan(in); err != nil {
+		if _, err := in.Plan(); err != nil {
 			b.Fatal(err)
 		}
 	}

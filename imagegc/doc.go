@@ -1,82 +1,81 @@
-// Package imagegc decides which images leave a node, and when.
+// Package imagegc removes unused images from a node.
 //
-// # What it decides
-//
-// [MakePlan] is a pure function from what is known of the images, the space there
-// is, and a [Policy] to what is decided of each image, and why. [Detect] is the one
-// from what a runtime lists to what is known. A [Manager] applies them: what nobody
-// has used for too long goes for its age, and when the file system is fuller than
-// it should be, the images that were used longest ago go until it is not.
+// [Inputs.Plan] is a pure function from the records of the images, the disk space and a
+// [Policy] to a [Plan]: a decision for each image, with its reason. A [Manager] lists the
+// images and their users, makes plans and carries them out. Images that have been unused for
+// too long are removed; if the file system is fuller than the policy permits, more are
+// removed in rank order, by default the least recently used first.
 //
 // # Usage
 //
+// ExampleManager_Collect is such a program with a disk in memory:
+//
 //	m, err := imagegc.New(imagegc.Config{
-//		Store: rt,                       // a runtime.ImageStore, such as cri.Runtime
+//		Store: rt,                                        // a runtime.ImageStore, such as cri.Runtime
 //		Space: imagegc.SpaceOf(rt),
-//		Pods:  func() []*v1.Pod { … },   // that run here, or may yet start
+//		Pods:  func() (pods []*v1.Pod, synced bool) { … }, // pods that run here or may start
 //		Path:  "/var/lib/agent/images.json",
 //	})
-//	go m.Run(ctx)                            // a pass in five minutes
+//	go m.Run(ctx)                            // a pass every five minutes
 //	report, err := m.Collect(ctx)            // one pass
-//	plan, err := m.DryRun(ctx)               // what it would do, and why
+//	plan, err := m.DryRun(ctx)               // what a pass would do, and why
 //	freed, err := m.DeleteUnused(ctx)        // before a pod is evicted
-//	release, err := m.HoldPod(ctx, pod)      // around what starts a pod
-//	images := m.NodeImages(ctx, 50)          // for the status of the node
+//	release, err := m.HoldPod(ctx, pod)      // while a pod is started
+//	images := m.NodeImages(ctx, 50)          // for the node status
+//
+// To replace the ranking, set [Config.Rank].
 //
 // # Concurrency
 //
-// All methods may be called from anywhere. Passes are made one after the other, and
-// the functions of the Config are called by them, without a lock. A hold does not
-// wait for a pass, but for the removal of the very image that it is about.
+// All methods are safe for concurrent use. Run must be called once; a second call returns an
+// error. Passes do not overlap; they call the functions of Config without holding a lock.
+// HoldPod does not wait for a pass, but for the removal of an image that it holds.
 //
 // # Guarantees and limits
 //
-// An image is not removed while a container of it is there, running or not, while it
-// is mounted as a volume, while a pod of Config.Pods names it, or while it is held.
-// That covers the time between the look whether an image is there and the making of
-// its container, if whoever starts pods holds their images (F-34).
+// An image is not removed while it has a container, running or not, while it is mounted as a
+// volume, while a pod of Config.Pods uses it, or while it is held. A hold covers the time
+// between the check whether an image is present and the creation of its container, if the
+// component that starts pods holds their images.
 //
-// A pass stops when as much space is free as there should be, measured after each
-// image (F-30): what images share is freed by the last of them, so that more of them
-// go than their sizes would say; and where others fill the disk meanwhile, all go
-// that may. When that is not enough, the error says who has the space (F-32). A part
-// of a pass that fails does not keep the next from being done (F-33).
+// A pass ends when enough space is available, measured after each removal: shared layers are
+// freed with the last image that has them, so that more images are removed than their sizes
+// suggest, and if something else fills the disk meanwhile, all candidates are removed. If the
+// space does not suffice, the error lists the largest consumers. The failure of one part of a
+// pass does not prevent the others.
 //
-// When images were first seen and last used is on record (Config.Path), so that a
-// restart of the agent makes none younger (F-28). What was used and let go between
-// two passes counts as used when it was last seen so. A record that is lost, or a
-// clock that was wrong, makes images new: they stay longer.
+// The times when images were first detected and last used are stored in Config.Path, so a
+// restart of the agent does not reset their ages. An image that was used and released between
+// two passes counts as used when it was released. If the checkpoint is lost, or the clock was
+// wrong, images count as new and are kept longer.
 //
-// A runtime that frees space some time after it said that an image is removed makes
-// more images go than need be.
+// If a runtime frees space some time after it reports an image as removed, more images are
+// removed than necessary.
 //
 // # Differences from the kubelet
 //
-//   - Ages outlive the agent (ig-6, nq-8); without Config.Path they don't.
-//   - What was freed is measured (ig-13, nq-8); Config.SumOfSizes adds the sizes up
-//     and stops too early, as the kubelet does.
-//   - Errors in the removal of old images don't skip the pass for space (ig-15,
-//     nq-8).
-//   - Images of pods that are wanted stay though no container of theirs is there, and
-//     none goes before all pods are known.
-//   - An image that is mounted stays also on runtimes that keep images by runtime
-//     handler (ig-7, nq-9).
-//   - The age of an image that was never used counts from when it came (ig-10): a
-//     kubelet removes it as soon as images have been looked after for MaxAge.
-//   - Lists of what to keep and what not to have, the last tags of a repository, and
-//     ages by pattern are not the kubelet's (F-31). There is a reason more for its
-//     metric: "denied".
-//   - The list for the node's status is made when it is asked for, and not each 30
-//     seconds (ig-18).
+//   - Ages survive a restart of the agent if Config.Path is set.
+//   - Freed space is measured; the kubelet adds up image sizes, which counts shared layers
+//     repeatedly, and stops too early.
+//   - Errors in the removal of old images do not prevent the removal for space.
+//   - Images of desired pods are kept even without a container, and no image is removed
+//     before all pods are known.
+//   - A mounted image is kept also on runtimes that store images by runtime handler.
+//   - The age of an image that was never used starts when it was detected. The kubelet
+//     removes such an image once image garbage collection has run for MaxAge.
+//   - Patterns of images to keep or remove, a number of tags to keep for each repository,
+//     ages by pattern and a custom ranking are additions. The removal metric has the
+//     additional reason "denied".
+//   - The list for the node status is created on request instead of every 30 seconds.
 //
 // # Testing
 //
-// testdata/*.txt are stories of a disk in virtual time; -update rewrites what they
-// lead to. Random inputs check the laws of plans and print their seed, and a thousand
-// pods start while images are removed as fast as can be.
+// testdata/*.txt are scenarios of a disk in virtual time; -update rewrites their expected
+// results. Invariants of plans are checked with random inputs, whose seed is printed, and a
+// thousand pods start while images are removed continuously.
 //
 // # Stability
 //
 // Growing: more will come; a minor version may change what is here, and
-// CHANGELOG.md says how to follow.
+// CHANGELOG.md describes how to migrate.
 package imagegc

@@ -74,7 +74,7 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	manager := func(p imagegc.Policy) *imagegc.Manager {
 		m, err := imagegc.New(imagegc.Config{
 			Store: rt, Space: space, Policy: p, Path: filepath.Join(dir, "images.json"),
-			Holders: func(ctx context.Context) ([]imagegc.Holder, error) {
+			Consumers: func(ctx context.Context) ([]imagegc.Consumer, error) {
 				return imagegc.DirUsage(ctx, os.DirFS(daemon.Root()), map[string][]string{"a file of the test": {"ballast"}})
 			},
 		})
@@ -130,10 +130,10 @@ func TestIntegrationImagesGoWhenTheirDiskIsFull(t *testing.T) { // ig-4, ig-13, 
 	ballast := filepath.Join(daemon.Root(), "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, now.Available-4*mib), 0o600))
 	_, err = manager(policy(85, 50)).Collect(t.Context())
-	short, ok := errors.AsType[*imagegc.Shortage](err)
+	short, ok := errors.AsType[*imagegc.ShortageError](err)
 	require.True(t, ok, "%v", err)
 	t.Log(short)
-	assert.Equal(t, "a file of the test", short.Holders[0].What)
+	assert.Equal(t, "a file of the test", short.Consumers[0].Name)
 	for _, name := range names {
 		assert.False(t, has(name))
 	}

@@ -50,9 +50,9 @@ func TestRunCollectsEveryFiveMinutes(t *testing.T) { // ig-3, ig-9, ig-17
 		cfg := w.config()
 		cfg.Hooks = imagegc.Hooks{
 			Removed: func(i imagegc.RemovedInfo) {
-				removed = append(removed, fmt.Sprint(i.Record.Image.ID, " ", i.Reason, " ", i.Freed, " ", i.Known))
+				removed = append(removed, fmt.Sprint(i.Record.Image.ID, " ", i.Reason, " ", i.Freed, " ", i.Measured))
 			},
-			Passed: func(i imagegc.PassedInfo) { passes.Add(1) },
+			Passed: func(i imagegc.PassInfo) { passes.Add(1) },
 		}
 		running(t, cfg)
 		time.Sleep(time.Second)
@@ -102,7 +102,7 @@ func TestAPolicyThatRemovesNothingHasImagesWatched(t *testing.T) { // ig-2, ig-9
 		cfg.Space, cfg.Policy = nil, imagegc.Policy{HighPercent: new(int32(100))}
 		var detected atomic.Int32
 		cfg.Hooks.Detected = func(present []string, _ time.Time) { detected.Add(1); assert.Equal(t, []string{"sha256:a:1"}, present) }
-		cfg.Hooks.Passed = func(imagegc.PassedInfo) { t.Error("a pass") }
+		cfg.Hooks.Passed = func(imagegc.PassInfo) { t.Error("a pass") }
 		running(t, cfg)
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
@@ -116,7 +116,7 @@ func TestNothingGoesBeforeAllPodsAreKnown(t *testing.T) {
 		w.pull("a:1", layer("a", 99))
 		var ready atomic.Bool
 		cfg := w.config()
-		cfg.Policy, cfg.Ready = imagegc.Policy{MinAge: -1}, ready.Load
+		cfg.Policy, cfg.Pods = imagegc.Policy{MinAge: -1}, func() ([]*v1.Pod, bool) { return nil, ready.Load() }
 		m := running(t, cfg)
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -231,7 +231,7 @@ func TestAPodThatComesDuringAPassKeepsItsImage(t *testing.T) { // F-34
 	w.mu.Unlock()
 	assert.True(t, w.has("b:1"))
 	_, err = newManager(t, cfg).Collect(t.Context())
-	var short *imagegc.Shortage
+	var short *imagegc.ShortageError
 	require.ErrorAs(t, err, &short)
 	assert.True(t, w.has("b:1"))
 }
@@ -252,9 +252,9 @@ func TestImagesThatChangeDuringAPass(t *testing.T) { // bad input: a list that c
 	cfg := w.config()
 	cfg.Policy = imagegc.Policy{MinAge: -1, HighPercent: new(int32(10)), LowPercent: new(int32(5))}
 	_, err := newManager(t, cfg).Collect(t.Context())
-	if short, ok := errors.AsType[*imagegc.Shortage](err); err != nil {
+	if short, ok := errors.AsType[*imagegc.ShortageError](err); err != nil {
 		require.True(t, ok, "%v", err)
-		assert.NotEmpty(t, short.Holders)
+		assert.NotEmpty(t, short.Consumers)
 	}
 }
 
@@ -428,7 +428,7 @@ func TestWhatDirectoriesTake(t *testing.T) { // F-32
 		"nothing":          {"none/*"},
 	})
 	require.NoError(t, err)
-	assert.Equal(t, []imagegc.Holder{{"emptyDir volumes", 1200}, {"logs of pods", 150}, {"nothing", 0}}, holders)
+	assert.Equal(t, []imagegc.Consumer{{"emptyDir volumes", 1200}, {"logs of pods", 150}, {"nothing", 0}}, holders)
 
 	_, err = imagegc.DirUsage(t.Context(), disk, map[string][]string{"bad": {"["}})
 	assert.ErrorContains(t, err, `class "bad": pattern "["`)
@@ -437,9 +437,11 @@ func TestWhatDirectoriesTake(t *testing.T) { // F-32
 	w := newWorld(2000)
 	w.others = 1800
 	cfg := w.config()
-	cfg.Holders = func(ctx context.Context) ([]imagegc.Holder, error) { return holders, errors.New("one was unreadable") }
+	cfg.Consumers = func(ctx context.Context) ([]imagegc.Consumer, error) {
+		return holders, errors.New("one was unreadable")
+	}
 	_, err = newManager(t, cfg).Collect(t.Context())
-	assert.ErrorContains(t, err, "The space is held by emptyDir volumes: 1.2 KiB, other: 450 B, logs of pods: 150 B.")
+	assert.ErrorContains(t, err, "Space is used by emptyDir volumes: 1.2 KiB, other: 450 B, logs of pods: 150 B.")
 }
 
 func TestSpaceOfAFileSystem(t *testing.T) {
@@ -458,7 +460,7 @@ func TestSpaceOfAFileSystem(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotZero(t, space.Capacity)
 	_, err = imagegc.SpaceOf(imageFS{})(t.Context())
-	assert.EqualError(t, err, "imagegc: the runtime does not say where its images are")
+	assert.EqualError(t, err, "imagegc: runtime reports no image file system")
 }
 
 type imageFS []runtime.FSUsage
@@ -471,7 +473,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	w := newWorld(1)
 	for want, change := range map[string]func(*imagegc.Config){
 		"Store is nil":                          func(c *imagegc.Config) { c.Store = nil },
-		"Space is nil, and Policy.HighPercent ": func(c *imagegc.Config) { c.Space = nil },
+		"Space is nil and Policy.HighPercent is ": func(c *imagegc.Config) { c.Space = nil },
 		"Period is negative: -1s":               func(c *imagegc.Config) { c.Period = -time.Second },
 	} {
 		cfg := w.config()

@@ -11,16 +11,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// fresh is how long a list of images is good enough for the node's status (ig-18).
-const fresh = 30 * time.Second
+// maxListAge is how long a list of images may be used for the node status.
+const maxListAge = 30 * time.Second
 
-// maxNames is how many names of an image the node's status has (ns-15).
+// maxNames is the maximum number of names of an image in the node status (rule ns-15).
 const maxNames = 5
 
-// NodeImages returns the images for the status of the node, the largest first, no
-// more than limit of them (negative: all), each with its digests, then its tags
-// (ig-18, ns-15). They are listed anew if they were not in the last 30 seconds. If
-// that fails there are none.
+// NodeImages returns the images for the node status, the largest first, each with its digests,
+// then its tags. It returns at most limit images; a negative limit means all. The images are
+// listed if that has not happened in the last 30 seconds; if it fails, NodeImages returns
+// none.
 func (m *Manager) NodeImages(ctx context.Context, limit int) []v1.ContainerImage {
 	images := m.recent(ctx)
 	list := make([]v1.ContainerImage, 0, len(images))
@@ -34,25 +34,25 @@ func (m *Manager) NodeImages(ctx context.Context, limit int) []v1.ContainerImage
 	return list
 }
 
-// recent returns the images as they were listed of late, the largest first.
+// recent returns the images as listed within maxListAge, the largest first.
 func (m *Manager) recent(ctx context.Context) []runtime.Image {
 	now := time.Now()
 	m.mu.Lock()
 	images, listed := m.images, m.listed
 	m.mu.Unlock()
-	if !listed.IsZero() && now.Sub(listed) < fresh && !now.Before(listed) {
+	if !listed.IsZero() && now.Sub(listed) < maxListAge && !now.Before(listed) {
 		return images
 	}
 	images, err := m.cfg.Store.Images(ctx)
 	if err != nil {
-		m.cfg.Logger.Warn("images cannot be listed for the node's status", "err", err)
+		m.cfg.Logger.Warn("Failed to list images for the node status", "err", err)
 		return nil
 	}
-	return m.note(images, now)
+	return m.setImages(images, now)
 }
 
-// note keeps a list of images.
-func (m *Manager) note(images []runtime.Image, now time.Time) []runtime.Image {
+// setImages stores a list of images and returns it sorted.
+func (m *Manager) setImages(images []runtime.Image, now time.Time) []runtime.Image {
 	images = slices.Clone(images)
 	slices.SortFunc(images, func(a, b runtime.Image) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(keyOf(a), keyOf(b)))
@@ -63,12 +63,11 @@ func (m *Manager) note(images []runtime.Image, now time.Time) []runtime.Image {
 	return images
 }
 
-// PodBytes returns how much the images of a pod take, as the runtime tells their
-// sizes, so that those which other pods use as well, and layers that images share,
-// count in full. It goes by the list that NodeImages has; an image that is not there
-// takes nothing.
+// PodBytes returns the total size of the images of a pod in bytes, as the runtime reports
+// them: images used by other pods and shared layers count in full. It uses the list of
+// NodeImages; an image that is not present counts as zero.
 func (m *Manager) PodBytes(ctx context.Context, pod *v1.Pod) (bytes int64) {
-	_ = m.recent(ctx) // what it cannot list is as it was
+	_ = m.recent(ctx) // if it fails, the last list is used
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.names == nil {

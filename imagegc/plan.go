@@ -9,117 +9,122 @@ import (
 	"time"
 )
 
-// Space is how full the file system of the images is, in bytes.
+// Space is the size of the image file system, in bytes.
 type Space struct {
 	Capacity, Available uint64
 }
 
-// usage returns how much of it is used, in percent (ig-11, ig-12).
+// usage returns the usage in percent (rule ig-12).
 func (s Space) usage() int {
-	return 100 - int(share(min(s.Available, s.Capacity), 100, s.Capacity))
+	return 100 - int(mulDiv(min(s.Available, s.Capacity), 100, s.Capacity))
 }
 
-// target returns how much has to be available for low percent to be in use.
+// target returns the number of bytes that must be available for a usage of low percent.
 func (s Space) target(low int32) uint64 {
-	return share(s.Capacity, uint64(100-low), 100)
+	return mulDiv(s.Capacity, uint64(100-low), 100)
 }
 
-// share returns a*b/c without losing a bit on the way; the result has room.
-func share(a, b, c uint64) uint64 {
+// mulDiv returns a*b/c without overflow in between; the result must fit.
+func mulDiv(a, b, c uint64) uint64 {
 	high, low := bits.Mul64(a, b)
 	quotient, _ := bits.Div64(high, low, c)
 	return quotient
 }
 
-// Input is all that a plan is made from.
-type Input struct {
-	// Records of the images, as [Detect] returns them.
+// Inputs are the inputs of a plan. Equal inputs give equal plans.
+type Inputs struct {
+	// Records of the images.
 	Records []Record
 
-	// Space there is. Capacity 0: it is not known, and nothing goes for it.
+	// Space of the image file system. If its capacity is zero, it is unknown and no image
+	// is removed to free space, unless All is set.
 	Space Space
 
 	// Policy; its defaults are filled in.
 	Policy Policy
 
-	// Since when images have been looked after on this node: nothing goes for its
-	// age before the time has passed once since then (ig-10).
+	// Since is when image garbage collection first ran on the node. No image is removed for
+	// its age until the maximum age has passed since then (rule ig-10).
 	Since time.Time
 
-	// All: as much is to be freed as can be, whatever the thresholds say (ig-16).
+	// All removes all candidates, regardless of the thresholds.
 	All bool
 
-	// Rank orders what may go, first to go first. Nil: [Rank].
-	Rank func(a, b *Record) int
+	// Rank replaces the ranking of images, as [Config.Rank]. If nil, [DefaultRank] is used.
+	Rank func(a, b *Record) (order int, reason string)
 
 	Now time.Time
 }
 
-// A Verdict is what is decided of an image.
+// A Verdict is the result of evaluating an image.
 type Verdict string
 
-// The verdicts, those of images that stay first.
+// The verdicts. Images that are kept have one of the first five.
 const (
 	InUse     Verdict = "in use"
 	Pinned    Verdict = "pinned"
 	Kept      Verdict = "kept"
 	TooYoung  Verdict = "too young"
 	JustUsed  Verdict = "just used"
-	Candidate Verdict = "candidate" // it goes when there is a need for space, in its turn
-	Aged      Verdict = "aged"      // it goes
-	Denied    Verdict = "denied"    // it goes
+	Candidate Verdict = "candidate" // removed in rank order if space is needed
+	Aged      Verdict = "aged"      // removed
+	Denied    Verdict = "denied"    // removed
 )
 
-// A Decision is what is decided of one image, and why.
+// A Decision is the decision on one image.
 type Decision struct {
 	Record  Record
 	Verdict Verdict
-	Why     string
+	Reason  string // the reason for the verdict; may be empty
 
-	// Goes: it is removed if the sizes of images are what they take. An Aged or
-	// Denied image goes in any case. A Candidate goes after those before it, until
-	// there is space; what is shared with others frees less, so that more go.
-	Goes bool
+	// RankReason is the reason why the image precedes the next one of the ranking. It is
+	// empty for the last, and for images that are kept.
+	RankReason string
+
+	// Remove reports whether the image is removed, estimated by its size. Aged and Denied
+	// images are removed in any case; candidates in rank order until enough space is
+	// available. Shared layers free less, so more candidates may be removed.
+	Remove bool
 }
 
-// String says it in words: "nginx:1 goes: aged, unused for 48h0m0s".
+// String returns the decision as text: "nginx:1: remove (aged, unused for 48h0m0s)".
 func (d Decision) String() string {
-	goes := "stays"
-	if d.Goes {
-		goes = "goes"
+	action := "keep"
+	if d.Remove {
+		action = "remove"
 	}
-	s := fmt.Sprintf("%s %s: %s", d.Record.name(), goes, d.Verdict)
-	if d.Why != "" {
-		s += ", " + d.Why
+	s := fmt.Sprintf("%s: %s (%s", d.Record.name(), action, d.Verdict)
+	if d.Reason != "" {
+		s += ", " + d.Reason
 	}
-	return s
+	return s + ")"
 }
 
-// A Plan is what is to be done about the images of a node.
+// A Plan contains the decisions on the images of a node.
 type Plan struct {
-	// UsagePercent of the file system; 0 if its capacity is not known.
+	// UsagePercent is the usage of the file system; 0 if its capacity is unknown.
 	UsagePercent int
 
-	// Free is how many bytes are to become available; 0: there is no need.
+	// Free is the number of bytes to free. Zero if no space is needed.
 	Free uint64
 
-	// Target is how many bytes are to be available then.
+	// Target is the number of bytes that must be available after that.
 	Target uint64
 
-	// Estimated is how many bytes would, by the sizes of those that go.
+	// Estimated is the total size of the images to remove, in bytes.
 	Estimated uint64
 
-	// Decisions on all images: first those that go for their own sake, then the
-	// candidates in their turn, then those that stay, by name.
+	// Decisions on all images: first Aged and Denied ones, then the candidates, both in
+	// rank order, then those that are kept, by name.
 	Decisions []Decision
 }
 
-// everything is more than any disk has.
-const everything = 1<<63 - 1
+// maxBytes exceeds the capacity of any disk.
+const maxBytes = 1<<63 - 1
 
-// MakePlan decides which images go and which stay, and why (F-29). It is a pure
-// function: equal inputs give equal plans.
-func MakePlan(in Input) (Plan, error) {
+// Plan decides which images are removed. It is a pure function. It returns an error if the
+// policy is invalid.
+func (in Inputs) Plan() (Plan, error) {
 	policy, err := in.Policy.validated()
 	if err != nil {
 		return Plan{}, fmt.Errorf("imagegc: %w", err)
@@ -133,42 +138,17 @@ func MakePlan(in Input) (Plan, error) {
 		}
 	}
 	if in.All {
-		plan.Free, plan.Target = everything, everything
+		plan.Free, plan.Target = maxBytes, maxBytes
 	}
-	rank := in.Rank
-	if rank == nil {
-		rank = Rank
-	}
-
-	newest := latest(in.Records, policy.KeepTags)
-	decisions := make([]*Decision, len(in.Records)) // sorted by pointer: they are large
-	for i := range in.Records {
-		d := &Decision{Record: in.Records[i]}
-		d.Verdict, d.Why = judge(&d.Record, &policy, newest, in.Since, in.Now)
-		decisions[i] = d
-	}
-	slices.SortStableFunc(decisions, func(a, b *Decision) int {
-		switch c := cmp.Compare(order(a.Verdict), order(b.Verdict)); {
-		case c != 0:
-			return c
-		case order(a.Verdict) == 2:
-			return cmp.Or(cmp.Compare(a.Record.name(), b.Record.name()), cmp.Compare(a.Record.key(), b.Record.key()))
-		default:
-			return cmp.Or(rank(&a.Record, &b.Record), cmp.Compare(a.Record.key(), b.Record.key()))
-		}
-	})
-	plan.Decisions = make([]Decision, len(decisions))
-	for i, d := range decisions {
-		plan.Decisions[i] = *d
-	}
+	plan.Decisions = in.decisions(&policy)
 	need := plan.Free
 	for i := range plan.Decisions {
 		d := &plan.Decisions[i]
 		switch {
-		case order(d.Verdict) == 0:
-			d.Goes = true
+		case d.Verdict.group() == unconditional:
+			d.Remove = true
 		case d.Verdict == Candidate && need > 0:
-			d.Goes = true
+			d.Remove = true
 		default:
 			continue
 		}
@@ -178,41 +158,97 @@ func MakePlan(in Input) (Plan, error) {
 	return plan, nil
 }
 
-// order is where decisions of a verdict come in a plan.
-func order(v Verdict) int {
+// decisions returns the decisions in the order of Plan.Decisions, without Remove.
+func (in *Inputs) decisions(policy *Policy) []Decision {
+	newest := latest(in.Records, policy.KeepTags)
+	sorted := make([]*Decision, len(in.Records)) // by pointer: they are large
+	for i := range in.Records {
+		d := &Decision{Record: in.Records[i]}
+		d.Verdict, d.Reason = judge(&d.Record, policy, newest, in.Since, in.Now)
+		sorted[i] = d
+	}
+	slices.SortStableFunc(sorted, func(a, b *Decision) int {
+		order := cmp.Compare(a.Verdict.group(), b.Verdict.group())
+		switch {
+		case order != 0:
+			return order
+		case a.Verdict.group() == kept:
+			return cmp.Or(cmp.Compare(a.Record.name(), b.Record.name()), cmp.Compare(a.Record.key(), b.Record.key()))
+		default:
+			order, _ = in.compare(&a.Record, &b.Record)
+			return order
+		}
+	})
+	decisions := make([]Decision, len(sorted))
+	for i, d := range sorted {
+		decisions[i] = *d
+		if i+1 < len(sorted) && d.Verdict.group() != kept && d.Verdict.group() == sorted[i+1].Verdict.group() {
+			_, decisions[i].RankReason = in.compare(&d.Record, &sorted[i+1].Record)
+		}
+	}
+	return decisions
+}
+
+// compare ranks by Rank, then by DefaultRank, then by ID.
+func (in *Inputs) compare(a, b *Record) (order int, reason string) {
+	if in.Rank != nil {
+		if order, reason := in.Rank(a, b); order != 0 {
+			return order, cmp.Or(reason, "custom rank")
+		}
+	}
+	if order, reason := DefaultRank(a, b); order != 0 {
+		return order, reason
+	}
+	return cmp.Compare(a.key(), b.key()), "ID"
+}
+
+// The groups of verdicts, in the order of a plan.
+const (
+	unconditional = iota // removed in any case
+	candidate
+	kept
+)
+
+func (v Verdict) group() int {
 	switch v {
 	case Aged, Denied:
-		return 0
+		return unconditional
 	case Candidate:
-		return 1
+		return candidate
 	default:
-		return 2
+		return kept
 	}
 }
 
-// Rank orders images as the kubelet does: those first whose last use is longest
-// ago, and of these those that have been here longest (ig-8).
-func Rank(a, b *Record) int {
-	return cmp.Or(a.LastUsed.Compare(b.LastUsed), a.FirstDetected.Compare(b.FirstDetected))
+// DefaultRank ranks images as the kubelet does: the least recently used first, then those
+// that were detected first.
+func DefaultRank(a, b *Record) (order int, reason string) {
+	if order := a.LastUsed.Compare(b.LastUsed); order != 0 {
+		return order, "last used"
+	}
+	if order := a.FirstDetected.Compare(b.FirstDetected); order != 0 {
+		return order, "first detected"
+	}
+	return 0, ""
 }
 
-// judge decides on one image, but for whether a candidate goes.
+// judge returns the verdict on one image, and the reason.
 func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time) (Verdict, string) {
 	if len(r.Users) > 0 {
 		const few = 3
-		who := strings.Join(r.Users[:min(few, len(r.Users))], ", ")
+		users := strings.Join(r.Users[:min(few, len(r.Users))], ", ")
 		if more := len(r.Users) - few; more > 0 {
-			who += fmt.Sprintf(" and %d more", more)
+			users += fmt.Sprintf(" and %d more", more)
 		}
-		return InUse, "by " + who
+		return InUse, "by " + users
 	}
 	if r.Image.Pinned {
 		return Pinned, "by the runtime"
 	}
-	if pattern, ok := listed(r, p.Keep); ok {
+	if pattern, ok := firstMatch(r, p.Keep); ok {
 		return Kept, fmt.Sprintf("as %q", pattern)
 	}
-	if pattern, ok := listed(r, p.Deny); ok {
+	if pattern, ok := firstMatch(r, p.Deny); ok {
 		return Denied, fmt.Sprintf("as %q", pattern)
 	}
 	if repo, ok := newest[r.key()]; ok {
@@ -221,17 +257,17 @@ func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time)
 	if !r.LastUsed.Before(now) {
 		return JustUsed, ""
 	}
-	// An image that nobody has used yet is as old as it is here.
+	// The age of an image that was never used starts with its detection.
 	unused := now.Sub(later(r.LastUsed, r.FirstDetected))
 	if after, pattern := p.maxAge(r); after > 0 && unused > after && now.Sub(since) >= after {
-		why := fmt.Sprintf("unused for %v, more than %v", unused.Round(time.Second), after)
+		reason := fmt.Sprintf("unused for %v, more than %v", unused.Round(time.Second), after)
 		if pattern != "" {
-			why += fmt.Sprintf(" of %q", pattern)
+			reason += fmt.Sprintf(" of %q", pattern)
 		}
-		return Aged, why
+		return Aged, reason
 	}
 	if age := now.Sub(r.FirstDetected); age < p.MinAge {
-		return TooYoung, fmt.Sprintf("seen for %v, less than %v", age.Round(time.Second), p.MinAge)
+		return TooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
 	}
 	if r.LastUsed.IsZero() {
 		return Candidate, "never used"
@@ -246,33 +282,33 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// latest returns the images that are among the last n of a repository of theirs,
-// with that repository.
+// latest returns the images that are among the n most recently detected ones of a repository,
+// by key, with that repository.
 func latest(records []Record, n int) map[string]string {
 	if n == 0 {
 		return nil
 	}
-	of := map[string][]*Record{}
+	byRepo := map[string][]*Record{}
 	for i := range records {
 		r := &records[i]
-		seen := map[string]bool{}
+		added := map[string]bool{}
 		for _, tag := range r.Image.Tags {
-			if repo := repository(tag); !seen[repo] {
-				seen[repo] = true
-				of[repo] = append(of[repo], r)
+			if repo := repository(tag); !added[repo] {
+				added[repo] = true
+				byRepo[repo] = append(byRepo[repo], r)
 			}
 		}
 	}
-	kept := map[string]string{}
-	for repo, list := range of {
+	newest := map[string]string{}
+	for repo, list := range byRepo {
 		slices.SortFunc(list, func(a, b *Record) int {
 			return cmp.Or(b.FirstDetected.Compare(a.FirstDetected), cmp.Compare(a.key(), b.key()))
 		})
 		for _, r := range list[:min(n, len(list))] {
-			if other, ok := kept[r.key()]; !ok || repo < other {
-				kept[r.key()] = repo
+			if other, ok := newest[r.key()]; !ok || repo < other {
+				newest[r.key()] = repo
 			}
 		}
 	}
-	return kept
+	return newest
 }

@@ -37,11 +37,11 @@ func TestAPolicyIsChecked(t *testing.T) { // ig-1
 		cfg.Policy = p
 		_, err := imagegc.New(cfg)
 		assert.EqualError(t, err, "imagegc: Config.Policy: "+want)
-		_, err = imagegc.MakePlan(imagegc.Input{Policy: p})
+		_, err = imagegc.Inputs{Policy: p}.Plan()
 		assert.EqualError(t, err, "imagegc: "+want)
 	}
 	for _, p := range []imagegc.Policy{{}, percent(100, 100), percent(0, 0), percent(80, 80), {HighPercent: new(int32(50))}} {
-		_, err := imagegc.MakePlan(imagegc.Input{Policy: p})
+		_, err := imagegc.Inputs{Policy: p}.Plan()
 		assert.NoError(t, err)
 	}
 }
@@ -68,9 +68,9 @@ func TestHowMuchIsToBeFreed(t *testing.T) { // ig-11, ig-12
 		"low 0 is all there is": {imagegc.Space{Capacity: 100, Available: 10}, 85, 0, 90, 90},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan, err := imagegc.MakePlan(imagegc.Input{
+			plan, err := imagegc.Inputs{
 				Space: tc.space, Policy: imagegc.Policy{HighPercent: &tc.high, LowPercent: &tc.low}, Now: t0,
-			})
+			}.Plan()
 			require.NoError(t, err)
 			assert.Equal(t, tc.percent, plan.UsagePercent)
 			assert.Equal(t, tc.free, plan.Free)
@@ -90,30 +90,30 @@ func TestWhatIsDecidedOfAnImage(t *testing.T) { // F-29
 		since  time.Duration // that images have been looked after
 		want   string
 	}{
-		"ig-8 a candidate":                   {old, imagegc.Policy{}, 1e15, "a:1 stays: candidate, unused for 50h0m0s"},
-		"ig-8 never used":                    {record("a:1", 100, -1, 1), imagegc.Policy{}, 1e15, "a:1 stays: candidate, never used"},
-		"ig-8 in use":                        {used, imagegc.Policy{}, 1e15, "a:1 stays: in use, by container default/web[c]"},
-		"in use by many":                     {crowd, imagegc.Policy{}, 1e15, "a:1 stays: in use, by 1, 2, 3 and 2 more"},
-		"ig-19 pinned":                       {pinned, imagegc.Policy{MaxAge: 1, Deny: []string{"*"}}, 1e15, "a:1 stays: pinned, by the runtime"},
-		"ig-13 too young":                    {record("a:1", 0.02, -1, 1), imagegc.Policy{}, 1e15, "a:1 stays: too young, seen for 1m12s, less than 2m0s"},
-		"ig-13 just used":                    {record("a:1", 10, 0, 1), imagegc.Policy{}, 1e15, "a:1 stays: just used"},
-		"no age spares it":                   {record("a:1", 0.001, -1, 1), imagegc.Policy{MinAge: -1}, 1e15, "a:1 stays: candidate, never used"},
-		"ig-10 too old":                      {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 50 * time.Hour, "a:1 goes: aged, unused for 50h0m0s, more than 49h0m0s"},
-		"ig-10 not older":                    {old, imagegc.Policy{MaxAge: 50 * time.Hour}, 1e15, "a:1 stays: candidate, unused for 50h0m0s"},
-		"ig-10 not looked after long enough": {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 48 * time.Hour, "a:1 stays: candidate, unused for 50h0m0s"},
-		"never used, but new":                {record("a:1", 48, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1 stays: candidate, never used"},
-		"never used, and old":                {record("a:1", 50, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1 goes: aged, unused for 50h0m0s, more than 49h0m0s"},
-		"in use and old":                     {used, imagegc.Policy{MaxAge: 1}, 1e15, "a:1 stays: in use, by container default/web[c]"},
-		"F-31 kept":                          {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1 stays: kept, as "*/a:*"`},
-		"F-31 denied":                        {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1 goes: denied, as "a"`},
-		"F-31 denied and in use":             {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1 stays: in use, by container default/web[c]"},
-		"F-31 the last of its repository":    {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1 stays: kept, among the last 1 of a"},
-		"F-31 a time of its own":             {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1 goes: aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?"`},
-		"F-31 the first one counts":          {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1 stays: candidate, unused for 50h0m0s"},
-		"a time that has yet to come":        {record("a:1", -5, -7, 1), imagegc.Policy{MaxAge: 1}, 1e15, "a:1 stays: too young, seen for -5h0m0s, less than 2m0s"},
+		"ig-8 a candidate":                   {old, imagegc.Policy{}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"ig-8 never used":                    {record("a:1", 100, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (candidate, never used)"},
+		"ig-8 in use":                        {used, imagegc.Policy{}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"in use by many":                     {crowd, imagegc.Policy{}, 1e15, "a:1: keep (in use, by 1, 2, 3 and 2 more)"},
+		"ig-19 pinned":                       {pinned, imagegc.Policy{MaxAge: 1, Deny: []string{"*"}}, 1e15, "a:1: keep (pinned, by the runtime)"},
+		"ig-13 too young":                    {record("a:1", 0.02, -1, 1), imagegc.Policy{}, 1e15, "a:1: keep (too young, detected 1m12s ago, less than 2m0s)"},
+		"ig-13 just used":                    {record("a:1", 10, 0, 1), imagegc.Policy{}, 1e15, "a:1: keep (just used)"},
+		"no age spares it":                   {record("a:1", 0.001, -1, 1), imagegc.Policy{MinAge: -1}, 1e15, "a:1: keep (candidate, never used)"},
+		"ig-10 too old":                      {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 50 * time.Hour, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
+		"ig-10 not older":                    {old, imagegc.Policy{MaxAge: 50 * time.Hour}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"ig-10 not looked after long enough": {old, imagegc.Policy{MaxAge: 49 * time.Hour}, 48 * time.Hour, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"never used, but new":                {record("a:1", 48, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: keep (candidate, never used)"},
+		"never used, and old":                {record("a:1", 50, -1, 1), imagegc.Policy{MaxAge: 49 * time.Hour}, 1e15, "a:1: remove (aged, unused for 50h0m0s, more than 49h0m0s)"},
+		"in use and old":                     {used, imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"F-31 kept":                          {old, imagegc.Policy{Keep: []string{"x", "*/a:*"}, Deny: []string{"*"}, MaxAge: 1}, 1e15, `a:1: keep (kept, as "*/a:*")`},
+		"F-31 denied":                        {record("a:1", 0.001, -1, 1), imagegc.Policy{Deny: []string{"docker.io/library/a"}, KeepTags: 1}, 1e15, `a:1: remove (denied, as "a")`},
+		"F-31 denied and in use":             {used, imagegc.Policy{Deny: []string{"*"}}, 1e15, "a:1: keep (in use, by container default/web[c])"},
+		"F-31 the last of its repository":    {old, imagegc.Policy{KeepTags: 1, MaxAge: 1}, 1e15, "a:1: keep (kept, among the last 1 of a)"},
+		"F-31 a time of its own":             {old, imagegc.Policy{TTL: []imagegc.TTL{{"*/a:?", time.Hour}}}, 1e15, `a:1: remove (aged, unused for 50h0m0s, more than 1h0m0s of "*/a:?")`},
+		"F-31 the first one counts":          {old, imagegc.Policy{MaxAge: 1, TTL: []imagegc.TTL{{"*/a:1", 0}, {"*", 1}}}, 1e15, "a:1: keep (candidate, unused for 50h0m0s)"},
+		"a time that has yet to come":        {record("a:1", -5, -7, 1), imagegc.Policy{MaxAge: 1}, 1e15, "a:1: keep (too young, detected -5h0m0s ago, less than 2m0s)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			plan, err := imagegc.MakePlan(imagegc.Input{Records: []imagegc.Record{tc.r}, Policy: tc.policy, Since: t0.Add(-tc.since), Now: t0})
+			plan, err := imagegc.Inputs{Records: []imagegc.Record{tc.r}, Policy: tc.policy, Since: t0.Add(-tc.since), Now: t0}.Plan()
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, strings.ReplaceAll(plan.Decisions[0].String(), "docker.io/library/", ""))
 		})
@@ -121,8 +121,8 @@ func TestWhatIsDecidedOfAnImage(t *testing.T) { // F-29
 }
 
 // anything returns an input that need not make sense.
-func anything(r *rand.Rand) imagegc.Input {
-	in := imagegc.Input{Now: t0, Since: t0.Add(-time.Duration(r.IntN(100)) * time.Hour), All: r.IntN(8) == 0}
+func anything(r *rand.Rand) imagegc.Inputs {
+	in := imagegc.Inputs{Now: t0, Since: t0.Add(-time.Duration(r.IntN(100)) * time.Hour), All: r.IntN(8) == 0}
 	for i := range r.IntN(12) {
 		rec := record(fmt.Sprintf("repo%d:%d", r.IntN(3), i), float64(r.IntN(40))/4, float64(r.IntN(20)-3)/2, uint64(r.IntN(30)))
 		rec.Image.Pinned = r.IntN(6) == 0
@@ -150,7 +150,7 @@ func anything(r *rand.Rand) imagegc.Input {
 func goers(p imagegc.Plan) []string {
 	names := []string{}
 	for _, d := range p.Decisions {
-		if d.Goes {
+		if d.Remove {
 			names = append(names, d.Record.Image.ID)
 		}
 	}
@@ -163,15 +163,15 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
 		in := anything(r)
-		plan, err := imagegc.MakePlan(in)
+		plan, err := in.Plan()
 		require.NoError(t, err)
-		again, _ := imagegc.MakePlan(in)
+		again, _ := in.Plan()
 		require.Equal(t, plan, again, "seed %d: the same input, the same plan", seed)
 		require.Len(t, plan.Decisions, len(in.Records))
 
 		space := false
 		for _, d := range plan.Decisions {
-			goes := d.Goes
+			goes := d.Remove
 			require.False(t, goes && (len(d.Record.Users) > 0 || d.Record.Image.Pinned), "seed %d: %s", seed, d)
 			require.False(t, goes && d.Verdict == imagegc.Kept, "seed %d", seed)
 			require.False(t, goes && d.Verdict == imagegc.Candidate && t0.Sub(d.Record.FirstDetected) < in.Policy.MinAge, "seed %d: %s", seed, d)
@@ -186,7 +186,7 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 		// With more space, no more goes, and what goes is what would have gone first.
 		more := in
 		more.Space.Available += uint64(r.IntN(50))
-		less, _ := imagegc.MakePlan(more)
+		less, _ := more.Plan()
 		require.Equal(t, goers(less), goers(plan)[:len(goers(less))], "seed %d", seed)
 
 		// Without one image, the others are decided upon in the same order, but for the
@@ -196,7 +196,7 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 			i := r.IntN(len(in.Records))
 			gone := in.Records[i].Image.ID
 			without.Records = slices.Delete(slices.Clone(in.Records), i, i+1)
-			other, _ := imagegc.MakePlan(without)
+			other, _ := without.Plan()
 			var a, b []string
 			for _, d := range plan.Decisions {
 				if d.Record.Image.ID != gone {
@@ -212,14 +212,20 @@ func TestAPlanKeepsTheLaws(t *testing.T) {
 }
 
 func TestARankOfOnesOwn(t *testing.T) {
-	in := imagegc.Input{
+	in := imagegc.Inputs{
 		Records: []imagegc.Record{record("small:1", 100, 50, 1), record("big:1", 100, 10, 90)},
 		Space:   imagegc.Space{Capacity: 100, Available: 5}, Now: t0,
-		Rank: func(a, b *imagegc.Record) int { return int(b.Image.Size) - int(a.Image.Size) },
+		Rank: func(a, b *imagegc.Record) (int, string) { return int(b.Image.Size) - int(a.Image.Size), "size" },
 	}
-	plan, err := imagegc.MakePlan(in)
+	plan, err := in.Plan()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"sha256:big:1"}, goers(plan))
+	assert.Equal(t, "size", plan.Decisions[0].RankReason)
+	assert.Empty(t, plan.Decisions[1].RankReason)
+	in.Rank = nil
+	plan, err = in.Plan()
+	require.NoError(t, err)
+	assert.Equal(t, "last used", plan.Decisions[0].RankReason)
 }
 
 func TestWhoUsesWhichImage(t *testing.T) { // ig-4, ig-5, ig-7, nq-9
@@ -278,7 +284,7 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		r := record("x:1", 1, -1, 1)
 		r.Image.Tags, r.Image.Digests = []string{name}, nil
-		plan, err := imagegc.MakePlan(imagegc.Input{Records: []imagegc.Record{r}, Policy: imagegc.Policy{Keep: []string{pattern}}, Now: t0})
+		plan, err := imagegc.Inputs{Records: []imagegc.Record{r}, Policy: imagegc.Policy{Keep: []string{pattern}}, Now: t0}.Plan()
 		if pattern == "" {
 			require.Error(t, err)
 			return

@@ -6,62 +6,63 @@ import (
 	"time"
 )
 
-// The thresholds of a [Policy] that says none, in percent, and its MinAge.
 const (
-	DefaultHighPercent = 85
-	DefaultLowPercent  = 80
-	DefaultMinAge      = 2 * time.Minute
+	defaultHighPercent = 85
+	defaultLowPercent  = 80
+	defaultMinAge      = 2 * time.Minute
 )
 
-// A Policy says which images may go, and when. The zero value is the kubelet's
+// A Policy determines which images are removed, and when. The zero value is the kubelet's
 // default.
 //
-// Patterns are of names as the runtime has them, "registry.example/team/app:1.2":
-// "*" stands for any text, a slash included, and "?" for one character. One without
-// a tag is of all tags.
+// Patterns match image names as the runtime reports them, "registry.example/team/app:1.2":
+// "*" matches any text including slashes, and "?" one character. A pattern without a tag
+// matches all tags.
 type Policy struct {
-	// HighPercent of the image file system in use is when images are removed, and
-	// LowPercent to where. Nil: 85 and 80. 100 for High: space is no reason to
-	// remove any. High ≥ Low.
+	// HighPercent is the usage of the image file system above which images are removed, and
+	// LowPercent the usage at which removal stops; both in percent, HighPercent ≥
+	// LowPercent. If nil, they are 85 and 80. With 100 for HighPercent no image is removed
+	// to free space.
 	HighPercent, LowPercent *int32
 
-	// MinAge spares images that were first seen less than this ago. 0: 2 minutes.
-	// Negative: none are spared, so that an image may go before the pod that it
-	// was pulled for has it.
+	// MinAge protects images that were first detected less than this ago. Zero means 2
+	// minutes. A negative value disables it; an image may then be removed before the pod
+	// that it was pulled for uses it.
 	MinAge time.Duration
 
-	// MaxAge is how long an image may be unused before it goes without regard to
-	// space. 0: for ever.
+	// MaxAge is how long an image may be unused before it is removed regardless of space.
+	// Zero means no limit.
 	MaxAge time.Duration
 
-	// Keep has patterns of images that stay, whatever happens.
+	// Keep has patterns of images that are never removed. It precedes Deny.
 	Keep []string
 
-	// Deny has patterns of images that go as soon as nobody uses them, without
-	// regard to age and space. Keep goes before it.
+	// Deny has patterns of images that are removed as soon as they are unused, regardless
+	// of age and space.
 	Deny []string
 
-	// KeepTags is how many images of each repository stay: those that were seen
-	// last. 0: none does for that.
+	// KeepTags is the number of images of each repository that are kept, the most recently
+	// detected ones. Zero keeps none.
 	KeepTags int
 
-	// TTL has other MaxAges for some images; the first pattern that fits counts.
+	// TTL overrides MaxAge for some images; the first matching pattern applies.
 	TTL []TTL
 }
 
-// A TTL is how long images of a pattern may be unused. After 0: for ever.
+// A TTL is how long images that match Pattern may be unused. If After is zero, there is no
+// limit.
 type TTL struct {
 	Pattern string
 	After   time.Duration
 }
 
-// validated returns the policy with its defaults, or what is wrong with it (ig-1).
+// validated returns the policy with its defaults, or an error if it is invalid.
 func (p Policy) validated() (Policy, error) {
 	if p.HighPercent == nil {
-		p.HighPercent = new(int32(DefaultHighPercent))
+		p.HighPercent = new(int32(defaultHighPercent))
 	}
 	if p.LowPercent == nil {
-		p.LowPercent = new(min(int32(DefaultLowPercent), max(*p.HighPercent, 0)))
+		p.LowPercent = new(min(int32(defaultLowPercent), max(*p.HighPercent, 0)))
 	}
 	high, low := *p.HighPercent, *p.LowPercent
 	switch {
@@ -78,7 +79,7 @@ func (p Policy) validated() (Policy, error) {
 	}
 	switch {
 	case p.MinAge == 0:
-		p.MinAge = DefaultMinAge
+		p.MinAge = defaultMinAge
 	case p.MinAge < 0:
 		p.MinAge = 0
 	}
@@ -90,56 +91,55 @@ func (p Policy) validated() (Policy, error) {
 			return p, fmt.Errorf("TTL[%d].Pattern is empty", i)
 		}
 	}
-	for what, list := range map[string][]string{"Keep": p.Keep, "Deny": p.Deny} {
+	for field, list := range map[string][]string{"Keep": p.Keep, "Deny": p.Deny} {
 		for i, pattern := range list {
 			if pattern == "" {
-				return p, fmt.Errorf("%s[%d] is empty", what, i)
+				return p, fmt.Errorf("%s[%d] is empty", field, i)
 			}
 		}
 	}
 	return p, nil
 }
 
-// idle reports whether the policy never removes an image of its own accord (ig-2).
+// idle reports whether periodic passes never remove an image.
 func (p *Policy) idle() bool {
 	return *p.HighPercent == 100 && p.MaxAge == 0 && len(p.Deny) == 0 && len(p.TTL) == 0
 }
 
-// maxAge returns how long the image may be unused; 0: for ever. why is the pattern
-// that says so, "" if it is MaxAge.
-func (p *Policy) maxAge(r *Record) (after time.Duration, why string) {
+// maxAge returns how long the image may be unused, zero for no limit, and the pattern that
+// applies, empty for MaxAge.
+func (p *Policy) maxAge(r *Record) (after time.Duration, pattern string) {
 	for _, ttl := range p.TTL {
-		if _, ok := fits(r, ttl.Pattern); ok {
+		if matches(r, ttl.Pattern) {
 			return ttl.After, ttl.Pattern
 		}
 	}
 	return p.MaxAge, ""
 }
 
-// listed returns the first of the patterns that a name of the image fits.
-func listed(r *Record, patterns []string) (pattern string, ok bool) {
+// firstMatch returns the first pattern that matches a name of the image.
+func firstMatch(r *Record, patterns []string) (pattern string, ok bool) {
 	for _, pattern := range patterns {
-		if _, ok := fits(r, pattern); ok {
+		if matches(r, pattern) {
 			return pattern, true
 		}
 	}
 	return "", false
 }
 
-// fits returns the name of the image that fits the pattern.
-func fits(r *Record, pattern string) (name string, ok bool) {
+// matches reports whether a name of the image matches the pattern.
+func matches(r *Record, pattern string) bool {
 	for _, names := range [][]string{r.Image.Tags, r.Image.Digests} {
 		for _, name := range names {
 			if glob(pattern, name) || glob(pattern, repository(name)) {
-				return name, true
+				return true
 			}
 		}
 	}
-	return "", glob(pattern, r.Image.ID)
+	return glob(pattern, r.Image.ID)
 }
 
-// glob reports whether s fits the pattern. It goes over both once, and back to the
-// last star where they part.
+// glob reports whether s matches the pattern. After a mismatch it continues at the last star.
 func glob(pattern, s string) bool {
 	star, mark, i, j := -1, 0, 0, 0
 	for j < len(s) {

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 // TestScenarios plays testdata/*.txt (package script has the format). In a line is
 // one of
 //
-//	disk 100 [high=85 low=80 minage=2m maxage=0 keep=GLOB deny=GLOB tags=2 ttl=GLOB:1h sums]
+//	disk 100 [high=85 low=80 minage=2m maxage=0 keep=GLOB deny=GLOB tags=2 ttl=GLOB:1h]
 //	                                 the disk, in bytes, and the policy; comes first
 //	pull nginx:1 app:5 base:5        an image, and its layers with their sizes
 //	pin nginx:1   unpin nginx:1      by the runtime
@@ -55,7 +55,6 @@ type scenario struct {
 	dir     string
 	w       *world
 	policy  imagegc.Policy
-	sums    bool
 	m       *imagegc.Manager
 	release func()
 }
@@ -212,8 +211,6 @@ func (s *scenario) begin(words []string) error {
 				return err
 			}
 			s.policy.TTL = append(s.policy.TTL, imagegc.TTL{Pattern: value[:i], After: after})
-		case "sums":
-			s.sums = true
 		default:
 			return fmt.Errorf("what is %q?", w)
 		}
@@ -223,9 +220,9 @@ func (s *scenario) begin(words []string) error {
 
 func (s *scenario) start() (err error) {
 	cfg := s.w.config()
-	cfg.Policy, cfg.SumOfSizes, cfg.Path = s.policy, s.sums, filepath.Join(s.dir, "images.json")
-	cfg.Holders = func(context.Context) ([]imagegc.Holder, error) {
-		return []imagegc.Holder{{What: "logs of pods", Bytes: s.w.others / 2}}, nil
+	cfg.Policy, cfg.Path = s.policy, filepath.Join(s.dir, "images.json")
+	cfg.Consumers = func(context.Context) ([]imagegc.Consumer, error) {
+		return []imagegc.Consumer{{Name: "logs of pods", Bytes: s.w.others / 2}}, nil
 	}
 	s.m, err = imagegc.New(cfg)
 	return err

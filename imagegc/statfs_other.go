@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// StatFS returns how full the file system is that path is on: for Config.Space. It is
-// not supported on this operating system.
-func StatFS(path string) (Space, error) {
-	return Space{}, fmt.Errorf("imagegc: file system of %s: %w", path, errors.ErrUnsupported)
+// statFS is not supported on this operating system.
+func statFS(path string) (Space, error) {
+	return Space{}, fmt.Errorf("imagegc: stat file system of %s: %w", path, errors.ErrUnsupported)
 }

@@ -145,10 +145,10 @@ func (w *world) has(name string) bool {
 func (w *world) config() imagegc.Config {
 	return imagegc.Config{
 		Store: w, Space: w.space,
-		Pods: func() []*v1.Pod {
+		Pods: func() ([]*v1.Pod, bool) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return slices.Clone(w.pods)
+			return slices.Clone(w.pods), true
 		},
 		Node: v1.ObjectReference{Kind: "Node", Name: "n"},
 		Record: func(e runtime.Event) {

@@ -66,7 +66,7 @@ func (e Exec) Probe(ctx context.Context, t Target) (Outcome, error) {
 
 // answers reports whether the runtime is known to answer.
 func (e Exec) answers(ctx context.Context) bool {
-	checker, ok := e.Runtime.(runtime.Checker)
+	checker, ok := runtime.As[runtime.Checker](e.Runtime)
 	if !ok {
 		return false
 	}

@@ -26,12 +26,12 @@ func (r *run) newImages(a *Agent, rt runtime.Runtime, inbox *podworker.Inbox) (*
 	if !r.cfg.Schedule.collects() {
 		return nil, nil
 	}
-	store, ok := rt.(runtime.ImageStore)
+	store, ok := runtime.As[runtime.ImageStore](rt)
 	if !ok {
 		store = memoryImages{r}
 	}
 	m, err := imagegc.New(imagegc.Config{
-		Store: imageStore{store, a}, Ready: inbox.Synced,
+		Store: imageStore{store, a}, Pods: func() ([]*v1.Pod, bool) { return nil, inbox.Synced() },
 		Policy: imagegc.Policy{HighPercent: new(int32(100)), MinAge: -1, MaxAge: 2 * time.Minute},
 	})
 	if err != nil {
@@ -137,6 +137,8 @@ type observedRuntime struct {
 	runtime.Runtime
 	synced func(uid types.UID)
 }
+
+func (r observedRuntime) Unwrap() runtime.Runtime { return r.Runtime }
 
 func (r observedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	defer r.synced(req.Pod.UID)

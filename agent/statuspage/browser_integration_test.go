@@ -62,13 +62,13 @@ func busyNode(t *testing.T) string {
 	mounter := new(volumetest.Mounter)
 	empty, err := emptydir.New(emptydir.Config{Mounter: mounter})
 	require.NoError(t, err)
-	volumes, err := volume.New(volume.Config{Root: t.TempDir(), Mounter: mounter, Plugins: []volume.Plugin{empty}})
+	volumes, err := volume.New(volume.Config{RootDir: t.TempDir(), Mounter: mounter, Plugins: []volume.Plugin{empty}})
 	require.NoError(t, err)
 	thresholds := []eviction.Threshold{{Signal: eviction.PIDAvailable, Value: eviction.Value{Quantity: new(resource.MustParse("1"))}}}
 	evictions, err := eviction.New(eviction.Config{
-		Policy:  eviction.Policy{Thresholds: thresholds},
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil },
-		Pods:    func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
+		Policy: eviction.Policy{Thresholds: thresholds},
+		Stats:  eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return new(statsapi.Summary), nil }},
+		Pods:   func() []*v1.Pod { return nil }, Kill: func(context.Context, eviction.Eviction) error { return nil },
 	})
 	require.NoError(t, err)
 	for i := range 3 {

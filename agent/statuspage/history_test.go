@@ -111,7 +111,7 @@ func TestMeasurementsAreKept(t *testing.T) {
 			{Signal: eviction.MemoryAvailable, Available: 1 << 30, Capacity: 8 << 30},
 		}}
 		if i == 499 {
-			p.Met = []eviction.Met{{Threshold: thresholds[1], Since: at.Add(-time.Minute)}}
+			p.Met = []eviction.MetThreshold{{Threshold: thresholds[1], Since: at.Add(-time.Minute)}}
 		}
 		r.EvictionPass(eviction.PassInfo{Result: eviction.Result{Plan: p}})
 	}

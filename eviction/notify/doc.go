@@ -1,52 +1,54 @@
-// Package notify tells at once when the memory of a control group runs low, so
-// that evictions need not wait for the next look at the node (F-18, ev-58). It is
-// a leaf beside package eviction, which has an interface for it and does without.
+// Package notify reports low memory of a cgroup as soon as it occurs, so that evictions need
+// not wait for the next periodic pass. It implements the Notifier interface of package
+// eviction, which does not require it.
 //
-// # What it decides
+// A pass is requested when the memory usage exceeds a level that it did not exceed before,
+// or when the kernel reports memory pressure. The mechanism depends on the kernel:
 //
-// Which of the kernel's ways to use, and when a change is worth a look: when more
-// is used than a level that was not exceeded before, or when the kernel itself
-// speaks of distress.
-//
-//   - cgroup v1: an eventfd on memory.usage_in_bytes, for each level.
-//   - cgroup v2: memory.events (a limit was met) and a PSI trigger (tasks wait for
-//     memory: 150 ms in a second), and memory.current is read four times a second.
-//   - Otherwise, and when the kernel refuses those: a file is read four times a
-//     second, or whatever [Config.Usage] does.
+//   - cgroup v1: an eventfd on memory.usage_in_bytes for each level.
+//   - cgroup v2: memory.events (a limit was reached), a PSI trigger (tasks stalled on memory
+//     for 150 ms within a second), and polling of memory.current four times a second.
+//   - Otherwise, and if the kernel rejects these: polling of a file four times a second, or
+//     of [Config.Usage].
 //
 // # Usage
 //
+// As in ExampleNotifier_Run:
+//
 //	n, err := notify.New(notify.Config{Dir: "/sys/fs/cgroup/memory"})
 //	manager, err := eviction.New(eviction.Config{
-//		Notifiers: map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n},
+//		Stats: eviction.StatsSource{
+//			Notifiers: map[eviction.Signal]eviction.Notifier{eviction.MemoryAvailable: n},
+//			…
+//		},
 //		…
 //	})
 //
 // # Concurrency
 //
-// Run is called once; Update at any time and from anywhere. Run has a goroutine
-// for each level, and one for PSI; none of them outlives it.
+// Run must be called once; a second call returns an error. Update is safe for concurrent
+// use. Run has a goroutine for each level and one for PSI; they return before it does.
 //
 // # Guarantees and limits
 //
-//   - A level that is exceeded is told of once, until less is used again. It is
-//     told within a poll's period at the latest, by an event within milliseconds.
-//   - A level that is exceeded already when it is set is told of.
-//   - What cannot be set up is logged, and the next best way is taken: Run fails
-//     only if the use cannot be read at all.
-//   - Systems other than Linux have the reading of a file alone.
+//   - A level that is exceeded is reported once, until the usage has fallen below it: within
+//     milliseconds by an event, within the polling period otherwise.
+//   - A level that is already exceeded when it is set is reported.
+//   - If a mechanism cannot be set up, that is logged and the next one is used. Run returns
+//     an error only if the usage cannot be read.
+//   - On systems other than Linux a file is polled.
 //
 // # Differences from the kubelet
 //
-// It has this on cgroup v1 only, behind a setting.
+// The kubelet supports cgroup v1 only, with a setting.
 //
 // # Testing
 //
-// Levels and polls with a fake directory and in virtual time; the eventfd with a
-// real cgroup, where tests may make one; memory.events, PSI and the reading of
-// memory.current on a kernel with cgroup v2 alone, in an emulated machine.
+// Levels and polling are tested with a fake directory in virtual time; the eventfd with a
+// real cgroup where tests may create one; memory.events, PSI and memory.current with a
+// cgroup v2 kernel in an emulated machine.
 //
 // # Stability
 //
-// Experimental: try it, and expect it to change.
+// Experimental: the API is expected to change.
 package notify

@@ -12,48 +12,51 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/kubeparts/kubeparts/internal/runonce"
 )
 
 // Config configures a [Notifier].
 type Config struct {
-	// Dir is the directory of the control group: of the memory controller, with
-	// cgroup v1. Required, unless Usage is set.
+	// Dir is the directory of the cgroup, with cgroup v1 that of the memory controller.
+	// Required unless Usage is set.
 	Dir string
 
-	// Usage reads how many bytes are in use, the page cache included. Nil: the
-	// file of the group that says so; of the root of cgroup v2, which has none,
-	// proc/meminfo is read, so that is the machine's.
+	// Usage returns the memory usage in bytes, including page cache. If nil, it is read
+	// from the cgroup. The root of cgroup v2 has no such file; for it the usage of the
+	// machine is read from /proc/meminfo.
 	Usage func() (int64, error)
 
-	// Poll is how often the use is read where the kernel does not tell of it.
-	// Zero: 250 ms.
+	// Poll is the interval at which the usage is read where the kernel does not report
+	// changes. Zero means 250 ms.
 	Poll time.Duration
 
-	// Logger, nil discards.
+	// Logger receives the log. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
 const defaultPoll = 250 * time.Millisecond
 
-// A Notifier watches one control group.
+// A Notifier watches one cgroup.
 type Notifier struct {
 	cfg     Config
+	ran     runonce.Guard
 	changed chan struct{} // levels were set
 
 	// mu guards the fields below.
 	mu     sync.Mutex
 	levels []int64
-	over   int // how many of them were exceeded when that was looked at last
+	over   int // how many of them the last check found exceeded
 }
 
-// New returns a Notifier for cfg, or an error that says what is wrong with it. It
-// starts nothing.
+// New returns a Notifier, or an error if cfg is invalid or the usage cannot be read. It starts
+// no goroutine.
 func New(cfg Config) (*Notifier, error) {
 	if cfg.Dir == "" && cfg.Usage == nil {
 		return nil, errors.New("notify: Config.Dir is empty")
 	}
 	if cfg.Poll < 0 {
-		return nil, fmt.Errorf("notify: Config.Poll is %v", cfg.Poll)
+		return nil, fmt.Errorf("notify: Config.Poll is negative: %v", cfg.Poll)
 	}
 	if cfg.Poll == 0 {
 		cfg.Poll = defaultPoll
@@ -65,12 +68,12 @@ func New(cfg Config) (*Notifier, error) {
 		cfg.Usage = usageIn(cfg.Dir)
 	}
 	if _, err := cfg.Usage(); err != nil {
-		return nil, fmt.Errorf("notify: memory in use: %w", err)
+		return nil, fmt.Errorf("notify: read memory usage: %w", err)
 	}
 	return &Notifier{cfg: cfg, changed: make(chan struct{}, 1)}, nil
 }
 
-// Update sets the levels, in bytes in use.
+// Update sets the levels, in bytes of usage including page cache. It does not block.
 func (n *Notifier) Update(levels []int64) error {
 	n.mu.Lock()
 	n.levels = slices.Clone(levels)
@@ -82,11 +85,11 @@ func (n *Notifier) Update(levels []int64) error {
 	return nil
 }
 
-// look reads the use, and reports whether it exceeds a level that it did not.
-func (n *Notifier) look() (bool, error) {
+// check reads the usage and reports whether it exceeds more levels than the last time.
+func (n *Notifier) check() (bool, error) {
 	used, err := n.cfg.Usage()
 	if err != nil {
-		return false, fmt.Errorf("notify: memory in use: %w", err)
+		return false, fmt.Errorf("notify: read memory usage: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,13 +110,13 @@ func (n *Notifier) current() []int64 {
 	return slices.Clone(n.levels)
 }
 
-// poll looks each period.
+// poll checks the usage each period.
 func (n *Notifier) poll(ctx context.Context, low func()) error {
 	ticker := time.NewTicker(n.cfg.Poll)
 	defer ticker.Stop()
 	failed := 0
 	for {
-		switch rising, err := n.look(); {
+		switch rising, err := n.check(); {
 		case err != nil && failed == maxFailures:
 			return err
 		case err != nil:
@@ -133,11 +136,10 @@ func (n *Notifier) poll(ctx context.Context, low func()) error {
 	}
 }
 
-// maxFailures is how often the use may not be readable, one time after the
-// other: the group may be made anew.
+// maxFailures is how many consecutive reads may fail: the cgroup may be recreated.
 const maxFailures = 20
 
-// usageIn returns how the use of a group is read.
+// usageIn returns a function that reads the usage of a cgroup.
 func usageIn(dir string) func() (int64, error) {
 	return func() (int64, error) {
 		for _, name := range []string{"memory.usage_in_bytes", "memory.current"} {
@@ -151,29 +153,29 @@ func usageIn(dir string) func() (int64, error) {
 			return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err != nil {
-			return 0, fmt.Errorf("%s is no control group with memory: %w", dir, os.ErrNotExist)
+			return 0, fmt.Errorf("%s is not a cgroup with a memory controller: %w", dir, os.ErrNotExist)
 		}
-		return machine("/proc/meminfo")
+		return machineUsage("/proc/meminfo")
 	}
 }
 
-// machine is what is in use on the whole machine.
-func machine(meminfo string) (int64, error) {
+// machineUsage returns the memory usage of the machine.
+func machineUsage(meminfo string) (int64, error) {
 	text, err := os.ReadFile(meminfo)
 	if err != nil {
 		return 0, err
 	}
 	total, free := int64(-1), int64(-1)
 	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
 			continue
 		}
-		n, err := strconv.ParseInt(words[1], 10, 53)
+		n, err := strconv.ParseInt(fields[1], 10, 53)
 		if err != nil {
 			continue
 		}
-		switch words[0] {
+		switch fields[0] {
 		case "MemTotal:":
 			total = n << 10
 		case "MemFree:":

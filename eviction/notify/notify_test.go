@@ -57,7 +57,7 @@ func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
 		var gone atomic.Bool
 		n, err := notify.New(notify.Config{Poll: time.Second, Usage: func() (int64, error) {
 			if gone.Load() {
-				return 0, errors.New("it is gone")
+				return 0, errors.New("not found")
 			}
 			return 1, nil
 		}})
@@ -72,7 +72,7 @@ func TestAUseThatCannotBeReadForLongIsAnError(t *testing.T) {
 		assert.Empty(t, ended)
 		gone.Store(true)
 		time.Sleep(30 * time.Second)
-		assert.EqualError(t, <-ended, "notify: memory in use: it is gone")
+		assert.EqualError(t, <-ended, "notify: read memory usage: not found")
 	})
 }
 
@@ -80,14 +80,14 @@ func TestWhatIsNoGroupIsRefused(t *testing.T) {
 	_, err := notify.New(notify.Config{})
 	assert.EqualError(t, err, "notify: Config.Dir is empty")
 	_, err = notify.New(notify.Config{Dir: "x", Poll: -1})
-	assert.EqualError(t, err, "notify: Config.Poll is -1ns")
+	assert.EqualError(t, err, "notify: Config.Poll is negative: -1ns")
 	dir := t.TempDir()
 	_, err = notify.New(notify.Config{Dir: dir})
 	assert.ErrorIs(t, err, os.ErrNotExist)
-	assert.ErrorContains(t, err, "is no control group with memory")
+	assert.ErrorContains(t, err, "is not a cgroup with a memory controller")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.current"), []byte("max\n"), 0o600))
 	_, err = notify.New(notify.Config{Dir: dir})
-	assert.ErrorContains(t, err, `notify: memory in use: strconv.ParseInt: parsing "max"`)
+	assert.ErrorContains(t, err, `notify: read memory usage: strconv.ParseInt: parsing "max"`)
 	for _, name := range []string{"memory.current", "memory.usage_in_bytes"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("12\n"), 0o600))
 		_, err = notify.New(notify.Config{Dir: dir})

@@ -8,18 +8,21 @@ import (
 	"sync"
 )
 
-// Run calls low each time that more is used than a level, until ctx ends (nil), or
-// the use cannot be read.
+// Run calls low each time the usage exceeds a level. It blocks until ctx is done and returns
+// nil, or returns an error if the usage cannot be read. A second call returns an error.
 func (n *Notifier) Run(ctx context.Context, low func()) error {
+	if err := n.ran.Enter("notify: Notifier"); err != nil {
+		return err
+	}
 	if n.cfg.Dir == "" {
 		return n.poll(ctx, low)
 	}
 	if _, err := os.Stat(filepath.Join(n.cfg.Dir, "cgroup.event_control")); err == nil {
-		err := n.events(ctx, low)
+		err := n.waitEvents(ctx, low)
 		if ctx.Err() != nil {
 			return nil
 		}
-		n.cfg.Logger.Warn("the kernel does not tell when memory runs low; it is looked at", "dir", n.cfg.Dir, "err", err)
+		n.cfg.Logger.Warn("Failed to watch memory usage events; falling back to polling", "dir", n.cfg.Dir, "err", err)
 		return n.poll(ctx, low)
 	}
 	var wg sync.WaitGroup
@@ -27,8 +30,8 @@ func (n *Notifier) Run(ctx context.Context, low func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	wg.Go(func() {
-		if err := n.distress(ctx, low); err != nil && ctx.Err() == nil && !errors.Is(err, os.ErrNotExist) {
-			n.cfg.Logger.Info("the kernel does not tell of distress for memory; it is looked at only", "dir", n.cfg.Dir, "err", err)
+		if err := n.waitPressure(ctx, low); err != nil && ctx.Err() == nil && !errors.Is(err, os.ErrNotExist) {
+			n.cfg.Logger.Info("Failed to watch memory pressure events; memory usage is only polled", "dir", n.cfg.Dir, "err", err)
 		}
 	})
 	return n.poll(ctx, low)

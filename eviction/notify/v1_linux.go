@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// events waits for what the kernel tells of each level, with cgroup v1: an
-// eventfd is counted up when the use passes the level, in either direction.
-func (n *Notifier) events(ctx context.Context, low func()) error {
+// waitEvents waits for events of cgroup v1: the kernel increments an eventfd when the usage
+// crosses its level in either direction.
+func (n *Notifier) waitEvents(ctx context.Context, low func()) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	var open []*os.File
 	closeAll := func() {
 		for _, f := range open {
-			_ = f.Close() // which ends its registration, and who reads it
+			_ = f.Close() // ends its registration and its reader
 		}
 		open = nil
 	}
@@ -34,11 +34,11 @@ func (n *Notifier) events(ctx context.Context, low func()) error {
 				return err
 			}
 			open = append(open, f)
-			wg.Go(func() { count(f, passed) })
+			wg.Go(func() { forward(f, passed) })
 		}
-		// What was passed before it was registered is told of by nobody.
+		// A level crossed before its registration causes no event.
 		for set := false; !set; {
-			rising, err := n.look()
+			rising, err := n.check()
 			if err != nil {
 				return err
 			}
@@ -51,17 +51,17 @@ func (n *Notifier) events(ctx context.Context, low func()) error {
 			case <-n.changed:
 				set = true
 			case <-passed:
-			case <-time.After(n.cfg.Poll * slowLooks):
-				// In case the group was made anew, of which no event tells.
+			case <-time.After(n.cfg.Poll * slowPoll):
+				// The cgroup may have been recreated, which causes no event.
 			}
 		}
 	}
 }
 
-// slowLooks is how much less often is looked where the kernel tells by itself.
-const slowLooks = 40
+// slowPoll is the factor by which the polling period is longer if there are events.
+const slowPoll = 40
 
-// register asks for events of a level.
+// register returns an eventfd for events of a level.
 func register(dir string, level int64) (*os.File, error) {
 	usage, err := os.Open(filepath.Join(dir, "memory.usage_in_bytes"))
 	if err != nil {
@@ -81,8 +81,8 @@ func register(dir string, level int64) (*os.File, error) {
 	return event, nil
 }
 
-// count passes events on until the file is closed.
-func count(event *os.File, passed chan<- struct{}) {
+// forward sends events to passed until the file is closed.
+func forward(event *os.File, passed chan<- struct{}) {
 	buf := make([]byte, 8)
 	for {
 		n, err := event.Read(buf)

@@ -192,5 +192,5 @@ func TestIntegrationAGroupThatIsRemovedIsToldOfNoMore(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	assert.LessOrEqual(t, l.told.Load(), int64(2))
 	l.end()
-	assert.Contains(t, l.log.String(), "the group is gone")
+	assert.Contains(t, l.log.String(), "cgroup was removed")
 }

@@ -11,14 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trigger is what a PSI trigger waits for: some task having to wait for memory
-// for 150 ms in all, within a second.
+// trigger is the PSI trigger: some task stalled on memory for 150 ms in total within a second.
 const trigger = "some 150000 1000000"
 
-// distress waits for what the kernel tells of a group of cgroup v2: that it met a
-// limit, or that its tasks wait for memory. It returns when ctx ends, or there is
-// neither.
-func (n *Notifier) distress(ctx context.Context, low func()) error {
+// waitPressure calls low for events of cgroup v2: a limit was reached, or tasks stalled on
+// memory. It returns when ctx is done, or an error if neither event is available.
+func (n *Notifier) waitPressure(ctx context.Context, low func()) error {
 	var files []*os.File
 	defer func() {
 		for _, f := range files {
@@ -36,8 +34,7 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 	if len(files) == 0 {
 		return errors.Join(errEvents, errPressure)
 	}
-	// The runtime's poller does not know of such events (EPOLLPRI), so it takes
-	// a thread.
+	// Go's poller does not support these events (EPOLLPRI), so this blocks a thread.
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return fmt.Errorf("eventfd: %w", err)
@@ -50,7 +47,7 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 	})
 	defer func() {
 		if !unhook() {
-			<-stopped // it must not write to a descriptor that is another's by then
+			<-stopped // otherwise it could write to a reused file descriptor
 		}
 	}()
 	fds := []unix.PollFd{{Fd: int32(wake), Events: unix.POLLIN}}
@@ -59,7 +56,7 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 	}
 	buf := make([]byte, 4096)
 	if errEvents == nil {
-		_, _ = events.ReadAt(buf, 0) // what has happened before is not news
+		_, _ = events.ReadAt(buf, 0) // discards earlier events
 	}
 	for ctx.Err() == nil {
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -67,16 +64,16 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 		}
 		for i := range files {
 			got := fds[i+1].Revents
-			gone := got&(unix.POLLERR|unix.POLLNVAL|unix.POLLHUP) != 0
+			removed := got&(unix.POLLERR|unix.POLLNVAL|unix.POLLHUP) != 0
 			if files[i] == events && got&unix.POLLPRI != 0 {
-				// POLLERR goes with each event of such a file; only one of a
-				// group that is there can be read.
+				// Each event of memory.events has POLLERR; the file can be read only if
+				// the cgroup exists.
 				_, err := events.ReadAt(buf, 0)
-				gone = err != nil && !errors.Is(err, io.EOF)
+				removed = err != nil && !errors.Is(err, io.EOF)
 			}
 			switch {
-			case gone:
-				return fmt.Errorf("%s: the group is gone", files[i].Name())
+			case removed:
+				return fmt.Errorf("%s: cgroup was removed", files[i].Name())
 			case got&unix.POLLPRI != 0:
 				low()
 			}
@@ -85,8 +82,8 @@ func (n *Notifier) distress(ctx context.Context, low func()) error {
 	return nil
 }
 
-// openTrigger asks for events of a group's memory pressure; of the whole machine's
-// for the root, which has no such file.
+// openTrigger sets up a PSI trigger of the cgroup, or of the machine for the root cgroup, which
+// has no such file.
 func openTrigger(dir string) (*os.File, error) {
 	f, err := open(filepath.Join(dir, "memory.pressure"), unix.O_RDWR)
 	if errors.Is(err, os.ErrNotExist) {
@@ -104,8 +101,8 @@ func openTrigger(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// open opens a file that the runtime's poller is not told of, as os.Open would: an
-// event of a PSI trigger goes to the first who polls, and that would often be it.
+// open opens a file without registering it with Go's poller, unlike os.Open: an event of a PSI
+// trigger is delivered to the first poller only.
 func open(path string, flags int) (*os.File, error) {
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
 	if err != nil {

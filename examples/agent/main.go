@@ -197,7 +197,7 @@ func newNode(ctx context.Context, o options, out *printer.Printer) *node {
 	if o.runtime != "process" {
 		images = must(imagegc.New(imagegc.Config{
 			Store: rt, Policy: imagegc.Policy{Keep: strings.Fields(must(rt.SandboxImage(ctx)))}, Space: imagegc.SpaceOf(rt), Path: filepath.Join(o.root, "images.json"), Record: record, Logger: o.logger,
-			Ready: func() bool { return n.agent.Loop().Synced() }, Pods: func() []*v1.Pod { return n.agent.Loop().Pods() },
+			Pods: func() ([]*v1.Pod, bool) { return n.agent.Loop().Pods(), n.agent.Loop().Synced() },
 		}))
 		cfg.Images, n.parts = images, append(n.parts, images.Run)
 	}
@@ -220,7 +220,7 @@ func (objects) Services(context.Context, string) ([]*v1.Service, bool) { return 
 func newVolumes(o options, objects volume.Objects, record func(runtime.Event)) *volume.Manager {
 	mounter := volume.NewMounter(volume.CanMount())
 	empty := must(emptydir.New(emptydir.Config{Mounter: mounter, Logger: o.logger}))
-	return must(volume.New(volume.Config{Root: o.root, Mounter: mounter, Record: record, Logger: o.logger, Plugins: []volume.Plugin{
+	return must(volume.New(volume.Config{RootDir: o.root, Mounter: mounter, Record: record, Logger: o.logger, Plugins: []volume.Plugin{
 		empty, new(hostpath.Plugin),
 		must(configmap.New(configmap.Config{Objects: objects, Mounter: mounter})),
 		must(secret.New(secret.Config{Objects: objects, Tmpfs: empty.Tmpfs()})),
@@ -243,7 +243,7 @@ func (n *node) newRuntime(ctx context.Context, o options, volumes *volume.Manage
 	cfg.Name, cfg.Runtime, cfg.Images, n.close = c.Name, c.Runtime, c.Images, c.Close
 	if volume.CanMount() {
 		cfg.SubPath = func(ctx context.Context, s cri.SubPath) (string, error) {
-			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, Root: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
+			return volumes.SubPath(ctx, volume.SubPath{PodUID: s.Pod.UID, Volume: s.Name, VolumePath: s.Volume.Path, Container: s.Container, Index: s.Index, Path: s.Path})
 		}
 	}
 	return must(cri.New(cfg))

@@ -20,21 +20,20 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 )
 
-// rankings are the compared orders of pods, the first to be evicted first. A nil order is
-// that of the plan, which is the kubelet's.
+// rankings are the compared rankings. If rank is nil, the kubelet's is used.
 var rankings = []struct {
-	name  string
-	order func(a, b eviction.Rank) int
+	name string
+	rank func(s eviction.Signal, a, b *eviction.Candidate) (order int, reason string)
 }{
 	{name: "kubelet"},
 	// Among the pods that exceed their requests and have the lowest priority, the
 	// youngest is evicted and not the one with the largest excess: it has done least work.
-	{name: "youngest", order: func(a, b eviction.Rank) int {
+	{name: "youngest", rank: func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 		return cmp.Or(
 			trueFirst(a.Excess > 0, b.Excess > 0),
 			cmp.Compare(a.Priority, b.Priority),
 			b.Created.Compare(a.Created),
-		)
+		), "least work lost"
 	}},
 }
 
@@ -64,7 +63,7 @@ func compare(seeds int) [][]outcome {
 	results := make([][]outcome, len(rankings))
 	for i, r := range rankings {
 		for seed := range seeds {
-			results[i] = append(results[i], simulate(uint64(seed), r.order))
+			results[i] = append(results[i], simulate(uint64(seed), r.rank))
 		}
 	}
 	return results

@@ -94,13 +94,13 @@ func (r *replica) usage(now time.Time) int64 {
 	return int64(bytes)
 }
 
-// simulate runs a node for 12 hours and evicts pods in the given order.
-func simulate(seed uint64, order func(a, b eviction.Rank) int) (out outcome) {
+// simulate runs a node for 12 hours and evicts pods in the given ranking.
+func simulate(seed uint64, rank func(s eviction.Signal, a, b *eviction.Candidate) (int, string)) (out outcome) {
 	all := newReplicas(seed)
 	policy := eviction.Policy{Thresholds: []eviction.Threshold{{Signal: eviction.MemoryAvailable, Value: eviction.Value{Percentage: 0.05}}}}
 	var state eviction.State
 	for now := start; now.Before(start.Add(12 * time.Hour)); now = now.Add(period) {
-		in := eviction.Inputs{Policy: policy, Now: now, State: state, Summary: new(statsapi.Summary)}
+		in := eviction.Inputs{Policy: policy, Rank: rank, Now: now, State: state, Summary: new(statsapi.Summary)}
 		var used int64
 		for _, r := range all {
 			bytes := r.usage(now)
@@ -119,16 +119,13 @@ func simulate(seed uint64, order func(a, b eviction.Rank) int) (out outcome) {
 			slices.MaxFunc(all, func(a, b *replica) int { return int(a.usage(now) - b.usage(now)) }).replace(now.Add(period))
 			continue
 		}
-		in.Memory = &eviction.MemoryFigure{Available: capacity - used, Capacity: capacity, At: now}
+		in.Memory = &eviction.MemoryStats{Available: capacity - used, Capacity: capacity, At: now}
 		plan := in.Plan()
 		state = plan.State
 		if plan.Chosen == nil {
 			continue
 		}
-		if order != nil {
-			slices.SortStableFunc(plan.Ranking, order)
-		}
-		i := slices.IndexFunc(plan.Ranking, func(r eviction.Rank) bool { return r.Refused == "" })
+		i := slices.IndexFunc(plan.Ranking, func(c eviction.Candidate) bool { return c.Exempt == "" })
 		if i < 0 {
 			continue
 		}

@@ -51,7 +51,7 @@ func TestDriversAreMadeKnown(t *testing.T) {
 		assert.NotContains(t, api.Get("nodes", "", "n").(*v1.Node).Annotations, "csi.volume.kubernetes.io/nodeid")
 
 		gone := client.CSINode{Client: conn.API, NodeName: "other"}
-		require.ErrorContains(t, gone.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}), "client: make CSI driver a.example.com known")
+		require.ErrorContains(t, gone.Add(t.Context(), client.CSIDriver{Name: "a.example.com"}), "client: register CSI driver a.example.com")
 	})
 }
 
@@ -62,7 +62,7 @@ func TestACSINodeIsMadeOnce(t *testing.T) {
 		conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
 		require.NoError(t, err)
 		known := client.CSINode{Client: conn.API, NodeName: "n"}
-		require.ErrorContains(t, known.Ensure(t.Context()), "client: make CSINode n: ")
+		require.ErrorContains(t, known.Ensure(t.Context()), "client: create CSINode n: ")
 		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u"}})
 		require.NoError(t, known.Ensure(t.Context()))
 		require.NoError(t, known.Add(t.Context(), client.CSIDriver{Name: "a.example.com", NodeID: "ida"}))

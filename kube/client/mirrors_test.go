@@ -50,7 +50,7 @@ func TestAMirrorIsMade(t *testing.T) { // mir-1, mir-2
 		require.NoError(t, m.CreateMirror(t.Context(), asMade(t, newStatic("h1"))), "it is there already")
 		require.NoError(t, m.Rejected("prod", "etcd-node-1"))
 		err := m.CreateMirror(t.Context(), asMade(t, newStatic("h2")))
-		require.ErrorContains(t, err, "of another manifest, or no mirror pod at all")
+		require.ErrorContains(t, err, "with another manifest, or not as a mirror pod")
 	})
 }
 

@@ -48,19 +48,23 @@ func newEviction(b base, d evictionDeps) (*eviction.Manager, error) {
 		}
 	}
 	cfg := eviction.Config{
-		Policy:  policy,
-		Summary: d.summary, Pods: b.pods.running, Kill: evict(b), Layout: diskLayout(b, d.runtime),
-		Cleaned:    func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
-		Containers: d.runtime, GCPolicy: func() runtime.GCPolicy { return evictionGCPolicy(b.pods) },
-		Images: d.images.deleteUnused, ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
+		Policy: policy,
+		Stats: eviction.StatsSource{
+			Summary: d.summary, Layout: diskLayout(b, d.runtime), ImageBytes: d.images.podBytes, MachineMemory: d.runtime.facts.MemoryBytes,
+		},
+		Pods: b.pods.running, Kill: evict(b), Cleaned: func(pod *v1.Pod) bool { return b.pods.cleaned(pod.UID) },
+		Reclaim: eviction.Reclaimers{
+			Containers: func(ctx context.Context) error { return d.runtime.CollectGarbage(ctx, evictionGCPolicy(b.pods)) },
+			Images:     d.images.deleteUnused,
+		},
 		Node: b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.evictions(d.passed, func(c []v1.NodeConditionType) { b.cfg.Notify(fmt.Sprintf("node pressure: %v", c)) }),
 	}
 	if b.cfg.Host.MemoryCgroup != "" {
-		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.Host.MemoryCgroup)), 0
+		cfg.Stats.Memory, cfg.Stats.MachineMemory = eviction.CgroupMemory(os.DirFS(b.cfg.Host.MemoryCgroup)), 0
 	}
 	if b.k.KernelMemcgNotification {
-		if cfg.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
+		if cfg.Stats.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {
 			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
 		}
 	}
@@ -89,7 +93,7 @@ func evictionPolicy(k *kubeletconfig.KubeletConfiguration) (p eviction.Policy, i
 func evict(b base) func(context.Context, eviction.Eviction) error {
 	return func(ctx context.Context, e eviction.Eviction) error {
 		_, err := b.pods.workers().KillAndWait(ctx, e.Pod.UID, podworker.KillOptions{
-			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Ending(),
+			GracePeriodSeconds: &e.GracePeriodSeconds, Evict: true, Ending: e.Termination(),
 		})
 		return err
 	}

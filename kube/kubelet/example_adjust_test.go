@@ -84,18 +84,18 @@ spec:
 	})
 	var low atomic.Bool
 	cfg.Adjust.Eviction = func(c *eviction.Config) error {
-		c.Policy.Order = func(_ eviction.Signal, a, b *eviction.Rank) int {
-			last := func(r *eviction.Rank) int {
-				if r.Pod.Labels["evict"] == "first" {
+		c.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+			last := func(c *eviction.Candidate) int {
+				if c.Pod.Labels["evict"] == "first" {
 					return 0
 				}
 				return 1
 			}
-			return cmp.Compare(last(a), last(b))
+			return cmp.Compare(last(a), last(b)), "label"
 		}
 		// For the example, memory runs low once.
 		c.Period = 10 * time.Millisecond
-		c.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
+		c.Stats.Summary = func(context.Context, bool) (*statsapi.Summary, error) {
 			available, used := uint64(1<<30), uint64(1<<30)
 			if low.Swap(false) {
 				available = 50 << 20
@@ -127,15 +127,15 @@ func (nfsPlugin) Name() string { return "kubernetes.io/nfs" }
 
 func (nfsPlugin) CanSupport(s *volume.Spec) bool { return s.Volume != nil && s.Volume.NFS != nil }
 
-func (nfsPlugin) SetUp(_ context.Context, r volume.Request) (volume.Mounted, error) {
+func (nfsPlugin) SetUp(_ context.Context, r volume.Request) (volume.SetUpResult, error) {
 	nfs := r.Spec.Volume.NFS
 	fmt.Printf("mount %s:%s as volume %s\n", nfs.Server, nfs.Path, r.Spec.Name())
-	return volume.Mounted{Volume: runtime.Volume{Path: r.Dir()}}, os.MkdirAll(r.Dir(), 0o750)
+	return volume.SetUpResult{Volume: runtime.Volume{Path: r.Dir()}}, os.MkdirAll(r.Dir(), 0o750)
 }
 
 func (nfsPlugin) TearDown(_ context.Context, at volume.Place) error { return os.RemoveAll(at.Dir()) }
 
-func (nfsPlugin) Construct(at volume.Place) (*volume.Spec, error) {
+func (nfsPlugin) ConstructSpec(at volume.Place) (*volume.Spec, error) {
 	return &volume.Spec{Volume: &v1.Volume{Name: at.Name, VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}}}, nil
 }
 

@@ -36,8 +36,9 @@ func newImages(ctx context.Context, b base, rt podRuntime, processes bool) (*nod
 			HighPercent: b.k.ImageGCHighThresholdPercent, LowPercent: b.k.ImageGCLowThresholdPercent,
 			MinAge: b.k.ImageMinimumGCAge.Duration, MaxAge: b.k.ImageMaximumGCAge.Duration,
 		},
-		Ready: b.inbox.Synced, Pods: b.pods.desired, Holders: diskHolders(b, rt),
-		Node: b.nodeRef, Record: b.record, Logger: b.logger,
+		Pods:      func() ([]*v1.Pod, bool) { return b.pods.desired(), b.inbox.Synced() },
+		Consumers: diskConsumers(b, rt),
+		Node:      b.nodeRef, Record: b.record, Logger: b.logger,
 		Hooks: b.metrics.imageGC(func(present []string, before time.Time) {
 			if err := rt.ForgetImages(present, before); err != nil {
 				b.logger.Warn("Failed to delete records of removed images", "err", err)
@@ -71,19 +72,19 @@ func pauseImage(ctx context.Context, b base, rt podRuntime) ([]string, error) {
 	return []string{reference.TagNameOnly(named).String()}, nil
 }
 
-// diskHolders returns what else uses the disk of images, for messages.
-func diskHolders(b base, rt podRuntime) func(context.Context) ([]imagegc.Holder, error) {
+// diskConsumers returns what else uses the disk of images, for messages.
+func diskConsumers(b base, rt podRuntime) func(context.Context) ([]imagegc.Consumer, error) {
 	under := func(path ...string) string { return strings.TrimPrefix(filepath.ToSlash(filepath.Join(path...)), "/") }
-	return func(ctx context.Context) ([]imagegc.Holder, error) {
-		holders, err := imagegc.DirUsage(ctx, os.DirFS("/"), map[string][]string{
+	return func(ctx context.Context) ([]imagegc.Consumer, error) {
+		consumers, err := imagegc.DirUsage(ctx, os.DirFS("/"), map[string][]string{
 			"logs of pods":     {under(b.k.PodLogsDir)},
 			"emptyDir volumes": {under(b.cfg.RootDir, "pods", "*", "volumes", "kubernetes.io~empty-dir")},
 		})
 		_, containers, fsErr := rt.ImageFS(ctx)
 		for _, fs := range containers {
-			holders = append(holders, imagegc.Holder{What: "container layers", Bytes: fs.Bytes.Value})
+			consumers = append(consumers, imagegc.Consumer{Name: "container layers", Bytes: fs.Bytes.Value})
 		}
-		return holders, errors.Join(err, fsErr)
+		return consumers, errors.Join(err, fsErr)
 	}
 }
 

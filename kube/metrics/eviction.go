@@ -28,13 +28,13 @@ func (e *evictionMetrics) declare(s *family.Set) {
 func (m *Metrics) Eviction() eviction.Hooks {
 	e := &m.eviction
 	return eviction.Hooks{
-		Passed:     func(i eviction.PassInfo) { e.pass.Observe(i.Took.Seconds()) },
+		Passed:     func(i eviction.PassInfo) { e.pass.Observe(i.Duration.Seconds()) },
 		Evicted:    func(i eviction.Eviction) { e.evicted.WithLabelValues(i.Signal).Inc() }, // rule ev-29
 		KillFailed: func(i eviction.Eviction, _ error) { e.failed.WithLabelValues(i.Signal).Inc() },
 		StatsAge: func(s eviction.Signal, age time.Duration) { // rule ev-29
 			e.age.WithLabelValues(string(s)).Observe(age.Seconds())
 		},
-		Invalid: func(i eviction.Invalid) { e.invalid.WithLabelValues(string(i.Signal)).Inc() },
+		Invalid: func(i eviction.InvalidSignal) { e.invalid.WithLabelValues(string(i.Signal)).Inc() },
 	}
 }
 
@@ -56,11 +56,11 @@ func (m *Metrics) ImageGC() imagegc.Hooks {
 	return imagegc.Hooks{
 		Removed: func(r imagegc.RemovedInfo) { // rule ig-17
 			i.removed.WithLabelValues(r.Reason).Inc()
-			if r.Known && r.Freed > 0 {
+			if r.Measured && r.Freed > 0 {
 				i.freed.Add(float64(r.Freed))
 			}
 		},
-		Passed: func(p imagegc.PassedInfo) {
+		Passed: func(p imagegc.PassInfo) {
 			if p.Err != nil {
 				i.failed.Inc()
 			}

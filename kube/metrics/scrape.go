@@ -38,8 +38,8 @@ type Sources struct {
 	// Resize returns the resize state of a pod: allocation.Manager.State.
 	Resize func(types.UID) allocation.State
 
-	// Volumes returns the number of volumes: volume.Manager.Totals.
-	Volumes func() []volume.Total
+	// Volumes returns the number of volumes: volume.Manager.VolumeCounts.
+	Volumes func() []volume.VolumeCount
 
 	// Stats has the resource usage of the node and its pods.
 	Stats Stats

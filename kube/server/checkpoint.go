@@ -14,7 +14,7 @@ import (
 
 // checkpoint serves /checkpoint/{namespace}/{pod}/{container} (rule sv-11).
 func (s *Server) checkpoint(w http.ResponseWriter, r *http.Request) {
-	checkpointer, ok := s.cfg.Runtime.(runtime.Checkpointer)
+	checkpointer, ok := runtime.As[runtime.Checkpointer](s.cfg.Runtime)
 	if !ok || s.cfg.Containers.CheckpointDir == "" {
 		refuse(w, http.StatusNotFound, "checkpoints are not supported by this node\n")
 		return

@@ -89,7 +89,7 @@ func (s *Server) containerLogs(w http.ResponseWriter, r *http.Request, reader Lo
 		refuse(w, http.StatusInternalServerError, "streaming is not supported by the connection")
 		return
 	}
-	paths, ok := s.cfg.Runtime.(runtime.LogReader)
+	paths, ok := runtime.As[runtime.LogReader](s.cfg.Runtime)
 	if !ok {
 		refuse(w, http.StatusNotFound, "container logs are not supported by this node")
 		return

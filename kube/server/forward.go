@@ -35,7 +35,7 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request, proxy *stre
 	if s.respondError(w, r, err) {
 		return
 	}
-	forwarder, ok := s.cfg.Runtime.(runtime.PortForwarder)
+	forwarder, ok := runtime.As[runtime.PortForwarder](s.cfg.Runtime)
 	if s.delegate(w, r, proxy, tunneled, func(server runtime.StreamServer) (*url.URL, error) {
 		return server.PortForwardURL(r.Context(), pod.UID, options.Ports)
 	}) {

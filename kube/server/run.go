@@ -15,7 +15,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 	if s.respondError(w, r, err) {
 		return
 	}
-	execer, ok := s.cfg.Runtime.(runtime.Execer)
+	execer, ok := runtime.As[runtime.Execer](s.cfg.Runtime)
 	if !ok {
 		refuse(w, http.StatusNotFound, "commands are not supported by the runtime of this node")
 		return

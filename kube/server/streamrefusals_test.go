@@ -129,7 +129,7 @@ func (without) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus
 func TestAPowerThatARuntimeHasNotIsNotThere(t *testing.T) {
 	s := newServer(t, func(c *server.Config) { c.Pods, c.Runtime = pods{webPod()}, without{} })
 	for path, text := range map[string]string{
-		"/exec/default/web/app?output=1":   "commands are not supported by the runtime of this node with streams",
+		"/exec/default/web/app?output=1":   "exec is not supported by the runtime of this node",
 		"/attach/default/web/app?output=1": "attach is not supported by the runtime of this node",
 		"/portForward/default/web":         "port forwarding is not supported by the runtime of this node",
 		"/run/default/web/app?cmd=id":      "commands are not supported by the runtime of this node",

@@ -167,7 +167,7 @@ func (s *Server) streamRequest(w http.ResponseWriter, r *http.Request) (id strin
 // local is false. It reports whether it has responded. local is set for protocols that
 // streaming servers do not support.
 func (s *Server) delegate(w http.ResponseWriter, r *http.Request, proxy *streamProxy, local bool, url func(runtime.StreamServer) (*url.URL, error)) bool {
-	server, ok := s.cfg.Runtime.(runtime.StreamServer)
+	server, ok := runtime.As[runtime.StreamServer](s.cfg.Runtime)
 	if !ok || local {
 		return false
 	}
@@ -188,7 +188,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, proxy *streamProxy
 		return
 	}
 	cmd := r.Form["command"]
-	execer, ok := s.cfg.Runtime.(runtime.StreamExecer)
+	execer, ok := runtime.As[runtime.StreamExecer](s.cfg.Runtime)
 	switch {
 	case s.delegate(w, r, proxy, ok && streamserver.WantsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.ExecURL(r.Context(), id, cmd, want)
@@ -208,7 +208,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request, proxy *streamPro
 	if s.respondError(w, r, err) {
 		return
 	}
-	attacher, ok := s.cfg.Runtime.(runtime.Attacher)
+	attacher, ok := runtime.As[runtime.Attacher](s.cfg.Runtime)
 	switch {
 	case s.delegate(w, r, proxy, ok && streamserver.WantsV5(r), func(server runtime.StreamServer) (*url.URL, error) {
 		return server.AttachURL(r.Context(), id, want)

@@ -23,7 +23,6 @@ var stability = regexp.MustCompile(`(?m)^// # Stability\n//\n// (Settled|Growing
 // What has no Example, and why.
 var noExample = map[string]string{
 	"cm/cgroups/host": "it needs a Linux with cgroups that may be written",
-	"eviction/notify": "it needs a kernel's notification",
 	"shutdown/logind": "it needs a system bus",
 	"sim/simcri":      "outside of a bubble it would run in real time",
 }

@@ -89,9 +89,9 @@ func newRunners(t *testing.T) map[string]runner {
 	granted, err := allocation.Open(allocation.Config{})
 	add("allocation: Manager")(granted, err)
 	pressure, err := eviction.New(eviction.Config{
-		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") },
-		Pods:    func() []*v1.Pod { return nil },
-		Kill:    func(context.Context, eviction.Eviction) error { return nil },
+		Stats: eviction.StatsSource{Summary: func(context.Context, bool) (*statsapi.Summary, error) { return nil, errors.New("not measured") }},
+		Pods:  func() []*v1.Pod { return nil },
+		Kill:  func(context.Context, eviction.Eviction) error { return nil },
 	})
 	add("eviction: Manager")(pressure, err)
 	leaving, err := shutdown.New(shutdown.Config{Pods: func() []*v1.Pod { return nil }, Kill: func(context.Context, shutdown.Kill) error { return nil }})

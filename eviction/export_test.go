@@ -1,0 +1,7 @@
+package eviction
+
+var (
+	Observe       = observe
+	MemoryLevels  = memoryLevels
+	LayoutByStats = layoutByStats
+)
