@@ -53,7 +53,7 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 		require.Len(t, got.Status.ContainerStatuses, messages+1)
 		assert.Equal(t, "CreateContainerError", got.Status.ContainerStatuses[messages].State.Waiting.Reason)
 		assert.Len(t, got.Status.ContainerStatuses[messages].State.Waiting.Message, 1024)
-		assert.Contains(t, <-events, "FailedToUpdateStatus The API server does not take all of the pod's status, it is shortened")
+		assert.Contains(t, <-events, "FailedToUpdateStatus Pod status exceeds the size limit of the API server and is shortened")
 		assert.Error(t, (<-calls).Err, name)
 		assert.NoError(t, (<-calls).Err)
 
